@@ -1,0 +1,57 @@
+"""One number of a report with its interval, or the reason why there is none."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with a 95 % interval over n units, and the method in words.
+
+    `value` is null exactly where `reason` says why; `low` and `high` are null where no interval
+    is defined or too few queries stand behind it. A number that is not finite is refused.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if any(x is not None and not math.isfinite(x) for x in (self.value, self.low, self.high)):
+            raise ValueError("an estimate must be finite; use undefined(reason, n, method)")
+        if (self.value is None) == (self.reason is None):
+            raise ValueError("an estimate has either a value or the reason why it has none")
+        if (self.low is None) != (self.high is None):
+            raise ValueError("an interval has two ends; give both or neither")
+
+    def as_json(self) -> dict[str, object]:
+        """The object of the report: `reason` stands only where the value is null."""
+        fields: dict[str, object] = {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "n": self.n,
+            "method": self.method,
+        }
+        return fields | ({} if self.reason is None else {"reason": self.reason})
+
+
+def undefined(reason: str, n: int, method: str) -> Estimate:
+    """No value, and why."""
+    return Estimate(None, None, None, int(n), method, reason)
+
+
+def defined(value: float, interval: tuple[float, float] | None, n: int, method: str) -> Estimate:
+    """A value and, where there is one, its interval; NumPy scalars become plain numbers."""
+    low, high = (None, None) if interval is None else (float(interval[0]), float(interval[1]))
+    return Estimate(float(value), low, high, int(n), method)
+
+
+def is_undefined(value: float) -> bool:
+    """NaN inside the library means undefined; infinities are never left standing either."""
+    return not np.isfinite(value)

@@ -1,0 +1,68 @@
+"""Two systems on the same queries: tests of the paired differences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.bootstrap import mean_by_cluster, sums_by_cluster
+from analysis.statistics.estimate import Estimate
+
+#: Above this many differences the normal approximation is used: it is then as good as exact.
+EXACT_UP_TO = 200
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The mean difference with its interval, and a two-sided p-value (null with a reason)."""
+
+    difference: Estimate
+    p_value: float | None
+    method: str
+    reason: str | None = None
+
+
+def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
+    """The signed-rank test that differences (n,) lie around 0 (Wilcoxon 1945), two-sided.
+
+    Zeros are left out, ties take midranks. The p-value is exact, over all signs of the ranks found,
+    ties included, for up to 200 differences.
+    """
+    difference = mean_by_cluster(differences, np.arange(len(differences)), "mean difference")
+    kept = differences[np.isfinite(differences) & (differences != 0)]
+    if len(kept) == 0:
+        reason = "no difference is other than zero"
+        return PairedTest(difference, None, "Wilcoxon signed-rank", reason)
+    if len(kept) > EXACT_UP_TO:
+        p = float(stats.wilcoxon(kept, method="approx").pvalue)
+        return PairedTest(difference, p, "Wilcoxon signed-rank, normal approximation")
+    return PairedTest(difference, _exact_signed_rank(kept), "Wilcoxon signed-rank, exact")
+
+
+def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
+    """t on the query means of a - b, items (n,) belonging to the queries `clusters`, two-sided.
+
+    Every query weighs the same. Items without one of the two values (NaN) are left out.
+    """
+    there = np.isfinite(a - b)
+    sums, sizes = sums_by_cluster((a - b)[there], clusters[there])
+    means = sums / sizes
+    difference = mean_by_cluster(means, np.arange(len(means)), "mean difference of queries")
+    if len(means) < 2 or np.ptp(means) == 0:
+        reason = "fewer than two queries" if len(means) < 2 else "all differences are equal"
+        return PairedTest(difference, None, "paired t by query", reason)
+    return PairedTest(difference, float(stats.ttest_1samp(means, 0).pvalue), "paired t by query")
+
+
+def _exact_signed_rank(differences: Floats) -> float:
+    # Differences of fractions that are equal on paper differ in the last bits.
+    sizes = np.round(np.abs(differences), 12)
+    doubled = np.round(2 * stats.rankdata(sizes)).astype(int)
+    ways = np.ones(1)
+    for rank in doubled:
+        # Halving keeps a probability where a count would outgrow a float.
+        ways = (np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))) / 2
+    positive = int(doubled[differences > 0].sum())
+    low = min(positive, int(doubled.sum()) - positive)
+    return float(min(1.0, 2 * ways[: low + 1].sum()))

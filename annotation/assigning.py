@@ -1,0 +1,43 @@
+"""From a design to who is asked what, in which order: pure and seeded.
+
+Every draw ranks keys by SHA-256 of the seed, the purpose and the key, so that anyone can make it
+again in any language.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from annotation.protocols.base import UnitSpec
+
+
+def rank(seed: int, purpose: str, key: str) -> bytes:
+    """The place of a key in a seeded order: SHA-256 of seed, purpose and key, NUL between them."""
+    return hashlib.sha256(f"{seed}\0{purpose}\0{key}".encode()).digest()
+
+
+def shuffled(keys: Iterable[str], seed: int, purpose: str) -> list[str]:
+    return sorted(keys, key=lambda key: rank(seed, purpose, key))
+
+
+def draw(keys: Sequence[str], count: int, seed: int, purpose: str) -> list[str]:
+    """`count` of the keys at random, without replacement, in their given order."""
+    drawn = set(shuffled(keys, seed, purpose)[:count])
+    return [key for key in keys if key in drawn]
+
+
+def share_of(total: int, share: float) -> int:
+    """How many a share is: rounded, and at least one where there is anything to draw from."""
+    return min(total, max(1, round(share * total))) if share > 0 else 0
+
+
+def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[UnitSpec]:
+    """Units in random order, the sentences of a text still behind it and in reading order."""
+    groups = {unit.key: unit.key.rsplit("#", 1)[0] if _is_sentence(unit) else unit.key
+              for unit in units}  # fmt: skip
+    return sorted(units, key=lambda unit: rank(seed, purpose, groups[unit.key]))
+
+
+def _is_sentence(unit: UnitSpec) -> bool:
+    return unit.kind.endswith("sentence")

@@ -1,0 +1,151 @@
+"""Reading the labels file, JSON Lines or CSV: each line checked by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from annotation.files.rows import COLUMNS, LabelRow, SpanRow
+from annotation.files.spreadsheet import read_rows
+from annotation.protocols.checking import coerce
+from annotation.submit import REASONS
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import records, shown
+from datasets.rows import InputError, Place
+
+KINDS = ("human", "judge", "reference")
+_NUMBERS = ("replicate", "revision", "seconds", "score")
+_OBJECTS = ("spans", "meta")
+_UNLIMITED = float("inf")
+
+
+def read_labels(path: Path, rater: str | None = None) -> Iterator[LabelRow]:
+    """The rows of a labels file; `rater` stands in where a line names none. Raises InputError."""
+    for line, raw in _raw(path):
+        place = Place(os.fspath(path), line)
+        yield _row(Fields(raw, place, known=COLUMNS), place, rater)
+
+
+def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.suffix.lower() == ".csv":
+        for line, cells in read_rows(path, COLUMNS):
+            yield line, _typed(cells, Place(os.fspath(path), line))
+    else:
+        yield from records(path)
+
+
+def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
+    """CSV cells as the values that JSON Lines would hold."""
+    typed: dict[str, Any] = dict(cells)
+    for name in (*_NUMBERS, *_OBJECTS):
+        if name in cells:
+            try:
+                typed[name] = json.loads(cells[name])
+            except (ValueError, RecursionError):
+                raise InputError(
+                    place, f"{name} is {shown(cells[name])}", "write it as JSON"
+                ) from None
+    return typed
+
+
+def _row(fields: Fields, place: Place, rater: str | None) -> LabelRow:
+    value, missing = _value(fields), fields.optional_string("missing")
+    if (value is None) == (missing is None):
+        raise InputError(place, "a label has a value or a missing reason", "give one of the two")
+    if missing is not None and missing not in REASONS:
+        known = ", ".join(REASONS)
+        raise InputError(place, f"missing is {shown(missing)}", f"give one of {known}")
+    return LabelRow(
+        item=_key(fields, "item"),
+        unit=_key(fields, "unit"),
+        variable=fields.filled("variable"),
+        rater=fields.optional_string("rater") or rater or fields.filled("rater"),
+        value=value,
+        missing=missing,
+        campaign=fields.optional_string("campaign"),
+        protocol=fields.optional_string("protocol"),
+        kind=fields.optional_string("kind"),
+        rater_kind=_kind(fields),
+        replicate=_whole(fields, "replicate") or 0,
+        created_at=_moment(fields),
+        revision=_whole(fields, "revision", low=1),
+        seconds=fields.number("seconds", 0, _UNLIMITED),
+        score=fields.number("score", -_UNLIMITED, _UNLIMITED),
+        spans=_spans(fields),
+        assisted_by=fields.optional_string("assisted_by"),
+        batch=fields.optional_string("batch"),
+        query=fields.optional_string("query"),
+        system=fields.optional_string("system"),
+        setting=fields.optional_string("setting"),
+        meta=fields.object("meta"),
+        place=place,
+    )
+
+
+def _key(fields: Fields, name: str) -> str:
+    key = coerce(fields.raw.get(name))
+    return key if key else fields.filled(name)
+
+
+def _value(fields: Fields) -> str | None:
+    value = fields.raw.get("value")
+    if value is None:
+        return None
+    code = coerce(value)
+    if code is None or not code:
+        raise InputError(fields.place, "value is no code", "write it as text or a whole number")
+    return code
+
+
+def _kind(fields: Fields) -> str:
+    kind = fields.optional_string("rater_kind") or "human"
+    if kind not in KINDS:
+        raise InputError(
+            fields.place, f"rater_kind is {shown(kind)}", "give human, judge or reference"
+        )
+    return kind
+
+
+def _whole(fields: Fields, name: str, low: int = 0) -> int | None:
+    number = fields.number(name, low, 30_000)
+    if number is not None and number != int(number):
+        raise InputError(fields.place, f"{name} is {number}", "write a whole number")
+    return None if number is None else int(number)
+
+
+def _moment(fields: Fields) -> str | None:
+    text = fields.optional_string("created_at")
+    if text is not None:
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            raise InputError(
+                fields.place, f"created_at is {shown(text)}", "write it as 2024-05-31T12:30:00Z"
+            ) from None
+    return text
+
+
+def _spans(fields: Fields) -> tuple[SpanRow, ...] | None:
+    if fields.raw.get("spans") is None:
+        return None
+    found = fields.objects("spans", "span", ("field", "start", "end", "text"))
+    return tuple(_span(each) for each in found)
+
+
+def _span(fields: Fields) -> SpanRow:
+    start, end = _whole_offset(fields, "start"), _whole_offset(fields, "end")
+    text = fields.optional_string("text") or ""
+    if not text.strip() and (start is None or end is None or end <= start):
+        raise InputError(
+            fields.place, f"{fields.of} has no text", "give its quote, or start and end"
+        )
+    return SpanRow(fields.optional_string("field") or "", start, end, text)
+
+
+def _whole_offset(fields: Fields, name: str) -> int | None:
+    number = fields.number(name, 0, 2**31)
+    return None if number is None else int(number)

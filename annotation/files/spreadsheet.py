@@ -1,0 +1,142 @@
+"""CSV that a spreadsheet cannot be made to run, and that comes back as it was."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets.readers.jsonl import MAX_LINE_BYTES
+from datasets.rows import InputError, Place
+
+_RUNS = frozenset("=+-@\t\r＝＋－＠")
+_QUIET = " \"'\ufeff\u00a0"
+
+
+def defused(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula: one apostrophe before it where it would."""
+    first = text.lstrip(_QUIET)[:1]
+    return f"'{text}" if first in _RUNS and first and not _is_number(text) else text
+
+
+def armed(cell: str) -> str:
+    """The text that `defused` was given."""
+    return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.strip() == text
+
+
+def cell(value: Any) -> str:
+    """A value as a cell: lists and objects as JSON, nothing as an empty cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str):
+        return defused(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write_rows(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of CSV, the header first. Line ends inside cells stay as they are."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    for cells in _with_header(columns, rows):
+        writer.writerow(cells)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _with_header(
+    columns: Sequence[str], rows: Iterator[Mapping[str, Any]]
+) -> Iterator[Sequence[str]]:
+    yield columns
+    for row in rows:
+        yield [cell(row.get(column)) for column in columns]
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a CSV file: the line of the last cell, and filled cells. Raises InputError."""
+    csv.field_size_limit(MAX_LINE_BYTES)
+    header: list[str] | None = None
+    for line, cells in _records(path):
+        if header is None:
+            header = _header(cells, columns, Place(os.fspath(path), line))
+        elif cells:
+            yield line, _row(header, cells, Place(os.fspath(path), line))
+    if header is None:
+        raise InputError(
+            Place(os.fspath(path)), "holds no records", "check that it is the right file"
+        )
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    with path.open("rb") as handle:
+        text = _Text(handle, os.fspath(path))
+        reader = csv.reader(text, strict=True)
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                place = Place(os.fspath(path), reader.line_num)
+                raise InputError(place, f"broken CSV ({error})", "mend its quotes") from None
+            if cells is None:
+                return
+            yield reader.line_num, cells
+
+
+class _Text:
+    """Lines of a UTF-8 file with their line ends, refused where they are no clean text."""
+
+    def __init__(self, handle: io.BufferedReader, file: str) -> None:
+        self.handle, self.file, self.number = handle, file, 0
+
+    def __iter__(self) -> _Text:
+        return self
+
+    def __next__(self) -> str:
+        raw = self.handle.readline(MAX_LINE_BYTES + 2)
+        if not raw:
+            raise StopIteration
+        self.number += 1
+        place = Place(self.file, self.number)
+        if len(raw) > MAX_LINE_BYTES:
+            raise InputError(place, "the line is longer than 32 MiB", "check its quotes")
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(place, "the file is UTF-16", "save it as UTF-8")
+        if b"\0" in raw:
+            raise InputError(place, "holds a NUL character", "take it out")
+        try:
+            return raw.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise InputError(place, "not UTF-8", "save the file as UTF-8") from None
+
+
+def _header(cells: list[str], columns: Sequence[str], place: Place) -> list[str]:
+    for name in cells:
+        if name not in columns:
+            known = ", ".join(columns)
+            raise InputError(place, f"unknown column {name!r}", f"the columns are {known}")
+    if len(set(cells)) < len(cells):
+        raise InputError(place, "a column stands twice", "keep one of the two")
+    return cells
+
+
+def _row(header: list[str], cells: list[str], place: Place) -> dict[str, str]:
+    if len(cells) != len(header):
+        wrong = f"{len(cells)} cells where the header has {len(header)}"
+        raise InputError(place, wrong, "mend the line's commas and quotes")
+    return {name: armed(value) for name, value in zip(header, cells, strict=True) if value != ""}

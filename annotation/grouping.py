@@ -1,0 +1,105 @@
+"""Rows of a labels file gathered to what one rater said of one item at one time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.files.rows import SpanRow
+from annotation.known import CheckedRow
+from annotation.protocols.schema import EVIDENCE_KEY
+from datasets.rows import InputError, Place
+
+
+@dataclass
+class Group:
+    """The rows of one rater, item, replicate and revision."""
+
+    rater: str
+    item: str
+    replicate: int
+    revision: int | None
+    rows: list[CheckedRow] = field(default_factory=list)
+    comment: str | None = None
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        return self.rater, self.replicate, self.revision or 0
+
+    @property
+    def place(self) -> Place:
+        return self.rows[0].row.place
+
+    @property
+    def rater_kind(self) -> str:
+        return self.rows[0].row.rater_kind
+
+    @property
+    def assisted_by(self) -> str | None:
+        return self._first("assisted_by")
+
+    @property
+    def created_at(self) -> str | None:
+        return self._first("created_at")
+
+    @property
+    def seconds(self) -> float | None:
+        return self._first("seconds")
+
+    @property
+    def values(self) -> list[CheckedRow]:
+        return [row for row in self.rows if row.row.value is not None]
+
+    def _first(self, name: str) -> Any:
+        given = (getattr(row.row, name) for row in self.rows)
+        return next((value for value in given if value is not None), None)
+
+    def place_of(self, unit: str) -> Place:
+        return next((row.row.place for row in self.rows if row.name == unit), self.place)
+
+    def missing(self) -> dict[str, dict[str, str]]:
+        reasons: dict[str, dict[str, str]] = {}
+        for row in self.rows:
+            if row.row.missing is not None:
+                reasons.setdefault(row.name, {})[row.row.variable] = row.row.missing
+        return reasons
+
+    def payload(self) -> dict[str, Any]:
+        """The answer as `submit` takes it; scores and free data stand in `details`."""
+        units: dict[str, dict[str, Any]] = {}
+        details: dict[str, dict[str, Any]] = {}
+        for checked in self.values:
+            row, answer = checked.row, units.setdefault(checked.name, {})
+            answer[row.variable] = row.value
+            if row.spans:
+                quotes = [_quote(span, row.variable) for span in row.spans]
+                answer.setdefault(EVIDENCE_KEY, []).extend(quotes)
+            if row.score is not None or row.meta is not None:
+                detail = {"score": row.score, "meta": row.meta}
+                details.setdefault(checked.name, {})[row.variable] = detail
+        for name, written in self.written.items():
+            units.setdefault(name, {}).update(written)
+        payload = {"units": units, "comment": self.comment}
+        return {**payload, "details": details} if details else payload
+
+
+def _quote(span: SpanRow, variable: str) -> dict[str, Any]:
+    return {"quote": span.text, "start": span.start, "field": span.field, "variable": variable}
+
+
+def group_rows(rows: Iterable[CheckedRow]) -> list[Group]:
+    """Groups in the order of their first rows. Raises InputError where a label stands twice."""
+    groups: dict[tuple[str, str, int, int | None], Group] = {}
+    seen: dict[tuple[str, str, int, int | None, str, str], Place] = {}
+    for checked in rows:
+        row = checked.row
+        key = (row.rater, row.item, row.replicate, row.revision)
+        label = (*key, checked.name, row.variable)
+        if label in seen:
+            wrong = f"{row.rater!r} has this label on line {seen[label].line} too"
+            raise InputError(row.place, wrong, "keep one, or number replicates or revisions")
+        seen[label] = row.place
+        groups.setdefault(key, Group(*key)).rows.append(checked)
+    return list(groups.values())

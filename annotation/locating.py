@@ -1,0 +1,78 @@
+"""Where the quotes of an answer stand in the texts that were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datasets.text import find_quote
+
+from annotation.presenting import shown_texts
+from annotation.protocols.base import ItemSpec
+from annotation.protocols.checking import Door, Entry, Problem, Quote, RefusedError
+from annotation.protocols.schema import EVIDENCE_KEY
+
+
+@dataclass(frozen=True)
+class Located:
+    """A span of the text `field`, in code points; without ends where its quote stands nowhere."""
+
+    field: str
+    start: int | None
+    end: int | None
+    quote: str
+    method: str
+
+
+Spans = dict[tuple[str, str], list[Located]]
+
+
+def locate(entries: list[Entry], spec: ItemSpec, door: Door) -> tuple[Spans, list[Problem]]:
+    """Spans by unit name and variable, and warnings for quotes that stand nowhere.
+
+    People's quotes must stand where they say (RefusedError): a page that counts wrongly must not
+    store wrong ranges. Models copy with small changes, and old files hold only the words, so for
+    these the text is searched, and what is not found is kept without a place.
+    """
+    texts = shown_texts(spec)
+    spans: Spans = {}
+    problems: list[Problem] = []
+    for entry in entries:
+        for quote in entry.evidence:
+            found, problem = _find(entry, quote, texts, strict=door in ("page", "api"))
+            problems += [problem] if problem else []
+            spans.setdefault((entry.name, quote.variable), []).extend(found)
+    if problems and door in ("page", "api"):
+        raise RefusedError(problems)
+    return spans, problems
+
+
+def _find(
+    entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
+) -> tuple[list[Located], Problem | None]:
+    place = quote.field or next(iter(texts), "")
+    if place not in texts:
+        return [], Problem(entry.name, EVIDENCE_KEY, f"{place!r} is no text of this item")
+    if strict:
+        return _exact(entry, quote, place, texts[place])
+    found = [
+        Located(place, f.start, f.end, f.quote, f.method)
+        for f in find_quote(texts[place], quote.quote, quote.start)
+    ]
+    lost = any(f.start is None for f in found)
+    return found, _nowhere(entry, quote, place) if lost else None
+
+
+def _exact(
+    entry: Entry, quote: Quote, place: str, text: str
+) -> tuple[list[Located], Problem | None]:
+    start = text.find(quote.quote) if quote.start is None else quote.start
+    end = start + len(quote.quote)
+    if start < 0 or text[start:end] != quote.quote:
+        return [], _nowhere(entry, quote, place)
+    return [Located(place, start, end, quote.quote, "exact")], None
+
+
+def _nowhere(entry: Entry, quote: Quote, place: str) -> Problem:
+    words = quote.quote if len(quote.quote) <= 60 else quote.quote[:57] + "…"
+    return Problem(entry.name, EVIDENCE_KEY, f"{words!r} does not stand there in the {place}")

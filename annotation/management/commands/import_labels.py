@@ -1,0 +1,45 @@
+"""Loads labels made elsewhere."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from annotation.importing import FORMATS, ImportReport, import_labels
+from annotation.management.campaigns import campaign_called
+from datasets.console import Command as BaseCommand
+
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = "Loads labels made elsewhere, of people or judges, all or nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument("--rater", help="who labelled, where the file does not say")
+        parser.add_argument("--format", choices=FORMATS, help="recognised if left out")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        with self.progress("labels") as tick:
+            report = import_labels(
+                options["paths"], campaign, options["rater"], options["format"], tick
+            )
+        self.tell(report)
+
+    def tell(self, report: ImportReport) -> None:
+        for rater, count in report.labels.items():
+            self.say(f"Loaded {count} labels of {rater}.")
+        if report.missing:
+            self.say(f"Loaded {report.missing} missing labels with their reasons.")
+        if report.unchanged:
+            self.say(f"Nothing to do for {report.unchanged} labels: they are there already.")
+        for what, count in report.skipped.items():
+            self.say(f"Left out: {count} {what}.")
+        for warning in report.warnings[:SHOWN]:
+            self.say(f"Warning: {warning}")
+        if len(report.warnings) > SHOWN:
+            self.say(f"… and {len(report.warnings) - SHOWN} more warnings.")

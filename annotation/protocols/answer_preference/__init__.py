@@ -1,0 +1,47 @@
+"""Answer preference (CLAPnq's win-rate): which of two answers is better, blind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import ItemSpec, Protocol, UnitSpec, Variable
+from annotation.protocols.parts import report_texts
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """One item for each pair of the query's reports, in the order of the batch."""
+    for first, second in combinations(query.reports, 2):
+        key = f"{first.id}/{second.id}"
+        yield ItemSpec(
+            key=key,
+            units=(UnitSpec("pair", key, "The first answer and the second"),),
+            texts=tuple(report_texts((first, second))),
+        )
+
+
+PROTOCOL = Protocol(
+    name="answer-preference",
+    version="1",
+    title="Answer preference",
+    variables=(
+        Variable(
+            "preferred",
+            "pair",
+            "Which answer is better?",
+            ("first", "second", "tie-good", "tie-bad"),
+            words={
+                "first": "The first",
+                "second": "The second",
+                "tie-good": "Equally good",
+                "tie-bad": "Equally bad",
+            },
+        ),
+    ),
+    make_items=make_items,
+    needs=("reports",),
+    shuffled=True,
+    folder=Path(__file__).parent,
+)

@@ -1,0 +1,74 @@
+"""Answer rating (CLAPnq's human evaluation; GaRAGe's eligibility and factuality), blind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kinds_of
+from annotation.protocols.parts import (
+    dated_passages,
+    passage_units,
+    report_texts,
+    report_units,
+    sentence_units,
+)
+
+GRADES = {"1": "1 – no", "2": "2 – mostly no", "3": "3 – mostly yes", "4": "4 – yes"}
+WORDS = {"yes": "Yes", "no": "No"}
+ISSUES = {"none": "No issues", "minor": "Minor issues", "major": "Major issues"}
+SUPPORT = {
+    "supported": "Supported",
+    "unsupported": "Unsupported",
+    "contradictory": "Contradictory",
+    "no-rad": "Needs no evidence",
+}
+NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """One item a query. The passages stay hidden where nothing is asked that is held to them."""
+    kinds = kinds_of(variables)
+    possible = (*report_units(query), *sentence_units(query), *passage_units(query))
+    units = tuple(unit for unit in possible if unit.kind in kinds)
+    shown = query.passages if NEEDS_PASSAGES & {v.name for v in variables} else ()
+    if query.reports and units:
+        yield ItemSpec(query.id, units, (*dated_passages(shown), *report_texts(query.reports)))
+
+
+def _grade(name: str, question: str) -> Variable:
+    return Variable(name, "report", question, tuple(GRADES), level="ordinal", words=GRADES)
+
+
+def _yes_no(name: str, kind: str, question: str) -> Variable:
+    return Variable(name, kind, question, YES_NO, words=WORDS)
+
+
+PROTOCOL = Protocol(
+    name="answer-rating",
+    version="1",
+    title="Answer rating",
+    variables=(
+        _grade("appropriate", "Does it answer what was asked?"),
+        _grade("faithful", "Do the passages bear it out?"),
+        _grade("natural", "Does it read naturally?"),
+        _yes_no("abstains", "report", "Does it say that it does not know?"),
+        _yes_no("irrelevant", "report", "Is it irrelevant or incoherent?"),
+        Variable(
+            "eligibility",
+            "report",
+            "Does it serve the person who asked?",
+            tuple(ISSUES),
+            level="ordinal",
+            words=ISSUES,
+        ),
+        Variable("support", "sentence", "Is it supported?", tuple(SUPPORT), words=SUPPORT),
+        _yes_no("needed_question", "passage", "Does it matter for the question?"),
+        _yes_no("needed_answer", "passage", "Does it matter for an answer?"),
+    ),
+    make_items=make_items,
+    needs=("passages", "reports"),
+    shuffled=True,
+    folder=Path(__file__).parent,
+)

@@ -1,0 +1,152 @@
+"""The nouns of a protocol: variables, evidence, units, items. Data, not behaviour.
+
+A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
+and `prompt.md` where the generic prompt does not serve. It knows neither Django nor any model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from annotation.protocols import material
+
+Level = Literal["nominal", "ordinal", "interval"]
+Conditions = Mapping[str, tuple[str, ...]]
+"""Variables of the same unit, and the codes of each that let the condition hold."""
+
+YES_NO = ("yes", "no")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One measured quantity of one kind of unit.
+
+    `codes` in order of rank; `escapes` are legitimate answers that are no category. `words` are
+    what people read for a code, where the code itself does not read well. `optional` variables are
+    asked only by campaigns that name them.
+    """
+
+    name: str
+    kind: str
+    question: str
+    codes: tuple[str, ...]
+    level: Level = "nominal"
+    escapes: tuple[str, ...] = ()
+    asked_if: Conditions = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return self.codes + self.escapes
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Quotes of the text `field` for `variable`, owed where that has the code `owed_if`."""
+
+    variable: str
+    field: str
+    owed_if: str | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that the rater writes: production, not a label. It may cite passages of the item."""
+
+    name: str
+    kind: str
+    question: str
+    asked_if: Conditions = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnitSpec:
+    """What gets a value: a kind and a stable key, and the words that are shown for it."""
+
+    kind: str
+    key: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text on show. Spans refer to it by `field`; `facts` are named details beside it.
+
+    `suggested` are quotes of it that the batch brought along; they may be wrong, and say so.
+    """
+
+    field: str
+    text: str
+    heading: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    suggested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ItemSpec:
+    """What a rater sees at once. `report`, `passage` and `key_point` name what it is about."""
+
+    key: str
+    units: tuple[UnitSpec, ...]
+    texts: tuple[Text, ...]
+    report: str | None = None
+    passage: str | None = None
+    key_point: str | None = None
+    system: str | None = None
+    setting: str | None = None
+
+
+Needs = Literal["questions", "passages", "key_points", "reports"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One annotation task.
+
+    `make_items(query, variables)` gives the items of a query with every unit that may be asked;
+    a campaign's sampling may ask fewer. `needs` are the parts of the material that it reads.
+    Unless told otherwise, `drawn` protocols ask a seeded draw of the units of each item, and
+    `shuffled` ones show them in a random order, recorded for each rater.
+    """
+
+    name: str
+    version: str
+    title: str
+    variables: tuple[Variable, ...]
+    make_items: Callable[[material.Query, Sequence[Variable]], Iterable[ItemSpec]]
+    needs: tuple[Needs, ...]
+    evidence: Evidence | None = None
+    written: Written | None = None
+    drawn: bool = False
+    shuffled: bool = False
+    folder: Path = Path(__file__).parent
+
+    @property
+    def guideline(self) -> str:
+        return (self.folder / "guideline.md").read_text("utf-8")
+
+    @property
+    def prompt(self) -> str:
+        own = self.folder / "prompt.md"
+        return (own if own.exists() else Path(__file__).parent / "prompt.md").read_text("utf-8")
+
+
+def name_units(units: Iterable[UnitSpec]) -> dict[str, UnitSpec]:
+    """Units by their name in a response: the key, or `kind:key` where two kinds share one.
+
+    A key that reads like such a name is prefixed too, so that no two units are called the same.
+    """
+    units = list(units)
+    keys = Counter(unit.key for unit in units)
+    prefixed = {f"{unit.kind}:{unit.key}" for unit in units}
+    plain = {key for key, count in keys.items() if count == 1 and key not in prefixed}
+    return {u.key if u.key in plain else f"{u.kind}:{u.key}": u for u in units}
+
+
+def kinds_of(variables: Iterable[Variable]) -> set[str]:
+    return {variable.kind for variable in variables}

@@ -1,0 +1,80 @@
+"""Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, write, say how far it goes.
+
+Where a passage has sentences they are what is selected, else the passage is. A validation pass
+asks `grounded` of each sentence of the query's reports instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Protocol,
+    UnitSpec,
+    Variable,
+    Written,
+    kinds_of,
+)
+from annotation.protocols.parts import dated_passages, report_texts, sentence_units, source_units
+
+WORDS = {"yes": "Yes", "no": "No"}
+DESCRIPTORS = {
+    "complete": "Complete answer",
+    "partial": "Partial answer",
+    "too-difficult": "Too difficult",
+    "ill-formed": "Ill-formed question",
+    "bad-passage": "The passage is not good",
+    "no-answer": "No answer",
+}
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    kinds = kinds_of(variables)
+    possible = (*source_units(query), UnitSpec("query", query.id, query.text))
+    units = [unit for unit in possible if unit.kind in kinds]
+    validated = "sentence" in kinds
+    units += sentence_units(query) if validated else ()
+    shown = report_texts(query.reports) if validated else ()
+    if query.passages and units:
+        yield ItemSpec(query.id, tuple(units), (*dated_passages(query.passages), *shown))
+
+
+PROTOCOL = Protocol(
+    name="grounded-answer",
+    version="1",
+    title="Grounded answer",
+    variables=(
+        Variable(
+            "descriptor", "query", "How far does it go?", tuple(DESCRIPTORS), words=DESCRIPTORS
+        ),
+        Variable("deflected", "query", "Is there too little for an answer?", YES_NO, words=WORDS),
+        Variable(
+            "action",
+            "query",
+            "What happens to the first answer?",
+            ("keep", "modify", "skip"),
+            words={"keep": "Keep", "modify": "Modify", "skip": "Skip"},
+            optional=True,
+        ),
+        Variable("selected", "passage-sentence", "Does it help to answer?", YES_NO, words=WORDS),
+        Variable("selected", "passage", "Does it help to answer?", YES_NO, words=WORDS),
+        Variable("grounded", "sentence", "Is it grounded?", YES_NO, words=WORDS, optional=True),
+    ),
+    make_items=make_items,
+    needs=("passages", "reports"),
+    written=Written(
+        "written",
+        "query",
+        "The answer",
+        asked_if={
+            "descriptor": ("complete", "partial"),
+            "deflected": ("no",),
+            "action": ("keep", "modify"),
+        },
+    ),
+    folder=Path(__file__).parent,
+)

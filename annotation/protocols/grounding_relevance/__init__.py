@@ -1,0 +1,51 @@
+"""Grounding relevance (GaRAGe): which of a query's passages help, and what each is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable
+from annotation.protocols.parts import dated_passages, passage_units
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    if query.passages:
+        yield ItemSpec(
+            key=query.id,
+            units=tuple(passage_units(query)),
+            texts=tuple(dated_passages(query.passages)),
+        )
+
+
+PROTOCOL = Protocol(
+    name="grounding-relevance",
+    version="1",
+    title="Grounding relevance",
+    variables=(
+        Variable(
+            "relevant",
+            "passage",
+            "Is the passage relevant?",
+            YES_NO,
+            words={"yes": "Relevant", "no": "Irrelevant"},
+        ),
+        Variable(
+            "use",
+            "passage",
+            "What is it good for?",
+            ("answer-the-question", "related-information", "outdated", "unknown"),
+            asked_if={"relevant": ("yes",)},
+            words={
+                "answer-the-question": "Answers the question",
+                "related-information": "Related information",
+                "outdated": "Outdated",
+                "unknown": "Age unknown",
+            },
+        ),
+    ),
+    make_items=make_items,
+    needs=("passages",),
+    folder=Path(__file__).parent,
+)

@@ -1,0 +1,55 @@
+"""Key-point recall (Long2RAG): which of the query's key points a report makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import YES_NO, Evidence, ItemSpec, Protocol, Text, Variable
+from annotation.protocols.parts import key_point_units
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    units = key_point_units(query)
+    for report in query.reports if units else ():
+        yield ItemSpec(
+            key=report.id,
+            units=units,
+            texts=(Text("report", report.text, "Report"),),
+            report=report.id,
+            system=report.system,
+            setting=report.setting,
+        )
+
+
+PROTOCOL = Protocol(
+    name="key-point-recall",
+    version="1",
+    title="Key point recall",
+    variables=(
+        Variable(
+            "entailed",
+            "key-point",
+            "Does the report make this point?",
+            (*YES_NO, "neutral"),
+            words={"yes": "Yes", "no": "No", "neutral": "Neutral"},
+        ),
+        Variable(
+            "failure",
+            "key-point",
+            "What is wrong?",
+            ("incomplete", "general", "missing"),
+            asked_if={"entailed": ("no", "neutral")},
+            words={
+                "incomplete": "A part is left out",
+                "general": "Too general",
+                "missing": "The point is missing",
+            },
+        ),
+    ),
+    make_items=make_items,
+    needs=("key_points", "reports"),
+    evidence=Evidence("entailed", "report", owed_if="yes"),
+    folder=Path(__file__).parent,
+)

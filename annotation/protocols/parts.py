@@ -1,0 +1,75 @@
+"""What several protocols show and ask alike: passages with their dates, reports, sentences.
+
+No word that is shown names the system or the setting behind a report; nor do report ids stand in
+words, for they often hold such a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from annotation.protocols import material
+from annotation.protocols.base import Text, UnitSpec
+
+OPENING = 80
+
+
+def dated_passages(passages: Sequence[material.Passage]) -> Iterator[Text]:
+    """Passages as fields `passage:ID`, with source, date and age where they are known."""
+    for p in passages:
+        known = (("source", p.source), ("date", p.published_at), ("age", p.age))
+        facts = tuple((name, value) for name, value in known if value)
+        yield Text(f"passage:{p.id}", p.text, p.title or "Passage", facts)
+
+
+def report_texts(reports: Sequence[material.Report]) -> Iterator[Text]:
+    """Reports as fields `report:ID`, under one heading that tells none from another."""
+    for report in reports:
+        yield Text(f"report:{report.id}", report.text, "Answer")
+
+
+def passage_units(query: material.Query) -> Iterator[UnitSpec]:
+    for p in query.passages:
+        yield UnitSpec("passage", passage_key(query, p), p.title or opening(p.text))
+
+
+def source_units(query: material.Query) -> Iterator[UnitSpec]:
+    """What can be selected of a query's passages: their sentences, keyed `query/passage#1`, from 1.
+
+    A passage without sentences is one unit, keyed `query/passage`.
+    """
+    for unit, passage in zip(passage_units(query), query.passages, strict=True):
+        for number, sentence in enumerate(passage.sentences or (), start=1):
+            yield UnitSpec("passage-sentence", f"{unit.key}#{number}", sentence)
+        if not passage.sentences:
+            yield unit
+
+
+def report_units(query: material.Query) -> Iterator[UnitSpec]:
+    for report in query.reports:
+        yield UnitSpec("report", report.id, opening(report.text))
+
+
+def sentence_units(query: material.Query) -> Iterator[UnitSpec]:
+    """The sentences of all reports of a query, keyed `report#1`, from 1."""
+    for report in query.reports:
+        for number, sentence in enumerate(report.sentences or (), start=1):
+            yield UnitSpec("sentence", f"{report.id}#{number}", sentence)
+
+
+def question_units(query: material.Query) -> tuple[UnitSpec, ...]:
+    return tuple(UnitSpec("question", q.id, q.text) for q in query.questions)
+
+
+def key_point_units(query: material.Query) -> tuple[UnitSpec, ...]:
+    return tuple(UnitSpec("key-point", k.id, k.text) for k in query.key_points)
+
+
+def passage_key(query: material.Query, passage: material.Passage) -> str:
+    return f"{query.id}/{passage.id}"
+
+
+def opening(text: str) -> str:
+    """The first words of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= OPENING else line[: OPENING - 1].rstrip() + "…"

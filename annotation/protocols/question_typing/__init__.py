@@ -1,0 +1,61 @@
+"""Question typing (GaRAGe): may the question pass, and what kind of question is it?
+
+GaRAGe's own list of 25 categories stands only in its data, which is not ours to ship, so the
+default list is our own: 24 plain topics and `other`. A campaign whose batch comes with categories
+brings them with its option `categories`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import YES_NO, ItemSpec, Level, Protocol, UnitSpec, Variable
+
+HERE = Path(__file__).parent
+CATEGORIES = (HERE / "categories.txt").read_text("utf-8").split()
+LET_THROUGH = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
+SENSITIVITY = ("static", "slow-changing", "fast-changing")
+COMPLEXITY = (
+    "simple",
+    "simple-with-condition",
+    "set",
+    "comparison",
+    "aggregation",
+    "multi-hop",
+    "post-processing",
+)
+POPULARITY = ("head", "torso", "tail")
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    yield ItemSpec(key=query.id, units=(UnitSpec("query", query.id, query.text),), texts=())
+
+
+def _gate(name: str, question: str) -> Variable:
+    return Variable(name, "query", question, YES_NO, words={"yes": "Yes", "no": "No"})
+
+
+def _type(name: str, question: str, codes: Sequence[str], level: Level = "nominal") -> Variable:
+    words = {code: code.replace("-", " ").capitalize() for code in codes}
+    return Variable(name, "query", question, tuple(codes), level, asked_if=LET_THROUGH, words=words)
+
+
+PROTOCOL = Protocol(
+    name="question-typing",
+    version="1",
+    title="Question typing",
+    variables=(
+        _gate("valid", "Is the question valid?"),
+        _gate("false_premise", "Does it rest on a false premise?"),
+        _gate("information_seeking", "Does it seek information?"),
+        _type("sensitivity", "How fast does its answer change?", SENSITIVITY, "ordinal"),
+        _type("complexity", "How complex is it?", COMPLEXITY),
+        _type("popularity", "How well known is its subject?", POPULARITY, "ordinal"),
+        _type("category", "What is it about?", CATEGORIES),
+    ),
+    make_items=make_items,
+    needs=(),
+    folder=HERE,
+)

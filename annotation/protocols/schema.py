@@ -1,0 +1,129 @@
+"""The response schema of a campaign: what an answer to some units must look like.
+
+One closed schema for the page, the API and judges: no unknown keys, no defaults, keyed by unit,
+nullable rather than optional. A campaign chooses its variables; the schema follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from annotation.protocols.base import Conditions, Evidence, Protocol, UnitSpec, Variable, Written
+
+EVIDENCE_KEY = "evidence"
+
+JSON = dict[str, Any]
+
+
+class UnknownVariableError(ValueError):
+    """A campaign asks for a variable that its protocol does not have."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A protocol with the variables that one campaign asks."""
+
+    protocol: Protocol
+    variables: tuple[Variable, ...]
+
+    def of(self, kind: str) -> tuple[Variable, ...]:
+        return tuple(v for v in self.variables if v.kind == kind)
+
+    def variable(self, name: str, kind: str | None = None) -> Variable | None:
+        found = [v for v in self.variables if v.name == name and kind in (None, v.kind)]
+        return found[0] if found else None
+
+    def evidence(self, kind: str) -> Evidence | None:
+        """The protocol's evidence rule, if its variable is asked of this kind of unit."""
+        rule = self.protocol.evidence
+        asked = {v.name for v in self.of(kind)}
+        return rule if rule is not None and rule.variable in asked else None
+
+    def written(self, kind: str) -> Written | None:
+        rule = self.protocol.written
+        return rule if rule is not None and rule.kind == kind and self.of(kind) else None
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """The keys of one unit's answer, in the order in which a model fills them in."""
+        written = self.written(kind)
+        return (
+            *((EVIDENCE_KEY,) if self.evidence(kind) else ()),
+            *(v.name for v in self.of(kind)),
+            *((written.name,) if written else ()),
+        )
+
+    def unit_schema(self, kind: str) -> JSON:
+        """The JSON schema of one unit's answer."""
+        parts: JSON = {}
+        if self.evidence(kind):
+            parts[EVIDENCE_KEY] = {"type": "array", "items": QUOTE}
+        parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.of(kind)}
+        if written := self.written(kind):
+            parts[written.name] = self._nullable(WRITTEN, written.asked_if)
+        return closed(parts)
+
+    def item_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
+        """The JSON schema of an answer with one entry per unit name."""
+        return closed({name: self.unit_schema(unit.kind) for name, unit in units.items()})
+
+    def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
+        """Whether conditions hold, given the unit's values; what is not asked counts as met."""
+        return all(values.get(n) in codes for n, codes in self._asked(conditions).items())
+
+    def _asked(self, conditions: Conditions) -> Conditions:
+        asked = {v.name for v in self.variables}
+        return {name: codes for name, codes in conditions.items() if name in asked}
+
+    def _nullable(self, schema: JSON, conditions: Conditions) -> JSON:
+        """The schema, with null where a condition that this campaign asks about may fail."""
+        return {"anyOf": [schema, {"type": "null"}]} if self._asked(conditions) else schema
+
+
+def closed(properties: JSON) -> JSON:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+QUOTE = closed(
+    {
+        "quote": {"type": "string"},
+        "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
+    }
+)
+WRITTEN = closed(
+    {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}
+)
+
+
+def _codes(variable: Variable) -> JSON:
+    return {"type": "string", "enum": list(variable.answers)}
+
+
+def schema_of(
+    protocol: Protocol, variables: Sequence[str] = (), categories: Sequence[str] = ()
+) -> Schema:
+    """The schema that a campaign's options make of a protocol.
+
+    `variables` names what is asked (none: all that are not optional); `categories` replaces the
+    codes of a variable called `category`. Raises UnknownVariableError.
+    """
+    known = {v.name for v in protocol.variables}
+    if unknown := sorted(set(variables) - known):
+        raise UnknownVariableError(f"{protocol.name} has no variable {unknown[0]!r}")
+    chosen = _chosen(protocol.variables, variables)
+    return Schema(protocol, tuple(_with_categories(v, categories) for v in chosen))
+
+
+def _chosen(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
+    return [v for v in all_of if (v.name in names if names else not v.optional)]
+
+
+def _with_categories(variable: Variable, categories: Sequence[str]) -> Variable:
+    swap = variable.name == "category" and categories
+    return replace(variable, codes=tuple(categories), words={}) if swap else variable

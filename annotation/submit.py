@@ -1,0 +1,239 @@
+"""The waist: `submit` takes an answer through any of four doors, and alone writes Response, Label
+and Span. `fail` closes an assignment that gave no answer, with the reason and no label.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.doors import Payload
+from annotation.locating import Located, locate
+from annotation.models import Assignment, Draft, Label, Response, Span, Unit
+from annotation.presenting import asked_units, present, schema
+from annotation.protocols.base import ItemSpec
+from annotation.protocols.checking import Door, Entry, Problem, check
+from annotation.protocols.schema import Schema
+
+REASONS = (
+    "unreadable",
+    "refused",
+    "truncated",
+    "filtered",
+    "too-long",
+    "timeout",
+    "error",
+    "declined",
+)
+
+
+class ConflictError(Exception):
+    """Somebody saved in between: `current` is the response that stands now."""
+
+    def __init__(self, current: Response) -> None:
+        self.current = current
+        super().__init__(f"revision {current.revision} was saved in between")
+
+
+class LostLeaseError(Exception):
+    """The assignment was given to another worker; this answer comes too late to count."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What a label may carry beside its value."""
+
+    score: float | None = None
+    meta: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """How an answer came about; everything has a sound default.
+
+    `key` is the client's own for this save. `seen` is the revision that the client had before it
+    (0: none), checked if given. `lease` is checked if given. An import brings its own `revision`,
+    `created_at`, `details` by unit name and variable, and `missing` reasons in the same order.
+    """
+
+    key: str | None = None
+    seen: int | None = None
+    lease: uuid.UUID | None = None
+    seconds: float | None = None
+    revision: int | None = None
+    created_at: datetime | None = None
+    details: Mapping[tuple[str, str], Detail] = field(default_factory=dict)
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The response that stands, and whether this call made it."""
+
+    response: Response
+    created: bool
+    warnings: tuple[Problem, ...] = ()
+
+
+def submit(
+    assignment: Assignment,
+    payload: Payload,
+    door: Door,
+    circumstances: Circumstances | None = None,
+    spec: ItemSpec | None = None,
+    asked_schema: Schema | None = None,
+) -> Outcome:
+    """Checks an answer and makes it the current response of its assignment.
+
+    The same `key`, or the same answer as the one that stands, changes nothing. Raises RefusedError,
+    ConflictError, LostLeaseError. `spec` and `asked_schema` spare looking them up again.
+    """
+    circumstances = circumstances or Circumstances()
+    spec = spec or present(assignment.item)
+    asked_schema = asked_schema or schema(assignment.item.campaign)
+    entries, warnings = check(asked_schema, asked_units(assignment, spec), payload["units"], door)
+    spans, doubts = locate(entries, spec, door)
+    with transaction.atomic():
+        held = Assignment.objects.select_for_update().get(pk=assignment.pk)
+        _check_lease(held, circumstances)
+        current = held.responses.filter(current=True).first()
+        if same := _stored_before(held, current, payload, circumstances):
+            return Outcome(same, created=False, warnings=(*warnings, *doubts))
+        if current and door == "import" and _says_the_same(current, entries, spans, circumstances):
+            return Outcome(current, created=False, warnings=(*warnings, *doubts))
+        _check_conflict(current, circumstances)
+        response = _revise(held, current, payload, door, circumstances)
+        _write_labels(response, held, entries, spans, circumstances)
+        _close(held, circumstances)
+    return Outcome(response, created=True, warnings=(*warnings, *doubts))
+
+
+def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:
+    """Closes an assignment without an answer. Raises LostLeaseError."""
+    if reason not in REASONS:
+        raise ValueError(f"{reason!r} is no reason for a missing label")
+    status = Assignment.Status.DECLINED if reason == "declined" else Assignment.Status.FAILED
+    rows = Assignment.objects.filter(pk=assignment.pk)
+    if lease is not None:
+        rows = rows.filter(lease=lease)
+    if not rows.update(status=status, reason=reason, lease=None):
+        raise LostLeaseError
+
+
+def _check_lease(held: Assignment, circumstances: Circumstances) -> None:
+    if circumstances.lease is not None and held.lease != circumstances.lease:
+        raise LostLeaseError
+
+
+def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
+    stands = current.revision if current else 0
+    if current and circumstances.seen is not None and circumstances.seen != stands:
+        raise ConflictError(current)
+
+
+def _stored_before(
+    held: Assignment,
+    current: Response | None,
+    payload: Payload,
+    circumstances: Circumstances,
+) -> Response | None:
+    if circumstances.key:
+        stored = held.responses.filter(key=circumstances.key).first()
+        if stored is not None:
+            return stored
+    same = current is not None and current.payload == payload
+    return current if same else None
+
+
+def _says_the_same(
+    current: Response,
+    entries: list[Entry],
+    spans: Mapping[tuple[str, str], list[Located]],
+    circumstances: Circumstances,
+) -> bool:
+    """Whether a file brings back what stands, so that loading one's own export changes nothing."""
+    given = {
+        (e.name, variable): (
+            value,
+            circumstances.details.get((e.name, variable), Detail()).score,
+            [(s.field, s.start, s.end, s.quote) for s in spans.get((e.name, variable), ())],
+        )
+        for e in entries
+        for variable, value in e.values.items()
+    }
+    stored = {
+        (label.unit.name, label.variable): (
+            label.value,
+            label.score,
+            [(s.field, s.start, s.end, s.quote) for s in label.spans.all()],
+        )
+        for label in current.labels.select_related("unit").prefetch_related("spans")
+    }
+    written = {e.name for e in entries if e.written is not None}
+    return given == stored and not written
+
+
+def _revise(
+    held: Assignment,
+    current: Response | None,
+    payload: Payload,
+    door: Door,
+    circumstances: Circumstances,
+) -> Response:
+    last = current.revision if current else 0
+    if current:
+        held.responses.filter(pk=current.pk).update(current=False)
+    return Response.objects.create(
+        assignment=held,
+        revision=max(last + 1, circumstances.revision or 1),
+        payload=payload,
+        comment=payload.get("comment") or "",
+        door=door,
+        key=circumstances.key,
+        created_at=circumstances.created_at or timezone.now(),
+    )
+
+
+def _write_labels(
+    response: Response,
+    held: Assignment,
+    entries: list[Entry],
+    spans: Mapping[tuple[str, str], list[Located]],
+    circumstances: Circumstances,
+) -> None:
+    ids = dict(Unit.objects.filter(item=held.item_id).values_list("name", "id"))
+    labels = [
+        Label(
+            response=response,
+            unit_id=ids[entry.name],
+            variable=variable,
+            value=value,
+            score=circumstances.details.get((entry.name, variable), Detail()).score,
+            meta=circumstances.details.get((entry.name, variable), Detail()).meta,
+        )
+        for entry in entries
+        for variable, value in entry.values.items()
+    ]
+    names = [(e.name, variable) for e in entries for variable in e.values]
+    Label.objects.bulk_create(labels)
+    Span.objects.bulk_create(
+        Span(label=label, field=s.field, start=s.start, end=s.end, quote=s.quote, method=s.method)
+        for label, name in zip(labels, names, strict=True)
+        for s in spans.get(name, ())
+    )
+
+
+def _close(held: Assignment, circumstances: Circumstances) -> None:
+    held.status = Assignment.Status.DONE
+    held.reason, held.lease = "", None
+    held.missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
+    if circumstances.seconds is not None:
+        held.seconds = circumstances.seconds
+    held.save(update_fields=["status", "reason", "lease", "missing", "seconds"])
+    Draft.objects.filter(assignment=held).delete()

@@ -1,0 +1,75 @@
+"""The terminal side of every command: progress, plain lines, and errors of one line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from datasets.rows import InputError
+
+Tick = Callable[[int], None]
+
+
+class Command(BaseCommand):
+    """A command whose `run` may raise InputError or CommandError: one line, exit status 1."""
+
+    requires_migrations_checks = False
+
+    def run(self, **options: Any) -> None:
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.run(**options)
+        except (InputError, CommandError) as error:
+            if not self.from_command_line:
+                raise CommandError(one_line(error)) from error
+            self.stderr.write(one_line(error))
+            sys.exit(1)
+
+    @property
+    def from_command_line(self) -> bool:
+        return bool(getattr(self, "_called_from_command_line", False))
+
+    def say(self, line: str) -> None:
+        self.stdout.write(line)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None = None) -> Iterator[Tick]:
+        """A function that is told how much is done: a bar on a terminal, else a line a second."""
+        if sys.stderr.isatty():
+            with _bar(what, total) as tick:
+                yield tick
+        else:
+            yield _lines(what, total, self.stderr.write)
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Tick]:
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _lines(what: str, total: int | None, write: Callable[[str], object]) -> Tick:
+    last = time.monotonic()
+
+    def tick(done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= 1:
+            last = time.monotonic()
+            write(f"{what}: {done}" + (f" of {total}" if total else ""))
+
+    return tick

@@ -1,0 +1,146 @@
+"""What is judged. A batch is loaded whole and never changes; identifiers are compared exactly."""
+
+from __future__ import annotations
+
+from django.db import models
+
+MAX_ID = 255
+
+
+class Batch(models.Model):
+    """A loaded file or set of files. `digest` is of the rows as read, so it tells equal content."""
+
+    name = models.CharField(max_length=200, unique=True)
+    format = models.CharField(max_length=40)
+    digest = models.CharField(max_length=64)
+    counts = models.JSONField(default=dict)
+    warnings = models.JSONField(default=list)
+    skipped = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name_plural = "batches"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Query(models.Model):
+    """An open-ended query. `asked_at` is kept as it was written; `references` have no ids."""
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="queries")
+    key = models.CharField(max_length=MAX_ID)
+    position = models.PositiveIntegerField()
+    text = models.TextField()
+    asked_at = models.CharField(max_length=40, null=True)  # noqa: DJ001 - absent is not empty
+    references = models.JSONField(default=list)
+    meta = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ("position",)
+        verbose_name_plural = "queries"
+        constraints = [models.UniqueConstraint("batch", "key", name="query_once_a_batch")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Part(models.Model):
+    """What belongs to one query, under an id that is unique in the batch."""
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="+")
+    query = models.ForeignKey(Query, models.CASCADE, related_name="%(class)ss")
+    key = models.CharField(max_length=MAX_ID)
+    position = models.PositiveIntegerField()
+    text = models.TextField()
+    meta = models.JSONField(null=True)
+
+    class Meta:
+        abstract = True
+        ordering = ("query", "position")
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Question(Part):
+    weight = models.FloatField(null=True)
+
+    class Meta(Part.Meta):
+        constraints = [models.UniqueConstraint("batch", "key", name="question_once_a_batch")]
+
+
+class Report(Part):
+    """A text under judgement. `context` and `citations` are passage ids, known or not."""
+
+    system = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
+    setting = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
+    context = models.JSONField(null=True)
+    citations = models.JSONField(null=True)
+    sentences = models.JSONField(null=True)
+    deflected = models.BooleanField(null=True)
+
+    class Meta(Part.Meta):
+        constraints = [models.UniqueConstraint("batch", "key", name="report_once_a_batch")]
+
+
+class Passage(models.Model):
+    """The text of a passage, once a batch; what differs between queries is on Grounding."""
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="passages")
+    key = models.CharField(max_length=MAX_ID)
+    text = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint("batch", "key", name="passage_once_a_batch")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Grounding(models.Model):
+    """A passage as it stands beside one query."""
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="groundings")
+    passage = models.ForeignKey(Passage, models.CASCADE, related_name="groundings")
+    position = models.PositiveIntegerField()
+    title = models.TextField(null=True)  # noqa: DJ001 - absent is not empty
+    source = models.TextField(null=True)  # noqa: DJ001 - absent is not empty
+    published_at = models.CharField(max_length=40, null=True)  # noqa: DJ001 - absent is not empty
+    age = models.TextField(null=True)  # noqa: DJ001 - absent is not empty
+    sentences = models.JSONField(null=True)
+    relevant = models.BooleanField(null=True)
+    meta = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ("query", "position")
+        constraints = [models.UniqueConstraint("query", "passage", name="passage_once_a_query")]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.passage_id}"
+
+
+class KeyPoint(Part):
+    passage = models.ForeignKey(Passage, models.CASCADE, related_name="key_points")
+    spans = models.JSONField(null=True)
+    score = models.FloatField(null=True)
+
+    class Meta(Part.Meta):
+        constraints = [models.UniqueConstraint("batch", "key", name="key_point_once_a_batch")]
+
+
+class Ranking(models.Model):
+    """The passage ids that one retrieval system returned for a query, best first."""
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="rankings")
+    system = models.CharField(max_length=MAX_ID)
+    position = models.PositiveIntegerField()
+    passages = models.JSONField()
+
+    class Meta:
+        ordering = ("query", "position")
+        constraints = [models.UniqueConstraint("query", "system", name="ranking_once_a_query")]
+
+    def __str__(self) -> str:
+        return self.system

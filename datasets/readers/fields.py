@@ -1,0 +1,209 @@
+"""Taking one JSON object apart by known keys, with an error that names the key and says what to do.
+
+An optional key that is null counts as absent. A boolean is never a number. Strings are kept as
+they stand, blanks around them too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from datasets.readers.jsonl import kind, shown
+from datasets.rows import InputError, Place
+
+MAX_ID = 255
+
+_DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)", re.ASCII)
+
+
+class Fields:
+    """The members of one JSON object that stands at `place`; `of` says which, as in `report 2`.
+
+    Raises InputError at once for a value that is no object or, if `known` is given, for a key
+    outside it. Each method takes one key and raises InputError where its value is of another type.
+    """
+
+    def __init__(
+        self, raw: Any, place: Place, of: str = "", known: Collection[str] | None = None
+    ) -> None:
+        self.place, self.of = place, of
+        if not isinstance(raw, dict):
+            self._refuse(f"{of or 'the line'} is {kind(raw)}, not an object", "write an object")
+        self.raw: Mapping[str, Any] = raw
+        if known is not None:
+            self._refuse_unknown(known)
+
+    def string(self, key: str) -> str:
+        """A required string, which may be empty."""
+        value = self.optional_string(key)
+        if value is None:
+            self._refuse_absent(key)
+        return value
+
+    def filled(self, key: str) -> str:
+        """A required string that is not blank."""
+        value = self.string(key)
+        if not value.strip():
+            self._refuse(f"{self._name(key)} is empty", "write its text")
+        return value
+
+    def optional_string(self, key: str) -> str | None:
+        value = self.raw.get(key)
+        if value is not None and not isinstance(value, str):
+            self._refuse_type(key, value, "a string")
+        return value
+
+    def id(self, key: str = "id") -> str:
+        """A required identifier: not blank, at most `MAX_ID` code points, kept as it stands."""
+        value = self.string(key)
+        self._check_id(value, self._name(key))
+        return value
+
+    def optional_id(self, key: str) -> str | None:
+        return None if self.raw.get(key) is None else self.id(key)
+
+    def ids(self, key: str) -> tuple[str, ...] | None:
+        """A list of identifiers, repeats kept."""
+        values = self.strings(key)
+        for number, value in enumerate(values or (), 1):
+            self._check_id(value, f"entry {number} of {self._name(key)}")
+        return values
+
+    def strings(self, key: str) -> tuple[str, ...] | None:
+        values = self._list(key)
+        for number, value in enumerate(values or (), 1):
+            if not isinstance(value, str):
+                self._refuse(
+                    f"entry {number} of {self._name(key)} is {kind(value)}, not a string",
+                    "write a list of strings",
+                )
+        return None if values is None else tuple(values)
+
+    def strings_or_nulls(self, key: str) -> tuple[str | None, ...]:
+        """A required list of which some entries may be null."""
+        values = self._list(key)
+        if values is None:
+            self._refuse_absent(key)
+        for number, value in enumerate(values, 1):
+            if value is not None and not isinstance(value, str):
+                self._refuse(
+                    f"entry {number} of {self._name(key)} is {kind(value)}, not a string or null",
+                    "write a list of strings and nulls",
+                )
+        return tuple(values)
+
+    def number(self, key: str, low: float, high: float) -> float | None:
+        """A number within [low, high]."""
+        value = self.raw.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._refuse_type(key, value, "a number")
+        if not low <= value <= high:
+            limits = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
+            self._refuse(f"{self._name(key)} is {value}", f"write a number {limits}")
+        return float(value)
+
+    def boolean(self, key: str) -> bool | None:
+        value = self.raw.get(key)
+        if value is not None and not isinstance(value, bool):
+            self._refuse_type(key, value, "true or false")
+        return value
+
+    def date(self, key: str) -> str | None:
+        """An ISO date or datetime, kept as the string that was given."""
+        value = self.optional_string(key)
+        if value is not None and not _is_iso(value):
+            self._refuse(
+                f"{self._name(key)} is {shown(value)}, no ISO date",
+                "write it as 2024-05-31 or 2024-05-31T12:30:00Z",
+            )
+        return value
+
+    def object(self, key: str) -> Mapping[str, Any] | None:
+        """A free object, kept as it is."""
+        value = self.raw.get(key)
+        if value is not None and not isinstance(value, dict):
+            self._refuse_type(key, value, "an object")
+        return value
+
+    def objects(
+        self, key: str, one: str, known: Collection[str] | None = None
+    ) -> tuple[Fields, ...]:
+        """A list of objects, empty where the key is absent; `one` names an entry in messages."""
+        of = f" of {self.of}" if self.of else ""
+        return tuple(
+            Fields(value, self.place, f"{one} {number}{of}", known)
+            for number, value in enumerate(self._list(key) or (), 1)
+        )
+
+    def _list(self, key: str) -> list[Any] | None:
+        value = self.raw.get(key)
+        if value is not None and not isinstance(value, list):
+            self._refuse_type(key, value, "a list")
+        return value
+
+    def _check_id(self, value: str, name: str) -> None:
+        if not value.strip():
+            self._refuse(f"{name} is empty", "give it an identifier")
+        if len(value) > MAX_ID:
+            self._refuse(
+                f"{name} has {len(value)} characters: {shown(value, 20)}",
+                f"use at most {MAX_ID}",
+            )
+
+    def _name(self, key: str) -> str:
+        return f'"{key}" of {self.of}' if self.of else f'"{key}"'
+
+    def _refuse_absent(self, key: str) -> NoReturn:
+        wrong = "is null" if key in self.raw else "is missing"
+        self._refuse(f"{self._name(key)} {wrong}", "add it")
+
+    def _refuse_type(self, key: str, value: Any, wanted: str) -> NoReturn:
+        mend = "put it in double quotes" if wanted == "a string" else f"write {wanted}"
+        if wanted == "a string" and isinstance(value, list | dict):
+            mend = "write a string"
+        self._refuse(f"{self._name(key)} is {kind(value)}, not {wanted}", mend)
+
+    def _refuse_unknown(self, known: Collection[str]) -> None:
+        for key in self.raw:
+            if key not in known:
+                of = f" in {self.of}" if self.of else ""
+                self._refuse(f"unknown key {shown(key)}{of}", _suggestion(key, known))
+
+    def _refuse(self, wrong: str, mend: str) -> NoReturn:
+        raise InputError(self.place, wrong, mend)
+
+
+def repeated(values: Iterable[str]) -> str | None:
+    """The first value that was seen before, or None."""
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return _DATE_FIRST.match(value) is not None
+
+
+def _suggestion(key: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(key.lower()[:MAX_ID], known, n=1)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    keys = ", ".join(known)
+    return (
+        f"take it out or put it under meta; the keys here are {keys}"
+        if "meta" in known
+        else (f"take it out; the keys here are {keys}")
+    )

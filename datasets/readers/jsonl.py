@@ -1,0 +1,215 @@
+"""Lines and JSON Lines from files that nobody has checked: bytes in, (line number, object) out.
+
+A file is split on the newline character only, so U+2028 or a lone CR inside a text ends no line.
+Whatever Python's `json` would let pass and a database or another parser would not (NUL, lone
+surrogates, NaN, a key given twice) is refused here, with the file and the line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NoReturn, TypeAlias
+
+from datasets.rows import InputError, Place
+
+MAX_LINE_BYTES = 32 * 1024 * 1024
+MAX_DEPTH = 64
+MAX_DIGITS = 30
+EXCERPT = 60
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?P<unit>[0-9a-fA-F]{4})|.)", re.DOTALL
+)
+
+
+class _LineError(Exception):
+    """Why a line's text is not taken, before its place is known."""
+
+    def __init__(self, wrong: str, mend: str) -> None:
+        self.wrong, self.mend = wrong, mend
+        super().__init__(wrong)
+
+
+def shown(value: str, limit: int = EXCERPT) -> str:
+    """`value` in double quotes for a message: on one line, unprintable characters escaped, cut."""
+    cut = value[:limit]
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    return f'"{safe}{"…" if len(value) > limit else ""}"'
+
+
+def lines(path: PathLike) -> Iterator[tuple[int, str]]:
+    """Each non-blank line of a UTF-8 file with its number from 1, without its line end.
+
+    Raises InputError for a file that cannot be read or has no such line, for a line over
+    `MAX_LINE_BYTES`, for NUL, and for anything that is not UTF-8.
+    """
+    file = os.fspath(path)
+    empty = True
+    try:
+        # `path` may be a str, and the whole generator must close what it opened.
+        with open(path, "rb") as handle:  # noqa: PTH123
+            for number, raw in _raw_lines(handle, file):
+                if raw and not raw.isspace():
+                    empty = False
+                    yield number, _decoded(raw, Place(file, number))
+    except IsADirectoryError:
+        raise InputError(Place(file), "is a folder", "name the files in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            Place(file), f"cannot be read ({reason.lower()})", "check the path and its permissions"
+        ) from None
+    if empty:
+        raise InputError(Place(file), "holds no records", "check that it is the right file")
+
+
+def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line of a JSON Lines file as (number from 1, object), blank lines skipped.
+
+    Raises InputError as `lines` does, and for JSON that is broken, is no object, nests deeper than
+    `MAX_DEPTH`, gives a key twice, or holds NaN, Infinity, an integer of over `MAX_DIGITS` digits,
+    a NUL or a lone surrogate.
+    """
+    file = os.fspath(path)
+    for number, text in lines(path):
+        try:
+            record = _parsed(text)
+        except _LineError as refused:
+            raise InputError(Place(file, number), refused.wrong, refused.mend) from None
+        yield number, record
+
+
+def _raw_lines(handle: BinaryIO, file: str) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while raw := handle.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        if raw.endswith(b"\n"):
+            raw = raw[:-1].removesuffix(b"\r")
+        if len(raw) > MAX_LINE_BYTES:
+            raise InputError(
+                Place(file, number),
+                f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB",
+                "write one record per line, and leave out what is not needed",
+            )
+        yield number, raw.removeprefix(_UTF8_BOM) if number == 1 else raw
+
+
+def _decoded(raw: bytes, place: Place) -> str:
+    if place.line == 1 and raw.startswith(_UTF16_BOMS):
+        raise InputError(place, "the file is UTF-16", "save it as UTF-8")
+    nul = raw.find(b"\0")
+    if nul >= 0:
+        column = len(raw[:nul].decode("utf-8", "replace")) + 1
+        raise InputError(
+            place,
+            f"NUL character at column {column}",
+            "take it out, or save the file as UTF-8 if it is UTF-16",
+        )
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        column = len(raw[: error.start].decode("utf-8")) + 1
+        wrong = f"not UTF-8 at column {column} (byte 0x{raw[error.start]:02X})"
+        raise InputError(place, wrong, "save the file as UTF-8") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        _refuse_depth()
+    except json.JSONDecodeError as error:
+        near = shown(text[max(0, error.pos - 20) : error.pos + 20])
+        wrong = f"broken JSON at column {error.pos + 1} ({error.msg.lower()}) near {near}"
+        raise _LineError(wrong, "write one whole JSON object on each line") from None
+    if not isinstance(value, dict):
+        raise _LineError(
+            f"the line is {kind(value)}, not an object", "write one JSON object on each line"
+        )
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(value)
+    if "\\u" in text:
+        _check_escapes(text)
+    return value
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, in words for a message."""
+    names = {bool: "true or false", int: "a number", float: "a number", str: "a string"}
+    names |= {list: "a list", dict: "an object", type(None): "null"}
+    return names[type(value)]
+
+
+def _check_depth(value: object) -> None:
+    level: list[Any] = [value]
+    depth = 0
+    while level:
+        level = [c for c in level if isinstance(c, dict | list)]
+        depth += bool(level)
+        if depth > MAX_DEPTH:
+            _refuse_depth()
+        level = [inner for c in level for inner in (c.values() if isinstance(c, dict) else c)]
+
+
+def _refuse_depth() -> NoReturn:
+    raise _LineError(f"JSON nested deeper than {MAX_DEPTH} levels", "flatten it") from None
+
+
+def _check_escapes(text: str) -> None:
+    for escape in _ESCAPES.finditer(text):
+        unit = int(escape["unit"] or "20", 16)
+        at = f"at column {escape.start() + 1}"
+        if unit == 0:
+            raise _LineError(f"NUL character (\\u0000) {at}", "take it out")
+        if 0xD800 <= unit <= 0xDFFF:
+            raise _LineError(
+                f"lone surrogate (\\u{escape['unit']}) {at}",
+                "write the whole character, or take the escape out",
+            )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise _LineError(
+            f"the key {shown(twice)} stands twice in one object", "keep one of the two"
+        )
+    return members
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise _LineError(
+            f"a whole number of over {MAX_DIGITS} digits ({shown(digits, 20)})",
+            "write it as a string",
+        )
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _LineError(f"the number {shown(digits, 20)} is too large", "write a smaller number")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _LineError(f"{name} is not JSON", "write a number, or null for an absent value")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=_integer,
+    parse_float=_finite,
+    parse_constant=_refuse_constant,
+)

@@ -1,0 +1,232 @@
+"""The native batch format of `docs/formats.md`, section 1: one JSON line is one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any, NoReturn
+
+from datasets.readers.fields import Fields, repeated
+from datasets.readers.jsonl import records, shown
+from datasets.readers.warn import Tally
+from datasets.rows import (
+    InputError,
+    KeyPoint,
+    Located,
+    Passage,
+    Place,
+    Query,
+    Question,
+    Ranking,
+    ReadNotes,
+    Reference,
+    Report,
+)
+
+SUMMARY = "the native format: JSON Lines, one query with all that belongs to it per line"
+
+QUERY = (
+    "id", "text", "asked_at", "questions", "passages", "key_points", "reports", "rankings",
+    "references", "meta",
+)  # fmt: skip
+QUESTION = ("id", "text", "weight", "meta")
+PASSAGE = (
+    "id", "text", "title", "source", "published_at", "age", "sentences", "relevant", "meta",
+)  # fmt: skip
+KEY_POINT = ("id", "text", "passage", "spans", "score", "meta")
+REPORT = (
+    "id", "text", "system", "setting", "context", "citations", "sentences", "deflected", "meta",
+)  # fmt: skip
+RANKING = ("system", "passages")
+REFERENCE = ("text", "citations", "deflected", "meta")
+
+
+def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
+    """Whether a file's first object looks like a query; a misspelt key may stand in it."""
+    if first is None or not first.keys() & {"id", "text"}:
+        return False
+    return 2 * len(first.keys() & set(QUERY)) >= len(first)
+
+
+def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
+    """Each line of the files as a query. Raises InputError at the first line that is wrong."""
+    spans = _SpanCheck(notes)
+    for path in paths:
+        for number, record in records(path):
+            place = Place(str(path), number)
+            query = query_of(Fields(record, place, known=QUERY))
+            spans.check(query, place)
+            yield Located(query, place)
+    spans.finish()
+
+
+def query_of(fields: Fields) -> Query:
+    """One line as a query. Raises InputError for anything that section 1 does not allow."""
+    query = Query(
+        id=fields.id(),
+        text=fields.filled("text"),
+        asked_at=fields.date("asked_at"),
+        questions=tuple(_question(f) for f in fields.objects("questions", "question", QUESTION)),
+        passages=tuple(_passage(f) for f in fields.objects("passages", "passage", PASSAGE)),
+        key_points=tuple(
+            _key_point(f) for f in fields.objects("key_points", "key point", KEY_POINT)
+        ),
+        reports=tuple(_report(f) for f in fields.objects("reports", "report", REPORT)),
+        rankings=tuple(_ranking(f) for f in fields.objects("rankings", "ranking", RANKING)),
+        references=tuple(
+            _reference(f) for f in fields.objects("references", "reference", REFERENCE)
+        ),
+        meta=fields.object("meta"),
+    )
+    _refuse_repeats(query, fields.place)
+    return query
+
+
+def _question(fields: Fields) -> Question:
+    return Question(
+        id=fields.id(),
+        text=fields.filled("text"),
+        weight=fields.number("weight", 0, inf),
+        meta=fields.object("meta"),
+    )
+
+
+def _passage(fields: Fields) -> Passage:
+    text = fields.string("text")
+    return Passage(
+        id=fields.id(),
+        text=text,
+        title=fields.optional_string("title"),
+        source=fields.optional_string("source"),
+        published_at=fields.optional_string("published_at"),
+        age=fields.optional_string("age"),
+        sentences=_sentences(fields, text),
+        relevant=fields.boolean("relevant"),
+        meta=fields.object("meta"),
+    )
+
+
+def _key_point(fields: Fields) -> KeyPoint:
+    return KeyPoint(
+        id=fields.id(),
+        text=fields.filled("text"),
+        passage=fields.id("passage"),
+        spans=fields.strings("spans"),
+        score=fields.number("score", 0, 1),
+        meta=fields.object("meta"),
+    )
+
+
+def _report(fields: Fields) -> Report:
+    text = fields.string("text")
+    return Report(
+        id=fields.id(),
+        text=text,
+        system=fields.optional_id("system"),
+        setting=fields.optional_id("setting"),
+        context=ranked(fields, "context"),
+        citations=fields.ids("citations"),
+        sentences=_sentences(fields, text),
+        deflected=fields.boolean("deflected"),
+        meta=fields.object("meta"),
+    )
+
+
+def _ranking(fields: Fields) -> Ranking:
+    return Ranking(fields.id("system"), ranked(fields, "passages") or ())
+
+
+def _reference(fields: Fields) -> Reference:
+    return Reference(
+        text=fields.string("text"),
+        citations=fields.ids("citations"),
+        deflected=fields.boolean("deflected"),
+        meta=fields.object("meta"),
+    )
+
+
+def ranked(fields: Fields, key: str) -> tuple[str, ...] | None:
+    """Passage ids in rank order. Raises InputError for one that stands twice."""
+    ids = fields.ids(key)
+    twice = repeated(ids or ())
+    if twice is not None:
+        raise InputError(
+            fields.place,
+            f'"{key}" of {fields.of or "the line"} names the passage {shown(twice)} twice',
+            "keep its first rank only",
+        )
+    return ids
+
+
+def _sentences(fields: Fields, text: str) -> tuple[str, ...] | None:
+    sentences = fields.strings("sentences")
+    stray = stray_sentence(text, sentences or ())
+    if stray is None:
+        return sentences
+    number, why = stray
+    raise InputError(
+        fields.place,
+        f"sentence {number} of {fields.of} {why}: {shown((sentences or ())[number - 1])}",
+        "give the sentences verbatim and in reading order",
+    )
+
+
+def stray_sentence(text: str, sentences: Sequence[str]) -> tuple[int, str] | None:
+    """The number (from 1) of the first sentence out of place in `text`, and why; None if none."""
+    end = 0
+    for number, sentence in enumerate(sentences, 1):
+        start = text.find(sentence, end)
+        if not sentence.strip():
+            return number, "is empty"
+        if start < 0:
+            elsewhere = sentence in text
+            return number, "is out of order" if elsewhere else "does not stand in its text"
+        end = start + len(sentence)
+    return None
+
+
+def _refuse_repeats(query: Query, place: Place) -> None:
+    named = {
+        "question id": [each.id for each in query.questions],
+        "passage id": [each.id for each in query.passages],
+        "key point id": [each.id for each in query.key_points],
+        "report id": [each.id for each in query.reports],
+        "ranking of the system": [each.system for each in query.rankings],
+    }
+    for what, values in named.items():
+        twice = repeated(values)
+        if twice is not None:
+            _refuse_twice(what, twice, place)
+
+
+def _refuse_twice(what: str, value: str, place: Place) -> NoReturn:
+    raise InputError(place, f"the {what} {shown(value)} stands twice on this line", "keep one")
+
+
+class _SpanCheck:
+    """Warns of key points whose spans are not in their passage, and counts the unseen."""
+
+    def __init__(self, notes: ReadNotes) -> None:
+        self.notes, self.unseen = notes, 0
+        self.wrong = Tally(notes, "more key points have spans that are not in their passage")
+
+    def check(self, query: Query, place: Place) -> None:
+        texts = {passage.id: passage.text for passage in query.passages}
+        for point in query.key_points:
+            text = texts.get(point.passage)
+            if text is None:
+                self.unseen += bool(point.spans)
+            elif stray := next((s for s in point.spans or () if s not in text), None):
+                self.wrong.add(
+                    f"{place}: key point {shown(point.id)} has a span that does not stand "
+                    f"in its passage: {shown(stray)}"
+                )
+
+    def finish(self) -> None:
+        self.wrong.finish()
+        if self.unseen:
+            self.notes.warnings.append(
+                f"the spans of {self.unseen} key points were not checked: "
+                "their passages stand on other lines"
+            )

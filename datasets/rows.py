@@ -1,0 +1,142 @@
+"""The plain rows that readers yield and that exports write: one Query with all that belongs to it.
+
+They are the native batch format of `docs/formats.md` as Python objects. Every reader, whatever it
+reads, ends here; whatever is stored comes back as these. Identifiers are compared exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Meta = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A sub-question that a text may answer."""
+
+    id: str
+    text: str
+    weight: float | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A grounding passage as it stands beside one query.
+
+    `sentences` are in reading order, each verbatim in `text`; `relevant` is a label that came with
+    the batch, not one that was made here. The same passage may stand beside several queries with
+    the same `text`; the other fields are each query's own.
+    """
+
+    id: str
+    text: str
+    title: str | None = None
+    source: str | None = None
+    published_at: str | None = None
+    age: str | None = None
+    sentences: tuple[str, ...] | None = None
+    relevant: bool | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPoint:
+    """A point that a good answer makes; `passage` is where it came from, `spans` quote it there."""
+
+    id: str
+    text: str
+    passage: str
+    spans: tuple[str, ...] | None = None
+    score: float | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A text under judgement. `context` (in rank order) and `citations` are passage ids."""
+
+    id: str
+    text: str
+    system: str | None = None
+    setting: str | None = None
+    context: tuple[str, ...] | None = None
+    citations: tuple[str, ...] | None = None
+    sentences: tuple[str, ...] | None = None
+    deflected: bool | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The passage ids that one retrieval system returned, best first."""
+
+    system: str
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An answer that a person wrote."""
+
+    text: str
+    citations: tuple[str, ...] | None = None
+    deflected: bool | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query with all that belongs to it: one line of the native format."""
+
+    id: str
+    text: str
+    asked_at: str | None = None
+    questions: tuple[Question, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    key_points: tuple[KeyPoint, ...] = ()
+    reports: tuple[Report, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
+    references: tuple[Reference, ...] = ()
+    meta: Meta | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stands: the file as the user named it, and the line from 1 (None: whole file)."""
+
+    file: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}, line {self.line}"
+
+
+class InputError(Exception):
+    """Input that cannot be taken: `FILE, line N: what is wrong; what to do`."""
+
+    def __init__(self, place: Place, wrong: str, mend: str) -> None:
+        self.place, self.wrong, self.mend = place, wrong, mend
+        super().__init__(f"{place}: {wrong}; {mend}")
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A query row and the place that it was read from."""
+
+    query: Query
+    place: Place
+
+
+@dataclass(slots=True)
+class ReadNotes:
+    """What a reader says beside its rows: warnings in words, and counts of what it left out."""
+
+    warnings: list[str] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, what: str, count: int = 1) -> None:
+        self.skipped[what] = self.skipped.get(what, 0) + count

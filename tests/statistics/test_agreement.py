@@ -1,0 +1,321 @@
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats import inter_rater
+
+from analysis.statistics import (
+    cohen_kappa,
+    confusion,
+    counts_of,
+    fleiss_kappa,
+    fleiss_kappa_pooled,
+    gwet_ac,
+    krippendorff_alpha,
+    percent_agreement,
+    randolph_kappa,
+    unit_agreement,
+)
+from analysis.statistics.agreement import percent_agreement_pooled
+from tests.statistics.cast import (
+    FOUR_OBSERVERS,
+    FOURTEEN_RATERS,
+    random_codes,
+    random_weights,
+)
+
+K = 4
+LEVELS = ("nominal", "ordinal", "interval")
+
+COEFFICIENTS = {
+    "percent": lambda counts, w=None: percent_agreement(counts, weights=w),
+    "percent_pooled": lambda counts, w=None: percent_agreement_pooled(counts, weights=w),
+    "fleiss": lambda counts, w=None: fleiss_kappa(counts, weights=w),
+    "fleiss_pooled": lambda counts, w=None: fleiss_kappa_pooled(counts, weights=w),
+    "randolph": lambda counts, w=None: randolph_kappa(counts, counts.shape[1], weights=w),
+    "ac1": lambda counts, w=None: gwet_ac(counts, "nominal", weights=w),
+    "ac2": lambda counts, w=None: gwet_ac(counts, "ordinal", weights=w),
+} | {
+    f"alpha_{level}": lambda counts, w=None, level=level: krippendorff_alpha(
+        counts, level, weights=w
+    )
+    for level in LEVELS
+}
+CHANCE_FROM_LABELS = [n for n in COEFFICIENTS if n.startswith(("fleiss", "alpha"))]
+NOMINAL = [n for n in COEFFICIENTS if n not in ("ac2", "alpha_ordinal", "alpha_interval")]
+
+every_coefficient = pytest.mark.parametrize("name", COEFFICIENTS)
+codes_of_any_raters = arrays(
+    np.int64, st.tuples(st.integers(1, 12), st.integers(2, 4)), elements=st.integers(-1, K - 1)
+)
+
+
+def naive_gwet(codes, k, weight):
+    """AC1 or AC2 as the handbook writes it, label by label."""
+    agreements, shares = [], []
+    for unit in codes:
+        labels = [c for c in unit if c >= 0]
+        if labels:
+            shares.append([labels.count(c) / len(labels) for c in range(k)])
+        pairs = [(a, b) for i, a in enumerate(labels) for j, b in enumerate(labels) if i != j]
+        if pairs:
+            agreements.append(sum(weight[a][b] for a, b in pairs) / len(pairs))
+    prevalence = [sum(s[c] for s in shares) / len(shares) for c in range(k)]
+    chance = sum(p * (1 - p) for p in prevalence) * sum(map(sum, weight)) / (k * (k - 1))
+    return (sum(agreements) / len(agreements) - chance) / (1 - chance)
+
+
+def quadratic(values):
+    span = (max(values) - min(values)) ** 2
+    return [[1 - (a - b) ** 2 / span for b in values] for a in values]
+
+
+# Three units of three, two and one labels: aab, bb, a.
+MIXED = np.array([[2, 1], [0, 2], [1, 0]])
+
+
+def test_percent_agreement_averages_over_units_with_two_labels():
+    # aab: 1 pair of 3 agrees; bb: 1 of 1; a has no pair. Mean (1/3 + 1)/2 = 2/3.
+    assert percent_agreement(MIXED) == pytest.approx(2 / 3)
+    assert unit_agreement(MIXED).tolist() == [
+        pytest.approx(1 / 3),
+        1,
+        pytest.approx(np.nan, nan_ok=True),
+    ]
+
+
+def test_pooled_percent_agreement_takes_all_pairs_together():
+    # 1 of 3 and 1 of 1 pairs: 2 of 4.
+    assert percent_agreement_pooled(MIXED) == pytest.approx(0.5)
+
+
+def test_fleiss_kappa_by_hand_in_both_readings():
+    # Labels on units with two or more: a 2, b 3; Pe = 0.16 + 0.36 = 0.52.
+    # Averaged (2/3 - 0.52)/0.48 = 0.305556; pooled (0.5 - 0.52)/0.48 = -0.041667.
+    assert fleiss_kappa(MIXED) == pytest.approx(0.305556, abs=1e-6)
+    assert fleiss_kappa_pooled(MIXED) == pytest.approx(-0.041667, abs=1e-6)
+
+
+def test_randolph_kappa_by_hand():
+    # (2/3 - 1/2)/(1/2) = 1/3; with a third category on offer (2/3 - 1/3)/(2/3) = 1/2.
+    assert randolph_kappa(MIXED, 2) == pytest.approx(1 / 3)
+    assert randolph_kappa(MIXED, 3) == pytest.approx(1 / 2)
+
+
+def test_alpha_by_hand():
+    # aab has 4 unequal ordered pairs, /2 = 2; bb none: sum 2. N = 5, S(T) = 25 - 4 - 9 = 12.
+    # alpha = 1 - 4 * 2 / 12 = 1/3.
+    assert krippendorff_alpha(MIXED, "nominal") == pytest.approx(1 / 3)
+
+
+def test_interval_alpha_by_hand():
+    # Units 1 2 and 3 5. Squared differences over ordered pairs: 2 and 8; /(2-1): sum 10.
+    # All four values: pairs 1, 4, 16, 1, 9, 4 = 35, ordered 70. alpha = 1 - 3 * 10 / 70 = 4/7.
+    counts, values = np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), np.array([1.0, 2.0, 3.0, 5.0])
+    assert krippendorff_alpha(counts, "interval", values) == pytest.approx(4 / 7)
+
+
+def test_gwet_ac1_by_hand():
+    # Shares of a: 2/3, 0, 1 (the single label enters): mean 5/9. Pe = 2 * (5/9)(4/9) = 40/81
+    # for two categories. (2/3 - 40/81)/(1 - 40/81) = (14/81)/(41/81) = 14/41.
+    assert gwet_ac(MIXED, "nominal") == pytest.approx(14 / 41)
+
+
+def test_cohen_kappa_of_fifty_grant_proposals():
+    # Po = 35/50 = 0.7; Pe = (25*30 + 25*20)/2500 = 0.5; 0.2/0.5 = 0.4.
+    assert cohen_kappa(np.array([[20.0, 5], [10, 15]])) == pytest.approx(0.4)
+
+
+def test_weighted_cohen_kappa_by_hand():
+    # Table of 4: (0,0), (0,2), (1,1), (2,1). Rows 2 1 1, columns 1 2 1.
+    # Linear: observed (2 + 1)/4; expected sum r_i c_j |i-j| / 16 = (4 + 4 + 1 + 1 + 2 + 2)/16.
+    # 1 - 0.75/0.875 = 1/7. Quadratic: (4 + 1)/4; (4 + 8 + 1 + 1 + 4 + 2)/16: 1 - 1.25/1.25 = 0.
+    table = np.array([[1.0, 0, 1], [0, 1, 0], [0, 1, 0]])
+    assert cohen_kappa(table, "linear") == pytest.approx(1 / 7)
+    assert cohen_kappa(table, "quadratic") == pytest.approx(0)
+
+
+def test_an_unknown_weighting_is_refused():
+    with pytest.raises(ValueError, match="cubic"):
+        cohen_kappa(np.eye(2), "cubic")
+
+
+def test_fleiss_kappa_of_fourteen_raters_as_published():
+    assert fleiss_kappa(FOURTEEN_RATERS) == pytest.approx(0.210, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_alpha_of_four_observers_as_published(level, published):
+    counts = counts_of(FOUR_OBSERVERS, 5)
+    assert krippendorff_alpha(counts, level) == pytest.approx(published, abs=6e-4)
+
+
+def test_gwet_ac1_of_four_observers_as_published():
+    assert gwet_ac(counts_of(FOUR_OBSERVERS, 5), "nominal") == pytest.approx(0.77544, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fleiss_and_randolph_agree_with_statsmodels(seed):
+    counts = counts_of(random_codes(seed, gaps=0), K)
+    for method, ours in (("fleiss", fleiss_kappa(counts)), ("randolph", randolph_kappa(counts, K))):
+        assert ours == pytest.approx(inter_rater.fleiss_kappa(counts, method=method))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weighting", [None, "linear", "quadratic"])
+def test_cohen_kappa_agrees_with_statsmodels(seed, weighting):
+    codes = random_codes(seed, raters=2)
+    table = confusion(codes[:, 0], codes[:, 1], K)
+    theirs = inter_rater.cohens_kappa(table, wt=weighting, return_results=False)
+    assert cohen_kappa(table, weighting) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_agrees_with_the_krippendorff_library(seed, level):
+    codes, values = random_codes(seed), np.array([1.0, 2.5, 3.0, 7.0])
+    data = np.where(codes < 0, np.nan, values[codes]).T
+    theirs = krippendorff.alpha(data, level_of_measurement=level, value_domain=values)
+    assert krippendorff_alpha(counts_of(codes, K), level, values) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gwet_agrees_with_the_formula_written_out(seed):
+    codes = random_codes(seed)
+    counts, values = counts_of(codes, K), [1.0, 2.5, 3.0, 7.0]
+    assert gwet_ac(counts, "nominal") == pytest.approx(naive_gwet(codes, K, np.eye(K).tolist()))
+    assert gwet_ac(counts, "ordinal") == pytest.approx(naive_gwet(codes, K, quadratic(range(K))))
+    ours = gwet_ac(counts, "interval", np.array(values))
+    assert ours == pytest.approx(naive_gwet(codes, K, quadratic(values)))
+
+
+def test_alpha_of_years_is_as_exact_as_that_of_small_numbers():
+    counts = counts_of(random_codes(3), K)
+    small = krippendorff_alpha(counts, "interval", np.array([0.0, 1, 2, 5]))
+    large = krippendorff_alpha(counts, "interval", np.array([0.0, 1, 2, 5]) + 1e6)
+    assert large == pytest.approx(small, abs=1e-12)
+
+
+@every_coefficient
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_of_two_is_a_unit_that_stands_there_twice(name, seed):
+    counts, weights = counts_of(random_codes(seed), K), random_weights(seed, 40)
+    function = COEFFICIENTS[name]
+    repeated = [function(np.repeat(counts, w.astype(int), axis=0)) for w in weights]
+    assert function(counts, weights) == pytest.approx(repeated)
+
+
+@pytest.mark.parametrize("weighting", [None, "linear", "quadratic"])
+def test_cohen_kappa_of_a_stack_of_tables_is_that_of_each(weighting):
+    codes, weights = random_codes(1, raters=2), random_weights(1, 40)
+    tables = confusion(codes[:, 0], codes[:, 1], K, weights)
+    one_by_one = [cohen_kappa(table, weighting) for table in tables]
+    assert cohen_kappa(tables, weighting) == pytest.approx(one_by_one)
+
+
+@every_coefficient
+def test_without_a_pair_of_labels_there_is_no_agreement(name):
+    for counts in ([[1, 0], [0, 1]], [[0, 0]]):
+        assert np.isnan(COEFFICIENTS[name](np.array(counts)))
+
+
+@every_coefficient
+def test_a_resample_without_any_unit_is_undefined_and_does_not_spoil_the_others(name):
+    counts, weights = counts_of(random_codes(0), K), random_weights(0, 40)
+    weights[2] = 0
+    assert (
+        np.isnan(COEFFICIENTS[name](counts, weights)).tolist() == [False, False, True] + [False] * 3
+    )
+
+
+@pytest.mark.parametrize("name", CHANCE_FROM_LABELS)
+def test_on_a_single_category_a_coefficient_with_observed_chance_is_undefined(name):
+    assert np.isnan(COEFFICIENTS[name](np.array([[3, 0], [2, 0], [2, 0]])))
+
+
+def test_on_a_single_category_cohen_kappa_is_undefined_though_they_agree():
+    assert np.isnan(cohen_kappa(np.array([[7.0, 0], [0, 0]])))
+    assert np.isnan(cohen_kappa(np.zeros((2, 2))))
+
+
+def test_on_a_single_used_category_of_two_the_fixed_chance_coefficients_are_one():
+    counts = np.array([[3, 0], [2, 0]])
+    assert (randolph_kappa(counts, 2), gwet_ac(counts, "nominal")) == (1, 1)
+
+
+def test_where_only_one_category_is_on_offer_every_corrected_coefficient_is_undefined():
+    counts = np.array([[3], [2]])
+    for name in set(COEFFICIENTS) - {"percent", "percent_pooled"}:
+        assert np.isnan(COEFFICIENTS[name](counts)), name
+
+
+@every_coefficient
+@given(codes=codes_of_any_raters, order=st.permutations(range(4)))
+def test_the_order_of_raters_does_not_matter(name, codes, order):
+    shuffled = codes[:, [r for r in order if r < codes.shape[1]]]
+    function = COEFFICIENTS[name]
+    ours, theirs = function(counts_of(codes, K)), function(counts_of(shuffled, K))
+    assert ours == pytest.approx(theirs, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NOMINAL)
+@given(codes=codes_of_any_raters, names=st.permutations(range(K)))
+def test_the_names_of_nominal_categories_do_not_matter(name, codes, names):
+    counts = counts_of(codes, K)
+    function = COEFFICIENTS[name]
+    assert function(counts[:, names]) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ac2", "alpha_ordinal", "alpha_interval"])
+@given(codes=codes_of_any_raters)
+def test_turning_an_ordered_scale_round_does_not_matter(name, codes):
+    counts = counts_of(codes, K)
+    function = COEFFICIENTS[name]
+    assert function(counts[:, ::-1]) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("alpha")])
+@given(codes=codes_of_any_raters)
+def test_doubling_every_unit_leaves_the_value(name, codes):
+    counts = counts_of(codes, K)
+    function = COEFFICIENTS[name]
+    doubled = function(np.concatenate([counts, counts]))
+    assert doubled == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
+
+
+@every_coefficient
+@given(truth=arrays(np.int64, st.integers(2, 12), elements=st.integers(0, K - 1)))
+def test_perfect_agreement_on_several_categories_is_one(name, truth):
+    assume(len(set(truth.tolist())) > 1)
+    assert COEFFICIENTS[name](counts_of(np.stack([truth] * 3, axis=1), K)) == pytest.approx(1)
+
+
+@every_coefficient
+@given(codes=codes_of_any_raters)
+def test_no_coefficient_exceeds_one(name, codes):
+    value = COEFFICIENTS[name](counts_of(codes, K))
+    assert np.isnan(value) or value <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("ac")])
+@given(codes=codes_of_any_raters)
+def test_units_with_a_single_label_say_nothing(name, codes):
+    counts = counts_of(codes, K)
+    alone = np.concatenate([counts, np.eye(K, dtype=int)])
+    function = COEFFICIENTS[name]
+    assert function(alone) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
+
+
+def test_units_with_a_single_label_enter_the_prevalence_of_gwet():
+    counts = np.array([[2, 0], [1, 1]])
+    assert gwet_ac(np.vstack([counts, [[1, 0]]]), "nominal") > gwet_ac(counts, "nominal")
+
+
+@given(codes=codes_of_any_raters)
+def test_the_two_readings_of_fleiss_are_equal_where_nothing_is_missing(codes):
+    counts = counts_of(np.maximum(codes, 0), K)
+    assert fleiss_kappa(counts) == pytest.approx(fleiss_kappa_pooled(counts), nan_ok=True)

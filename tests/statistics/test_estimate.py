@@ -1,0 +1,60 @@
+import json
+
+import numpy as np
+import pytest
+
+from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
+
+
+def test_it_shows_exactly_the_keys_of_the_report():
+    shown = Estimate(0.5, 0.4, 0.6, 30, "kappa").as_json()
+    assert shown == {"value": 0.5, "low": 0.4, "high": 0.6, "n": 30, "method": "kappa"}
+
+
+def test_a_missing_interval_is_null_and_needs_no_reason():
+    shown = defined(0.5, None, 3, "kappa; no interval").as_json()
+    assert (shown["low"], shown["high"]) == (None, None)
+    assert "reason" not in shown
+
+
+def test_an_undefined_value_is_null_with_its_reason():
+    shown = undefined("all labels are the same category", 12, "kappa").as_json()
+    assert shown["value"] is None
+    assert shown["reason"] == "all labels are the same category"
+    assert shown["n"] == 12
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_it_refuses_a_number_that_json_cannot_hold(bad, place):
+    numbers = [0.5, 0.4, 0.6]
+    numbers[place] = bad
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(*numbers, n=3, method="kappa")
+
+
+def test_it_refuses_a_null_without_a_reason():
+    with pytest.raises(ValueError, match="reason"):
+        Estimate(None, None, None, 3, "kappa")
+
+
+def test_it_refuses_a_value_together_with_a_reason_for_none():
+    with pytest.raises(ValueError, match="reason"):
+        Estimate(0.5, None, None, 3, "kappa", "no labels")
+
+
+def test_it_refuses_half_an_interval():
+    with pytest.raises(ValueError, match="two ends"):
+        Estimate(0.5, 0.4, None, 3, "kappa")
+
+
+def test_numpy_numbers_become_plain_ones_so_that_json_takes_them():
+    made = defined(np.float64(0.5), (np.float64(0.4), np.float64(0.6)), np.int64(3), "kappa")
+    assert json.loads(json.dumps(made.as_json()))["n"] == 3
+    assert type(made.value) is float
+
+
+def test_infinity_counts_as_undefined():
+    assert is_undefined(float("inf"))
+    assert is_undefined(float("nan"))
+    assert not is_undefined(0.0)
