@@ -1,13 +1,17 @@
 #!/usr/bin/env python
-"""Django's command line."""
+"""Django's command line. A wrong setting is told in one line, without a traceback."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"Settings: {error}")

@@ -128,6 +128,13 @@ class _Writer:
         self._bulk("key_points", models.KeyPoint, (self._key_points(s, q) for s, q in ready))
         self._bulk("rankings", models.Ranking, (self._rankings(s, q) for s, q in pairs))
 
+    def _is_early(self, stored: models.Query, query: rows.Query) -> bool:
+        """Whether a key point names a passage that only a later line brings."""
+        early = any(point.passage not in self.passages for point in query.key_points)
+        if early:
+            self.late.append((stored, query))
+        return early
+
     def _bulk(self, name: str, model: type[db.Model], groups: Iterable[Iterable[db.Model]]) -> None:
         made = [row for group in groups for row in group]
         model._default_manager.bulk_create(made, batch_size=CHUNK)

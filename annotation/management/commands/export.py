@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from annotation import exporting
 from annotation.files import responses, rows
 from annotation.files.spreadsheet import write_rows
 from annotation.management.campaigns import campaign_called
+from annotation.management.output import write_whole
 from annotation.models import Campaign
 from annotation.qrels import NoGradesError, qrels
 from datasets.console import Command as BaseCommand
@@ -74,17 +73,3 @@ def as_text(chosen: str, columns: tuple[str, ...], lines: Iterator[Line]) -> Ite
     if chosen == "trec":
         return (f"{g['query']} {g['subtopic']} {g['passage']} {g['grade']}\n" for g in lines)
     return (json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def write_whole(path: Path, lines: Iterable[str]) -> None:
-    """Writes a file whole or not at all: beside it first, then in its place."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,76 @@
+"""A system's score from people alone, from a judge alone, and from both together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.blocks.itemscores import Scores, systems_of
+from analysis.blocks.resampling import JSON
+from analysis.statistics import (
+    Estimate,
+    Floats,
+    Ints,
+    effective_labels,
+    mean_by_cluster,
+    people_only_mean,
+    prediction_powered_mean,
+    undefined,
+)
+
+POWERED = "prediction-powered mean (PPI++)"
+
+
+def estimates(of: Scores, sampled: bool | None) -> JSON:
+    """By system: people, judge (uncorrected) and the prediction-powered estimate of both.
+
+    `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
+    or None where nothing is known. Where they are not and some queries are judged only, there is
+    no prediction-powered estimate. The first judge by name stands in `judge`; all of them, where
+    there are several, under `judges`.
+    """
+    judges = of.labels.columns("judge")
+    found: JSON = {}
+    for system, items in systems_of(of.frame).items():
+        people = _query_means(of.people[items], of.queries[items])
+        each = {
+            of.labels.raters[n].name: _with_judge(of, n, items, people, sampled) for n in judges
+        }
+        if each:
+            first = next(iter(each.values()))
+            found[system] = first if len(each) == 1 else {**first, "judges": each}
+    return found
+
+
+def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bool | None) -> JSON:
+    scores = of.values[items, judge]
+    judged = _query_means(scores, of.queries[items])
+    labelled = np.isfinite(people) & np.isfinite(judged)
+    only = judged[~np.isfinite(people) & np.isfinite(judged)]
+    powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
+    return {
+        "humans": people_only_mean(people[np.isfinite(people)]).as_json(),
+        "judge": mean_by_cluster(
+            scores, of.queries[items], "mean over items, uncorrected"
+        ).as_json(),
+        "prediction_powered": powered.as_json(),
+        "effective_labels": worth,
+        "judge_name": of.labels.raters[judge].name,
+    }
+
+
+def _powered(
+    human: Floats, judge: Floats, only: Floats, sampled: bool | None
+) -> tuple[Estimate, float | None]:
+    if len(only) and not sampled:
+        reason = "the queries that people labelled are no drawn sample (see --human-share)"
+        return undefined(reason, len(human), POWERED), None
+    return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
+
+
+def _query_means(values: Floats, queries: Ints) -> Floats:
+    """The mean of each query's scores, NaN where it has none."""
+    names, index = np.unique(queries, return_inverse=True)
+    there = np.isfinite(values)
+    sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
+    sizes = np.bincount(index, there, minlength=len(names))
+    return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)

@@ -1,0 +1,50 @@
+"""Scores of items by rater, and the systems that the items belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.frames import Frame, VariableFrame
+from analysis.statistics import Floats, Ints
+
+MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean."""
+
+    frame: Frame
+    labels: VariableFrame
+    values: Floats
+    queries: Ints
+
+    @property
+    def people(self) -> Floats:
+        columns = self.labels.columns("human")
+        return mean_of(self.values[:, columns])
+
+    def columns(self) -> dict[str, Floats]:
+        """The scores by name of rater, and the people's mean under `mean`."""
+        counted = self.labels.columns("human") + self.labels.columns("judge")
+        named = {self.labels.raters[n].name: self.values[:, n] for n in counted}
+        return named | {MEAN: self.people}
+
+
+def mean_of(values: Floats) -> Floats:
+    """The mean along the second axis of what is there; NaN where nothing is."""
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=1)
+    return np.divide(
+        total, there.sum(axis=1), out=np.full(len(values), np.nan), where=there.any(axis=1)
+    )
+
+
+def systems_of(frame: Frame) -> dict[str, Ints]:
+    """The numbers of the items of each system, in order of first appearance."""
+    found: dict[str, list[int]] = {}
+    for n, item in enumerate(frame.items):
+        found.setdefault(item.system or "", []).append(n)
+    return {system: np.array(items, dtype=np.int64) for system, items in found.items()}

@@ -1,0 +1,109 @@
+"""Scores of reports that labels make, such as coverage: per report, system and rater."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from analysis.blocks.estimates import estimates
+from analysis.blocks.itemscores import MEAN, Scores, systems_of
+from analysis.blocks.resampling import JSON
+from analysis.frames import Frame, VariableFrame
+from analysis.measures.coverage import coverage
+from analysis.statistics import Floats, Resamples, mean_by_cluster
+from analysis.statistics.rank import correlation, kendall, spearman
+
+Measure = Callable[[VariableFrame, int], Floats]
+"""From the labels of a variable and the number of items to scores (I, R)."""
+
+MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
+"""The scores that a report shows, each with the variable that it is made of."""
+
+
+def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSON:
+    """The scores that the frame's variables allow. `sampled`: see `estimates`."""
+    found: JSON = {}
+    for name, (variable, measure) in MEASURES.items():
+        labels = frame.variables.get(variable)
+        if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
+            keys = {item.query: n for n, item in reversed(list(enumerate(frame.items)))}
+            queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
+            of_items = Scores(frame, labels, measure(labels, len(frame.items)), queries)
+            found[name] = _block(of_items, resamples, seed, sampled)
+    return found
+
+
+def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
+    draws = Resamples.draw(of.queries, resamples, seed)
+    weights = draws.weights() if draws.draws.shape[0] * len(of.queries) < 8_000_000 else draws
+
+    def compare(x: Floats, y: Floats) -> JSON:
+        return {
+            "spearman": correlation(
+                spearman, x, y, of.queries, weights, "Spearman's rank correlation over items"
+            ).as_json(),
+            "kendall": correlation(
+                kendall, x, y, of.queries, weights, "Kendall's tau-b over items"
+            ).as_json(),
+        }
+
+    return {
+        "items": _items(of),
+        "systems": _systems(of),
+        "pairs": _pairs(of, compare),
+        "correlation": _correlations(of, compare),
+        "estimate": estimates(of, sampled),
+    }
+
+
+def _items(of: Scores) -> list[JSON]:
+    names = [rater.name for rater in of.labels.raters]
+    return [
+        {
+            "item": item.key,
+            "query": item.query,
+            "system": item.system,
+            "values": {
+                name: float(value)
+                for name, value in zip(names, of.values[n], strict=True)
+                if np.isfinite(value)
+            },
+        }
+        for n, item in enumerate(of.frame.items)
+        if np.isfinite(of.values[n]).any()
+    ]
+
+
+def _systems(of: Scores) -> JSON:
+    columns = of.columns()
+    return {
+        system: {
+            name: mean_by_cluster(values[items], of.queries[items], "mean over items").as_json()
+            for name, values in columns.items()
+        }
+        for system, items in systems_of(of.frame).items()
+    }
+
+
+def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> list[JSON]:
+    raters = of.labels.raters
+    return [
+        {"a": raters[a].name, "b": raters[b].name, **compare(of.values[:, a], of.values[:, b])}
+        for a, b in combinations(of.labels.columns("human"), 2)
+    ]
+
+
+def _correlations(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    raters, people = of.labels.raters, of.people
+    return {
+        raters[judge].name: {
+            **{
+                raters[n].name: compare(of.values[:, judge], of.values[:, n])
+                for n in of.labels.columns("human")
+            },
+            MEAN: compare(of.values[:, judge], people),
+        }
+        for judge in of.labels.columns("judge")
+    }

@@ -1,0 +1,71 @@
+"""The agreement and alignment report."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from django.core.management.base import CommandError
+
+from analysis.markdown import as_markdown
+from analysis.reports import Choices, campaign_report, labels_report
+from analysis.statistics import Level
+from annotation.management.campaigns import campaign_called
+from annotation.management.output import write_whole
+from datasets.console import Command as BaseCommand
+
+FORMATS: Mapping[str, Callable[[dict[str, Any]], str]] = {
+    "json": lambda report: json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+    "md": as_markdown,
+}
+LEVELS = ("nominal", "ordinal", "interval")
+
+
+class Command(BaseCommand):
+    help = "How well people agree, how well judges agree with them, and the systems' scores."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--campaign")
+        source.add_argument("--labels", type=Path, nargs="+", metavar="PATH")
+        parser.add_argument(
+            "--level",
+            action="append",
+            default=[],
+            metavar="VARIABLE=LEVEL",
+            help="for --labels: nominal (the default), ordinal or interval",
+        )
+        parser.add_argument("--format", choices=sorted(FORMATS), default="json")
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument("--seed", type=int, default=0, metavar="S")
+        parser.add_argument("--resamples", type=int, default=2000, metavar="N")
+        parser.add_argument(
+            "--epsilon", type=float, default=0.2, help="of the alternative annotator test"
+        )
+
+    def run(self, **options: Any) -> None:
+        choices = Choices(options["seed"], options["resamples"], options["epsilon"])
+        if choices.resamples < 1 or choices.seed < 0:
+            raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        if options["campaign"]:
+            report = campaign_report(campaign_called(options["campaign"]), choices)
+        else:
+            report = labels_report(options["labels"], levels_of(options["level"]), choices)
+        text = FORMATS[options["format"]](report)
+        if options["output"]:
+            write_whole(options["output"], [text])
+        else:
+            self.stdout.write(text, ending="")
+
+
+def levels_of(given: list[str]) -> dict[str, Level]:
+    levels: dict[str, Level] = {}
+    for each in given:
+        name, _, level = each.rpartition("=")
+        if not name or level not in LEVELS:
+            raise CommandError(f"--level {each!r} is not VARIABLE=nominal|ordinal|interval.")
+        levels[name] = cast(Level, level)
+    return levels

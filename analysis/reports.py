@@ -1,0 +1,123 @@
+"""The report: agreement among people, each judge against them, and the scores of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.blocks.agreement import agreement
+from analysis.blocks.judges import judges
+from analysis.blocks.resampling import JSON, Sample
+from analysis.blocks.scores import scores
+from analysis.frames import Frame, VariableFrame
+from analysis.sources import campaign_frame, file_frame
+from analysis.statistics import Level, Resamples
+from annotation.models import Campaign
+from annotation.presenting import schema
+
+STRATA = ("system", "setting")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a reader of the report may choose; all of it is stated in the report."""
+
+    seed: int = 0
+    resamples: int = 2000
+    epsilon: float = 0.2
+
+
+def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
+    """The report of a campaign, as JSON."""
+    frame = campaign_frame(campaign)
+    head = {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+    }
+    order = [v.name for v in schema(campaign).variables]
+    return _report(head, frame, choices, order, sampled=campaign.human_share < 1)
+
+
+def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
+    """The same report over labels files, with no campaign. Raises InputError."""
+    frame, protocols = file_frame(paths, levels)
+    protocol = next(iter(protocols)) if len(protocols) == 1 else None
+    head = {"campaign": None, "protocol": protocol, "batch": None}
+    return _report(head, frame, choices, list(frame.variables), sampled=None)
+
+
+def _report(
+    head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
+) -> JSON:
+    names = [name for name in dict.fromkeys(order) if name in frame.variables]
+    return {
+        **head,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": choices.seed,
+        "resamples": choices.resamples,
+        "queries": frame.queries,
+        "assisted_labels": frame.assisted,
+        "raters": [_rater(rater) for rater in frame.raters],
+        "variables": {name: _variable(frame.variables[name], choices) for name in names},
+        "scores": scores(frame, choices.resamples, choices.seed, sampled),
+    }
+
+
+def _rater(rater: object) -> JSON:
+    names = ("name", "kind", "responses", "labels", "excluded")
+    return {name: getattr(rater, name) for name in names}
+
+
+def _variable(frame: VariableFrame, choices: Choices) -> JSON:
+    draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
+    sample = Sample(frame, draws)
+    return {
+        "measurement": frame.scale.level,
+        "categories": list(frame.scale.categories),
+        "escapes": frame.escapes,
+        **_comparison(sample, choices),
+        "strata": _strata(sample, choices),
+    }
+
+
+def _comparison(sample: Sample, choices: Choices) -> JSON:
+    return {"agreement": agreement(sample), "judges": judges(sample, choices.epsilon)}
+
+
+def _strata(sample: Sample, choices: Choices) -> JSON:
+    """The same within each system and setting; a partition that stands already is not redone."""
+    done: dict[tuple[tuple[int, ...], ...], JSON] = {}
+    strata: JSON = {}
+    for name in STRATA:
+        parts = _parts(getattr(sample.frame.units, name))
+        if not parts:
+            continue
+        partition = tuple(tuple(units) for units in parts.values())
+        if partition not in done:
+            done[partition] = {
+                part: _comparison(sample.only(_mask(units, sample)), choices)
+                for part, units in parts.items()
+            }
+        strata[name] = done[partition]
+    return strata
+
+
+def _parts(values: tuple[str | None, ...]) -> dict[str, list[int]]:
+    parts: dict[str, list[int]] = {}
+    for n, value in enumerate(values):
+        if value is not None:
+            parts.setdefault(value, []).append(n)
+    return parts
+
+
+def _mask(units: list[int], sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    mask = np.zeros(len(sample.frame.codes), dtype=bool)
+    mask[units] = True
+    return mask

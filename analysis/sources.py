@@ -1,0 +1,135 @@
+"""Where labels come from: a campaign's stored ones, or a labels file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from analysis.frames import Frame, LabelFact, Scale, make_frame
+from analysis.statistics import Level
+from annotation.files.labels import read_labels
+from annotation.files.rows import LabelRow
+from annotation.models import Assignment, Campaign, Label, Unit
+from annotation.presenting import schema
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Variable
+from annotation.protocols.schema import Schema
+
+_COLUMNS = (
+    "response__assignment__item__key",
+    "unit__key",
+    "unit__kind",
+    "variable",
+    "value",
+    "response__assignment__rater__name",
+    "response__assignment__rater__kind",
+    "response__assignment__replicate",
+    "response__assignment__item__query__key",
+    "response__assignment__item__report__system",
+    "response__assignment__item__report__setting",
+    "response__assignment__assisted_by",
+)
+_ORDER = ("response__assignment__item__position", "unit__position", "id")
+
+
+def campaign_frame(campaign: Campaign) -> Frame:
+    """All current labels of a campaign, and the missing ones."""
+    asked = schema(campaign)
+    scales = {v.name: scale_of(v) for v in asked.variables}
+    return make_frame(_stored(campaign, asked), scales)
+
+
+def scale_of(variable: Variable) -> Scale:
+    return Scale(variable.codes, variable.level, variable.escapes)
+
+
+def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
+    labels = Label.objects.filter(
+        response__current=True, response__assignment__item__campaign=campaign
+    )
+    for row in labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000):
+        item, unit, kind, variable, value, rater, rater_kind, replicate, *facts = row
+        query, system, setting, assisted = facts
+        yield LabelFact(
+            item, unit, kind, variable, value, None, rater, rater_kind, replicate,
+            query, system, setting, bool(assisted),
+        )  # fmt: skip
+    yield from _missing(campaign, asked)
+
+
+def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
+    """One fact for each variable that an assignment was asked and gave no label for."""
+    closed = Assignment.objects.filter(item__campaign=campaign).exclude(
+        status__in=("open", "leased", "done", "cancelled"), missing={}
+    )
+    related = ("item__query", "item__report", "rater")
+    for assignment in closed.select_related(*related).prefetch_related("item__units").iterator(500):
+        for unit in assignment.item.units.all():
+            for variable, reason in _reasons(assignment, unit, asked):
+                yield _missing_fact(assignment, unit, variable, reason)
+
+
+def _reasons(assignment: Assignment, unit: Unit, asked: Schema) -> Iterable[tuple[str, str]]:
+    if assignment.missing:
+        reasons: Mapping[str, str] = assignment.missing.get(unit.name, {})
+        return reasons.items()
+    if assignment.status == "done" or unit.name not in assignment.asked:
+        return ()
+    return [(v.name, assignment.reason) for v in asked.of(unit.kind) if not v.asked_if]
+
+
+def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str) -> LabelFact:
+    item, rater = assignment.item, assignment.rater
+    return LabelFact(
+        item=item.key,
+        unit=unit.key,
+        kind=unit.kind,
+        variable=variable,
+        value=None,
+        missing=reason,
+        rater=rater.name,
+        rater_kind=rater.kind,
+        replicate=assignment.replicate,
+        query=item.query.key,
+        system=item.report.system if item.report else None,
+        setting=item.report.setting if item.report else None,
+        assisted=bool(assignment.assisted_by),
+    )
+
+
+def file_frame(paths: Iterable[Path], levels: Mapping[str, Level]) -> tuple[Frame, set[str]]:
+    """The labels of files, and the protocols that they name. Raises InputError.
+
+    Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
+    Only the newest revision of a label counts.
+    """
+    newest: dict[tuple[str, ...], LabelRow] = {}
+    for path in paths:
+        for row in read_labels(path):
+            key = (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
+            if key not in newest or (row.revision or 0) >= (newest[key].revision or 0):
+                newest[key] = row
+    rows = list(newest.values())
+    protocols = {row.protocol for row in rows if row.protocol}
+    return make_frame(map(_fact, rows), _scales(rows, protocols, levels)), protocols
+
+
+def _fact(row: LabelRow) -> LabelFact:
+    return LabelFact(
+        row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
+        row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
+        bool(row.assisted_by),
+    )  # fmt: skip
+
+
+def _scales(
+    rows: Iterable[LabelRow], protocols: set[str], levels: Mapping[str, Level]
+) -> dict[str, Scale]:
+    scales: dict[str, Scale] = {}
+    if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
+        scales = {v.name: scale_of(v) for v in known.variables}
+        scales.pop("category", None)
+    for name, level in levels.items():
+        given = scales.get(name, Scale((), level))
+        scales[name] = Scale(given.categories, level, given.escapes)
+    return scales

@@ -1,0 +1,92 @@
+"""What each door makes of what comes in, before anything is checked."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from django.http import QueryDict
+
+from annotation.doors import Payload, from_api, from_form, from_judge
+from annotation.protocols.checking import RefusedError
+from tests.annotation.door_cast import CASES
+
+COVERAGE = CASES[0]
+FIRST = next(iter(COVERAGE.units))
+
+
+def form_refusal(body: str) -> list[tuple[str, str]]:
+    with pytest.raises(RefusedError) as error:
+        from_form(COVERAGE.schema, COVERAGE.units, QueryDict(body))
+    return [(p.unit, p.key) for p in error.value.problems]
+
+
+def test_a_form_keeps_its_comment_and_only_its_own_fields():
+    body = urlencode({"comment": " Fine. ", "version": "3", "unit-0": FIRST})
+    payload: Payload = from_form(COVERAGE.schema, COVERAGE.units, QueryDict(body))
+    assert payload == {
+        "units": {FIRST: {"answerable": None, "evidence": []}},
+        "comment": " Fine. ",
+    }
+
+
+def test_a_form_that_answers_a_unit_twice_is_refused():
+    assert form_refusal(urlencode({"unit-0": FIRST, "unit-1": FIRST})) == [(FIRST, "")]
+
+
+@pytest.mark.parametrize("field", ["unit-1-answerable", "unit-9", "unit-", "unit-x-answerable"])
+def test_a_field_of_no_unit_is_refused(field):
+    assert form_refusal(urlencode({"unit-0": FIRST, field: "yes"})) == [("", field)]
+
+
+def test_evidence_that_is_no_json_names_its_unit():
+    body = urlencode({"unit-0": FIRST, "unit-0-evidence": "[{"})
+    assert form_refusal(body) == [(FIRST, "evidence")]
+
+
+def test_a_blank_written_answer_is_none():
+    case = next(c for c in CASES if c.protocol == "grounded-answer" and not c.variables)
+    body = urlencode({"unit-0": "q/1", "unit-0-answer": " \r\n", "unit-0-citations": "p"})
+    payload = from_form(case.schema, case.units, QueryDict(body))
+    assert payload["units"]["q/1"]["written"] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        [],
+        {},
+        {"units": []},
+        {"units": {}, "comment": 5},
+        {"units": {}, "rater": "me"},
+        {"units": {}, "comment": "\0"},
+    ],
+)
+def test_an_api_body_is_units_and_a_comment(body):
+    with pytest.raises(RefusedError):
+        from_api(body)
+
+
+def test_a_blank_comment_is_none():
+    assert from_api({"units": {}, "comment": " \n"})["comment"] is None
+    assert from_api({"units": {}, "comment": "Hm."})["comment"] == "Hm."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yes",
+        "[]",
+        "null",
+        '"yes"',
+        '```json\n{"answerable": "no"}\n```',
+        '{"answerable": "no"} as I said',
+        '{"answerable": "no", "answerable": "yes"}',
+        "[" * 100_000,
+    ],
+)
+def test_a_completion_is_one_json_object_and_nothing_is_searched_for_in_it(text):
+    with pytest.raises(RefusedError, match="the completion"):
+        from_judge(text, COVERAGE.units, unit_by_unit=True)

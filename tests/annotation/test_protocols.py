@@ -1,0 +1,166 @@
+"""The nine protocols: the table of formats.md line by line, items and units, words and prompts."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import pairwise
+
+import pytest
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Variable
+from annotation.protocols.schema import UnknownVariableError, schema_of
+
+GATE = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
+LET_THROUGH = ("sensitivity", "complexity", "popularity", "category")
+
+TABLE = """
+report-coverage        | question         | answerable          | yes no + invalid | nominal
+report-coverage        | question         | rating              | 0 1 2 3 4 5 | ordinal
+rubric-passage         | question         | rating              | 0 1 2 3 4 5 | ordinal
+key-point-verification | key-point        | grounded            | yes no | nominal
+key-point-verification | key-point        | key                 | agree neutral disagree | ordinal
+key-point-recall       | key-point        | entailed            | yes no neutral | nominal
+key-point-recall       | key-point        | failure             | incomplete general missing | nominal
+grounding-relevance    | passage          | relevant            | yes no | nominal
+grounding-relevance    | passage          | use                 | answer-the-question related-information outdated unknown | nominal
+question-typing        | query            | valid               | yes no | nominal
+question-typing        | query            | false_premise       | yes no | nominal
+question-typing        | query            | information_seeking | yes no | nominal
+question-typing        | query            | sensitivity         | static slow-changing fast-changing | ordinal
+question-typing        | query            | complexity          | simple simple-with-condition set comparison aggregation multi-hop post-processing | nominal
+question-typing        | query            | popularity          | head torso tail | ordinal
+grounded-answer        | query            | descriptor          | complete partial too-difficult ill-formed bad-passage no-answer | nominal
+grounded-answer        | query            | deflected           | yes no | nominal
+grounded-answer        | query            | action              | keep modify skip | nominal
+grounded-answer        | passage-sentence | selected            | yes no | nominal
+grounded-answer        | passage          | selected            | yes no | nominal
+grounded-answer        | sentence         | grounded            | yes no | nominal
+answer-rating          | report           | appropriate         | 1 2 3 4 | ordinal
+answer-rating          | report           | faithful            | 1 2 3 4 | ordinal
+answer-rating          | report           | natural             | 1 2 3 4 | ordinal
+answer-rating          | report           | abstains            | yes no | nominal
+answer-rating          | report           | irrelevant          | yes no | nominal
+answer-rating          | report           | eligibility         | none minor major | ordinal
+answer-rating          | sentence         | support             | supported unsupported contradictory no-rad | nominal
+answer-rating          | passage          | needed_question     | yes no | nominal
+answer-rating          | passage          | needed_answer       | yes no | nominal
+answer-preference      | pair             | preferred           | first second tie-good tie-bad | nominal
+""".strip().splitlines()  # noqa: E501
+
+CONDITIONS = {
+    ("key-point-verification", "key"): {"grounded": ("yes",)},
+    ("key-point-recall", "failure"): {"entailed": ("no", "neutral")},
+    ("grounding-relevance", "use"): {"relevant": ("yes",)},
+    **{("question-typing", name): GATE for name in LET_THROUGH},
+}
+OPTIONAL = {
+    ("report-coverage", "rating"),
+    ("grounded-answer", "action"),
+    ("grounded-answer", "grounded"),
+}
+EVIDENCE = {
+    "report-coverage": ("answerable", "report", "yes"),
+    "rubric-passage": ("rating", "passage", None),
+    "key-point-verification": ("grounded", "passage", None),
+    "key-point-recall": ("entailed", "report", "yes"),
+}
+ALL = [pytest.param(protocol, id=name) for name, protocol in PROTOCOLS.items()]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")]
+
+
+def declared(protocol: str, kind: str, name: str) -> Variable:
+    found = [v for v in PROTOCOLS[protocol].variables if (v.kind, v.name) == (kind, name)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_variables_are_those_of_the_table_in_its_order():
+    table = [tuple(cells(line)[:3]) for line in TABLE]
+    all_of = [(p.name, v.kind, v.name) for p in PROTOCOLS.values() for v in p.variables]
+    assert [row for row in all_of if row[2] != "category"] == table
+
+
+@pytest.mark.parametrize("line", TABLE, ids=lambda line: " ".join(cells(line)[:3]))
+def test_a_variable_has_the_codes_level_and_escapes_of_its_line(line):
+    protocol, kind, name, codes, level = cells(line)
+    real, _, escapes = codes.partition(" + ")
+    variable = declared(protocol, kind, name)
+    assert variable.codes == tuple(real.split())
+    assert variable.escapes == tuple(escapes.split())
+    assert variable.level == level
+    assert dict(variable.asked_if) == CONDITIONS.get((protocol, name), {})
+    assert variable.optional == ((protocol, name) in OPTIONAL)
+
+
+def test_the_category_has_25_codes_unless_a_campaign_brings_its_own():
+    variable = declared("question-typing", "query", "category")
+    assert len(set(variable.codes)) == len(variable.codes) == 25
+    assert dict(variable.asked_if) == GATE
+    swapped = schema_of(PROTOCOLS["question-typing"], categories=("tea", "coffee"))
+    category = swapped.variable("category")
+    assert category is not None
+    assert category.codes == ("tea", "coffee")
+    assert dict(category.words) == {}
+    assert swapped.variable("popularity") == declared("question-typing", "query", "popularity")
+
+
+@pytest.mark.parametrize("protocol", ALL)
+def test_evidence_is_owed_as_the_table_says(protocol):
+    rule = protocol.evidence
+    found = (rule.variable, rule.field, rule.owed_if) if rule else None
+    assert found == EVIDENCE.get(protocol.name)
+
+
+@pytest.mark.parametrize("protocol", ALL)
+def test_conditions_stand_on_earlier_variables_of_the_same_unit(protocol):
+    rules = [(v.kind, v.asked_if, i) for i, v in enumerate(protocol.variables)]
+    if protocol.written:
+        rules.append((protocol.written.kind, protocol.written.asked_if, len(protocol.variables)))
+    for kind, asked_if, position in rules:
+        earlier = {v.name: v.codes for v in protocol.variables[:position] if v.kind == kind}
+        for name, codes in asked_if.items():
+            assert set(codes) < set(earlier[name])
+
+
+@pytest.mark.parametrize("protocol", ALL)
+def test_words_are_given_for_known_codes_only(protocol):
+    for variable in protocol.variables:
+        assert set(variable.words) <= set(variable.answers)
+        assert len(set(variable.words.values())) == len(variable.words)
+
+
+def test_a_written_answer_is_asked_where_there_is_enough_for_one():
+    rule = PROTOCOLS["grounded-answer"].written
+    assert rule is not None
+    assert (rule.name, rule.kind) == ("written", "query")
+    assert dict(rule.asked_if) == {
+        "descriptor": ("complete", "partial"),
+        "deflected": ("no",),
+        "action": ("keep", "modify"),
+    }
+    assert [p.name for p in PROTOCOLS.values() if p.written] == ["grounded-answer"]
+
+
+def test_only_the_rubric_draws_and_only_blind_comparisons_shuffle():
+    assert [p.name for p in PROTOCOLS.values() if p.drawn] == ["rubric-passage"]
+    shuffled = [p.name for p in PROTOCOLS.values() if p.shuffled]
+    assert shuffled == ["answer-rating", "answer-preference"]
+
+
+def test_an_unknown_variable_is_refused_by_name():
+    with pytest.raises(UnknownVariableError, match="answer-rating has no variable 'beauty'"):
+        schema_of(PROTOCOLS["answer-rating"], ["faithful", "beauty"])
+
+
+def test_protocols_are_declared_whole():
+    for name, protocol in PROTOCOLS.items():
+        assert (name, protocol.folder.name) == (protocol.name, name.replace("-", "_"))
+        assert all(getattr(protocol, f.name) is not None for f in fields(protocol)[:6])
+        pairs = [(v.kind, v.name) for v in protocol.variables]
+        assert len(set(pairs)) == len(pairs)
+        assert all(len(set(v.answers)) == len(v.answers) for v in protocol.variables)
+        assert all(a != b for a, b in pairwise(pairs))

@@ -1,0 +1,84 @@
+"""The JSON schema of an answer: closed, whole, the codes and nothing but the codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
+from tests.annotation.door_cast import EACH_CASE, first_of_each_kind
+
+
+def fits(schema: Mapping[str, Any], value: Any) -> bool:
+    """A validator for the part of JSON Schema that the response schemas use."""
+    if "anyOf" in schema:
+        return any(fits(one, value) for one in schema["anyOf"])
+    kind = schema["type"]
+    if kind == "object":
+        return isinstance(value, dict) and value.keys() == schema["properties"].keys() and all(
+            fits(schema["properties"][key], part) for key, part in value.items()
+        )  # fmt: skip
+    if kind == "array":
+        return isinstance(value, list) and all(fits(schema["items"], one) for one in value)
+    if kind == "integer":
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole and value >= schema["minimum"]
+    if kind == "string":
+        return isinstance(value, str) and value in schema.get("enum", [value])
+    return kind == "null" and value is None
+
+
+def objects_in(schema: Any) -> list[dict[str, Any]]:
+    found = [schema] if isinstance(schema, dict) and schema.get("type") == "object" else []
+    parts = schema.values() if isinstance(schema, dict) else schema
+    for part in parts if isinstance(schema, dict | list) else ():
+        found += objects_in(part)
+    return found
+
+
+@EACH_CASE
+def test_the_json_schema_is_closed_and_leaves_nothing_out(case):
+    schema = case.schema.item_schema(case.units)
+    assert list(schema["properties"]) == list(case.units)
+    for one in objects_in(schema):
+        assert one["additionalProperties"] is False
+        assert one["required"] == list(one["properties"])
+    assert json.loads(json.dumps(schema)) == schema
+
+
+@EACH_CASE
+def test_the_json_schema_lists_the_codes_and_null_for_what_may_not_be_asked(case):
+    for kind in case.good:
+        properties = case.schema.unit_schema(kind)["properties"]
+        assert tuple(properties) == case.schema.keys(kind) == tuple(case.good[kind])
+        for variable in case.schema.of(kind):
+            codes = {"type": "string", "enum": [*variable.codes, *variable.escapes]}
+            nullable = {"anyOf": [codes, {"type": "null"}]}
+            assert properties[variable.name] == (nullable if variable.asked_if else codes)
+
+
+@EACH_CASE
+def test_the_json_schema_takes_good_answers_and_no_others(case):
+    schema = case.schema.item_schema(case.units)
+    assert fits(schema, case.answers())
+    for kind, name in first_of_each_kind(case).items():
+        for variable in case.schema.of(kind):
+            for wrong in ("perhaps", True, 3, "" if variable.asked_if else None):
+                answers = case.answers()
+                answers[name][variable.name] = wrong
+                assert not fits(schema, answers)
+        if "evidence" in case.good[kind]:
+            for wrong in (None, [{"quote": "x"}], [{"quote": "x", "start": True}], ["x"]):
+                answers = case.answers()
+                answers[name]["evidence"] = wrong
+                assert not fits(schema, answers)
+
+
+def test_null_is_not_offered_where_no_condition_is_asked():
+    alone = schema_of(PROTOCOLS["key-point-verification"], ["key"])
+    assert alone.unit_schema("key-point")["properties"]["key"] == {
+        "type": "string",
+        "enum": ["agree", "neutral", "disagree"],
+    }

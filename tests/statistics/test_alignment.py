@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from analysis.statistics import accuracy, confusion, f1, majority, precision, recall
+from tests.statistics.cast import random_codes, random_weights
+
+# People 0 0 0 1 1 2, judge 0 0 1 1 1 1.
+TABLE = np.array([[2.0, 1, 0], [0, 2, 0], [0, 1, 0]])
+
+
+def test_the_reference_is_the_most_frequent_label():
+    reference, ties = majority(np.array([[1, 1, 0], [2, -1, 2], [-1, 0, -1]]))
+    assert reference.tolist() == [1, 2, 0]
+    assert not ties.any()
+
+
+def test_a_tie_leaves_no_reference_and_is_marked():
+    reference, ties = majority(np.array([[0, 1, -1], [0, 1, 2], [1, 1, 1]]))
+    assert reference.tolist() == [-1, -1, 1]
+    assert ties.tolist() == [True, True, False]
+
+
+def test_a_unit_without_labels_has_no_reference_and_is_no_tie():
+    reference, ties = majority(np.array([[-1, -1], [0, 0]]))
+    assert reference.tolist() == [-1, 0]
+    assert not ties.any()
+
+
+def test_where_nobody_labelled_anything_there_is_no_reference():
+    reference, ties = majority(np.full((3, 2), -1))
+    assert reference.tolist() == [-1, -1, -1]
+    assert not ties.any()
+
+
+@given(codes=arrays(np.int64, (5, 3), elements=st.integers(-1, 3)), order=st.permutations(range(3)))
+def test_the_order_of_raters_does_not_change_the_reference(codes, order):
+    assert (majority(codes)[0] == majority(codes[:, order])[0]).all()
+
+
+def test_precision_recall_and_f1_by_hand():
+    # Category 0: judge says it 2 times, 2 right; people 3 times: P 1, R 2/3, F1 4/5.
+    # Category 1: judge 4 times, 2 right; people 2 times: P 1/2, R 1, F1 2/3.
+    assert precision(TABLE)[:2] == pytest.approx([1, 1 / 2])
+    assert recall(TABLE)[:2] == pytest.approx([2 / 3, 1])
+    assert f1(TABLE)[:2] == pytest.approx([4 / 5, 2 / 3])
+    assert accuracy(TABLE) == pytest.approx(4 / 6)
+
+
+def test_precision_is_undefined_where_the_judge_never_uses_a_category():
+    assert np.isnan(precision(TABLE)[2])
+    assert (recall(TABLE)[2], f1(TABLE)[2]) == (0, 0)
+
+
+def test_recall_is_undefined_where_people_never_use_a_category():
+    assert np.isnan(recall(TABLE.T)[2])
+    assert (precision(TABLE.T)[2], f1(TABLE.T)[2]) == (0, 0)
+
+
+def test_f1_is_undefined_only_where_neither_uses_a_category():
+    assert np.isnan(f1(np.array([[3.0, 0], [0, 0]]))).tolist() == [False, True]
+
+
+def test_accuracy_of_nothing_is_undefined():
+    assert np.isnan(accuracy(np.zeros((2, 2))))
+
+
+@pytest.mark.parametrize("function", [precision, recall, f1, accuracy])
+def test_a_stack_of_tables_gives_what_each_table_gives(function):
+    codes, weights = random_codes(2, raters=2), random_weights(2, 40)
+    tables = confusion(codes[:, 0], codes[:, 1], 4, weights)
+    one_by_one = np.array([function(table) for table in tables])
+    assert function(tables) == pytest.approx(one_by_one, nan_ok=True)
+
+
+@given(table=arrays(float, (3, 3), elements=st.integers(0, 9)))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(table):
+    p, r = precision(table), recall(table)
+    defined = np.isfinite(p + r) & (p + r > 0)
+    assert f1(table)[defined] == pytest.approx((2 * p * r / np.where(p + r > 0, p + r, 1))[defined])

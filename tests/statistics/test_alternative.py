@@ -1,0 +1,238 @@
+import json
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from analysis.statistics import alt_test, epsilon_curve
+from analysis.statistics.alternative import benjamini_yekutieli, p_below
+
+ONE_EACH = np.arange(4)
+# Two people and a judge who sides with the one or the other where they differ.
+PEOPLE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+JUDGE = np.array([0, 0, 1, 0])
+
+
+def three_people(seed, units=120, accuracy=0.85):
+    """Three people and a judge, all equally good, over three categories."""
+    rng = np.random.default_rng(seed)
+    truth, noise = rng.integers(0, 3, (units, 1)), rng.integers(0, 3, (units, 4))
+    codes = np.where(rng.random((units, 4)) < accuracy, truth, noise)
+    return codes[:, :3], codes[:, 3]
+
+
+def naive(human, judge, score, epsilon):
+    """Mean win of the judge and the differences, item by item, for each annotator."""
+    results = []
+    for j in range(human.shape[1]):
+        wins, differences = [], []
+        for labels, f in zip(human, judge, strict=True):
+            others = [h for i, h in enumerate(labels) if i != j and h >= 0]
+            if labels[j] < 0 or not others:
+                continue
+            s_f, s_h = score(f, others), score(labels[j], others)
+            wins.append(s_f >= s_h)
+            differences.append(float(s_h >= s_f) - float(s_f >= s_h))
+        results.append((np.mean(wins), p_below(np.array(differences), epsilon), len(wins)))
+    return results
+
+
+def test_a_small_table_by_hand():
+    # Without the first: the judge equals the second on items 1, 3, 4, the first on 1, 3: the judge
+    # wins or ties everywhere, the first loses item 4: d = 0 0 0 -1, mean -1/4, s = 1/2.
+    # t = (-0.25 - 0.2) / (0.5 / 2) = -1.8 with 3 degrees of freedom: p = 0.0848. The second alike.
+    test = alt_test(PEOPLE, JUDGE, ONE_EACH, level="nominal", epsilon=0.2, minimum=1)
+    assert [a.p_value for a in test.annotators] == pytest.approx([0.0848, 0.0848], abs=1e-4)
+    assert (test.winning_rate, test.advantage_probability) == (0, 1)
+    assert [a.n for a in test.annotators] == [4, 4]
+
+
+def test_the_p_value_of_a_t_test_by_hand():
+    # Differences 0 0 1 -1: mean 0, s^2 = 2/3, error root(1/6) = 0.408248.
+    # t = -0.2/0.408248 = -0.489898; with 3 degrees of freedom
+    # p = 1/2 - (0.282843/1.08 + arctan 0.282843)/pi = 1/2 - (0.261892 + 0.275643)/pi = 0.3289.
+    assert p_below(np.array([0.0, 0, 1, -1]), 0.2) == pytest.approx(0.3289, abs=1e-4)
+
+
+def test_without_variance_the_mean_alone_decides():
+    assert p_below(np.full(40, -1.0), 0.2) == 0
+    assert p_below(np.zeros(40), 0.2) == 0
+    assert p_below(np.zeros(40), 0.0) == 1
+    assert p_below(np.ones(40), 0.2) == 1
+
+
+def test_a_single_difference_proves_nothing():
+    assert p_below(np.array([-1.0]), 0.2) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rejections_are_those_of_statsmodels(seed):
+    p_values = np.random.default_rng(seed).random(9) ** 4
+    expected = multipletests(p_values, alpha=0.05, method="fdr_by")[0]
+    assert (benjamini_yekutieli(p_values) == expected).all()
+
+
+@pytest.mark.parametrize(("p", "rejected"), [(0.0166, 1), (0.0168, 0)])
+def test_of_two_annotators_one_must_fall_below_one_sixtieth(p, rejected):
+    # q / (m * (1 + 1/2)) = 0.05 / 3 = 0.01667.
+    assert benjamini_yekutieli(np.array([p, 0.9])).sum() == rejected
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("level", "score"),
+    [
+        ("nominal", lambda f, others: np.mean([f == o for o in others])),
+        ("ordinal", lambda f, others: -np.sqrt(np.mean([(f - o) ** 2 for o in others]))),
+        ("interval", lambda f, others: -np.sqrt(np.mean([(f - o) ** 2 for o in others]))),
+    ],
+)
+def test_it_agrees_with_the_definition_written_out(seed, level, score):
+    human, judge = three_people(seed)
+    human = np.where(np.random.default_rng(seed).random(human.shape) < 0.3, -1, human)
+    test = alt_test(human, judge, np.arange(120), level=level, epsilon=0.2)
+    found = [(a.advantage_probability, a.p_value, a.n) for a in test.annotators]
+    for ours, expected in zip(found, naive(human, judge, score, 0.2), strict=True):
+        assert ours == pytest.approx(expected)
+
+
+def test_codes_and_values_give_the_same_test():
+    human, judge = three_people(1)
+    human[::7, 0] = -1
+    values = np.where(human < 0, np.nan, human.astype(float))
+    codes = alt_test(human, judge, np.arange(120), level="ordinal", epsilon=0.2)
+    assert codes == alt_test(values, judge * 1.0, np.arange(120), level="ordinal", epsilon=0.2)
+
+
+def test_minus_one_is_a_value_where_missing_is_nan():
+    human, judge = three_people(1)
+    shifted = alt_test(human - 1.0, judge - 1.0, np.arange(120), level="interval", epsilon=0.2)
+    assert shifted == alt_test(human, judge, np.arange(120), level="interval", epsilon=0.2)
+
+
+def test_fractions_that_are_equal_on_paper_are_a_tie():
+    # 0.3 - 0.2 and 0.2 - 0.1 differ in the last bit.
+    human, judge = np.array([[0.3, 0.2]] * 3), np.full(3, 0.1)
+    test = alt_test(human, judge, np.arange(3), level="interval", epsilon=0.2, minimum=1)
+    assert test.annotators[0].advantage_probability == 1
+    assert test.annotators[0].p_value == 0
+
+
+def test_a_missing_answer_of_the_judge_is_a_loss():
+    human, judge = three_people(2)
+    silent = np.where(np.arange(120) < 60, -1, judge)
+    test = alt_test(human, silent, np.arange(120), level="nominal", epsilon=0.2)
+    assert all(a.n == 120 for a in test.annotators)
+    assert test.advantage_probability <= 0.5
+    never = alt_test(human, np.full(120, -1), np.arange(120), level="nominal", epsilon=0.2)
+    assert (never.advantage_probability, never.winning_rate, never.passed) == (0, 0, False)
+
+
+def test_the_judge_that_copies_an_annotator_passes():
+    human, _ = three_people(3)
+    test = alt_test(human, human[:, 0], np.arange(120), level="nominal", epsilon=0.2)
+    assert test.passed
+    assert test.annotators[0].advantage_probability == 1
+    assert test.annotators[0].wins
+
+
+def test_the_names_of_categories_do_not_matter_where_they_are_nominal():
+    human, judge = three_people(4)
+    renamed = np.array([2, 0, 1])
+    test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
+    again = alt_test(renamed[human], renamed[judge], np.arange(120), level="nominal", epsilon=0.2)
+    assert test == again
+
+
+def test_annotators_with_fewer_than_thirty_shared_items_are_dropped():
+    human, judge = three_people(5)
+    human[29:, 2] = -1
+    test = alt_test(
+        human, judge, np.arange(120), level="nominal", epsilon=0.2, names=["ada", "bo", "cy"]
+    )
+    assert [a.name for a in test.annotators] == ["ada", "bo"]
+    human[29, 2] = 0
+    again = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
+    assert [a.n for a in again.annotators] == [120, 120, 30]
+
+
+def test_items_that_nobody_else_labelled_do_not_count():
+    human, judge = three_people(5)
+    human[60:, 1:] = -1
+    test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
+    assert [a.n for a in test.annotators] == [60, 60, 60]
+
+
+@pytest.mark.parametrize("people", [1, 2])
+def test_below_two_annotators_it_is_null_and_says_why(people):
+    human, judge = three_people(6, units=29 if people == 2 else 120)
+    test = alt_test(human[:, :people], judge, np.arange(len(judge)), level="nominal", epsilon=0.2)
+    shown = test.as_json()
+    assert (shown["winning_rate"], shown["advantage_probability"]) == (None, None)
+    assert (shown["annotators"], test.passed) == ([], None)
+    assert "fewer than two annotators have 30 items" in shown["reason"]
+
+
+def test_where_every_item_is_a_query_of_its_own_the_items_decide_and_both_readings_agree():
+    human, judge = three_people(7)
+    test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
+    assert test.decides == "items"
+    assert test.by_query == test.items
+
+
+def test_where_queries_hold_several_items_they_decide():
+    human, judge = three_people(7)
+    queries = np.repeat(np.arange(12), 10)
+    test = alt_test(human, judge, queries, level="nominal", epsilon=0.2)
+    assert test.decides == "by_query"
+    assert [a.n for a in test.by_query.annotators] == [12, 12, 12]
+    assert test.by_query.advantage_probability == pytest.approx(test.advantage_probability)
+
+
+def test_equal_items_within_a_query_are_worth_one():
+    human, judge = three_people(8, units=40)
+    once = alt_test(human, judge, np.arange(40), level="nominal", epsilon=0.2)
+    copies = [np.repeat(x, 6, axis=0) for x in (human, judge, np.arange(40))]
+    repeated = alt_test(*copies, level="nominal", epsilon=0.2)
+    assert repeated.by_query == once.by_query
+    assert repeated.annotators[0].p_value < once.annotators[0].p_value
+
+
+def test_the_deciding_reading_says_whether_the_judge_passes():
+    # Ninety items of two queries: by items the judge wins; two means decide.
+    human, judge = three_people(3, units=90)
+    test = alt_test(human, judge, np.arange(90) % 2, level="nominal", epsilon=0.2)
+    assert (test.winning_rate, test.decides) == (1, "by_query")
+    assert test.passed == (test.by_query.winning_rate >= 0.5)
+
+
+def test_a_larger_epsilon_never_makes_the_judge_lose():
+    human, judge = three_people(9, units=60)
+    curve = epsilon_curve(human, judge, np.arange(60), level="nominal")
+    assert [test.epsilon for test in curve] == [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    rates = [test.winning_rate for test in curve]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[-1]
+
+
+def test_its_form_in_the_report_is_plain_json():
+    human, judge = three_people(7)
+    test = alt_test(human, judge, np.repeat(np.arange(12), 10), level="nominal", epsilon=0.2)
+    shown = json.loads(json.dumps(test.as_json()))
+    assert {"epsilon", "winning_rate", "advantage_probability", "annotators", "by_query"} < set(
+        shown
+    )
+    assert {"name", "n", "p_value", "wins"} <= set(shown["annotators"][0])
+    assert {"winning_rate", "advantage_probability"} <= set(shown["by_query"])
+    assert (shown["decides"], "reason" in shown) == ("by_query", False)
+
+
+def test_means_of_queries_hold_the_error_rate_that_items_exceed():
+    # At the boundary mean d = epsilon, 20 queries of 10 items that resemble each other.
+    rng, rejected = np.random.default_rng(10), []
+    for _ in range(600):
+        d = 0.2 + rng.normal(0, 0.5, (20, 1)) + rng.normal(0, 0.8, (20, 10))
+        rejected.append((p_below(d.ravel(), 0.2) < 0.05, p_below(d.mean(axis=1), 0.2) < 0.05))
+    by_items, by_queries = np.mean(rejected, axis=0)
+    assert by_items > 0.1
+    assert by_queries < 0.075

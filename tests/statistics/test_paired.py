@@ -1,0 +1,104 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import paired_t, wilcoxon_signed_rank
+
+
+def enumerated(differences):
+    """Two-sided p over all signs of the ranks, the ranks given by the sizes found."""
+    ranks = stats.rankdata(np.abs(differences))
+    observed = ranks[differences > 0].sum()
+    sums = [
+        sum(r for r, s in zip(ranks, signs, strict=True) if s)
+        for signs in product((0, 1), repeat=len(ranks))
+    ]
+    low, high = np.mean(np.array(sums) <= observed), np.mean(np.array(sums) >= observed)
+    return min(1, 2 * min(low, high))
+
+
+def test_five_differences_of_one_sign_by_hand():
+    # One arrangement of 2^5 is as extreme on each side: 2/32.
+    assert wilcoxon_signed_rank(np.array([1.0, 2, 3, 4, 5])).p_value == pytest.approx(2 / 32)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_ties_it_agrees_with_scipy(seed):
+    differences = np.random.default_rng(seed).normal(0.3, 1, 14)
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert wilcoxon_signed_rank(differences).p_value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_ties_it_is_exact_over_all_signs(seed):
+    differences = np.random.default_rng(seed).choice([-2.0, -1, 1, 2, 3], 9)
+    assert wilcoxon_signed_rank(differences).p_value == pytest.approx(enumerated(differences))
+
+
+def test_fractions_that_are_equal_on_paper_are_tied():
+    fractions = wilcoxon_signed_rank(np.array([0.3 - 0.2, 0.2 - 0.1, -0.1, 0.4, 0.5]))
+    whole = wilcoxon_signed_rank(np.array([1.0, 1, -1, 4, 5]))
+    assert fractions.p_value == pytest.approx(whole.p_value)
+
+
+def test_zeros_are_left_out_of_the_test_and_stay_in_the_mean():
+    test = wilcoxon_signed_rank(np.array([0.0, 0, 1, 2, 3]))
+    assert test.p_value == pytest.approx(2 / 8)
+    assert (test.difference.value, test.difference.n) == (pytest.approx(6 / 5), 5)
+
+
+def test_differences_of_nothing_but_zeros_have_no_p_value():
+    test = wilcoxon_signed_rank(np.zeros(4))
+    assert (test.p_value, test.reason) == (None, "no difference is other than zero")
+
+
+def test_many_differences_take_the_normal_approximation_and_say_so():
+    differences = np.random.default_rng(0).normal(0.1, 1, 300)
+    test = wilcoxon_signed_rank(differences)
+    expected = stats.wilcoxon(differences, method="approx").pvalue
+    assert (test.p_value, "normal" in test.method) == (pytest.approx(expected), True)
+
+
+def test_two_hundred_differences_are_still_exact():
+    differences = np.random.default_rng(0).normal(0.1, 1, 200)
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert wilcoxon_signed_rank(differences).p_value == pytest.approx(expected)
+
+
+def test_the_paired_t_test_takes_the_means_of_queries():
+    rng = np.random.default_rng(1)
+    a, b, queries = rng.normal(size=60), rng.normal(size=60), np.repeat(np.arange(12), 5)
+    means = (a - b).reshape(12, 5).mean(axis=1)
+    test = paired_t(a, b, queries)
+    assert test.p_value == pytest.approx(stats.ttest_1samp(means, 0).pvalue)
+    low, high = stats.ttest_1samp(means, 0).confidence_interval()
+    assert (test.difference.low, test.difference.high) == pytest.approx((low, high))
+
+
+def test_a_large_query_weighs_no_more_than_a_small_one():
+    # Query means 1 and 3, though the second has three items.
+    test = paired_t(np.array([1.0, 2, 3, 4]), np.zeros(4), np.array([0, 1, 1, 1]))
+    assert test.difference.value == 2
+
+
+def test_items_that_one_system_lacks_are_left_out():
+    test = paired_t(np.array([1.0, np.nan, 5]), np.zeros(3), np.array([0, 1, 2]))
+    assert (test.difference.value, test.difference.n) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [([1.0], "fewer than two queries"), ([1.0, 1.0], "all differences are equal")],
+)
+def test_where_nothing_varies_there_is_no_p_value(values, reason):
+    a = np.array(values)
+    test = paired_t(a, np.zeros(len(a)), np.arange(len(a)))
+    assert (test.p_value, test.reason) == (None, reason)
+
+
+def test_a_tiny_sample_has_a_p_value_and_no_interval():
+    test = paired_t(np.array([1.0, 2, 3]), np.zeros(3), np.arange(3))
+    assert test.p_value is not None
+    assert (test.difference.low, "3 queries" in test.difference.method) == (None, True)

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import Resamples, cluster_weights, correlation, kendall, pearson, spearman
+from analysis.statistics import rank as module
+from tests.statistics.cast import random_weights
+
+ORACLES = {spearman: stats.spearmanr, kendall: stats.kendalltau, pearson: stats.pearsonr}
+every_correlation = pytest.mark.parametrize("function", ORACLES, ids=lambda f: f.__name__)
+
+
+def scores(seed, n=40, ties=True):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    y = x + rng.normal(size=n)
+    return (np.round(x * 2), np.round(y * 2)) if ties else (x, y)
+
+
+def test_kendall_by_hand():
+    # x 1 2 3, y 1 3 2: two pairs agree, one disagrees: 1/3.
+    assert kendall(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 3)
+
+
+def test_spearman_by_hand():
+    # Rank differences 0 1 1: 1 - 6 * 2 / (3 * 8) = 1/2.
+    assert spearman(np.array([10.0, 20, 900]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
+
+
+def test_pearson_by_hand():
+    # Deviations -1 0 1 and -1 1 0: 1 / root(2 * 2).
+    assert pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
+
+
+@every_correlation
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ties", [True, False])
+def test_it_agrees_with_scipy(function, seed, ties):
+    x, y = scores(seed, ties=ties)
+    assert function(x, y) == pytest.approx(ORACLES[function](x, y).statistic)
+
+
+@every_correlation
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ties", [True, False])
+def test_a_weight_of_two_is_a_unit_that_stands_there_twice(function, seed, ties):
+    x, y = scores(seed, ties=ties)
+    weights = random_weights(seed, 40)
+    repeated = [
+        ORACLES[function](np.repeat(x, w), np.repeat(y, w)).statistic for w in weights.astype(int)
+    ]
+    assert function(x, y, weights) == pytest.approx(repeated)
+
+
+@every_correlation
+def test_a_constant_score_has_no_correlation(function):
+    x = np.arange(5.0)
+    assert np.isnan(function(x, np.full(5, 0.1)))
+    assert np.isnan(function(np.full(5, 0.1), x))
+
+
+@every_correlation
+def test_a_resample_of_one_value_is_undefined_and_does_not_spoil_the_others(function):
+    x, y = np.array([0.1, 0.1, 0.7, 0.3]), np.array([0.2, 0.9, 0.3, 0.4])
+    weights = np.array([[1.0, 3, 0, 0], [1, 1, 1, 1], [0, 0, 0, 4], [0, 0, 0, 0]])
+    assert np.isnan(function(x, y, weights)).tolist() == [True, False, True, True]
+
+
+@every_correlation
+def test_turning_a_score_round_turns_the_sign(function):
+    x, y = scores(9)
+    weights = random_weights(9, 40)
+    assert function(x, -y, weights) == pytest.approx(-function(x, y, weights))
+
+
+@pytest.mark.parametrize("function", [spearman, kendall])
+def test_ranks_do_not_feel_a_stretched_scale(function):
+    x, y = scores(9)
+    assert function(np.exp(x), y) == pytest.approx(function(x, y))
+
+
+def test_an_estimate_has_the_value_and_an_interval_over_queries():
+    x, y = scores(0, n=60)
+    queries = np.repeat(np.arange(12), 5)
+    made = correlation(spearman, x, y, queries, cluster_weights(queries, 500, 0), "Spearman")
+    assert made.value == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert made.low < made.value < made.high
+    assert (made.n, "12 queries" in made.method) == (60, True)
+
+
+def test_an_estimate_leaves_out_units_without_one_of_the_scores():
+    x, y = scores(0, n=60)
+    gaps = np.where(np.arange(60) < 10, np.nan, x)
+    queries = np.repeat(np.arange(12), 5)
+    for weights in (cluster_weights(queries, 300, 0), Resamples.draw(queries, 300, 0)):
+        made = correlation(pearson, gaps, y, queries, weights, "Pearson")
+        assert made.value == pytest.approx(stats.pearsonr(x[10:], y[10:]).statistic)
+        assert (made.n, "10 queries" in made.method) == (50, True)
+
+
+def test_an_estimate_of_a_constant_score_says_why_it_is_undefined():
+    made = correlation(kendall, np.ones(20), np.arange(20.0), np.arange(20), None, "tau")
+    assert (made.value, made.reason) == (None, "one of the two scores is constant")
+
+
+def test_one_unit_has_no_correlation():
+    made = correlation(spearman, np.ones(1), np.ones(1), np.arange(1), None, "Spearman")
+    assert made.reason == "fewer than two units have both scores"
+
+
+def test_beyond_the_limit_kendall_has_a_value_and_says_why_it_has_no_interval(monkeypatch):
+    monkeypatch.setattr(module, "MAXIMUM_POINTS", 30)
+    x, y = scores(1, n=40, ties=False)
+    weights = cluster_weights(np.arange(40), 50, 0)
+    made = correlation(kendall, x, y, np.arange(40), weights, "tau-b")
+    assert made.value == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert (made.low, "more than 30 points" in made.method) == (None, True)
+    with pytest.raises(ValueError, match="40 different points"):
+        kendall(x, y, weights)
+
+
+def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resampled():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 6, (2, 8000)).astype(float)
+    weights = rng.integers(0, 3, (1, 8000))
+    expected = stats.kendalltau(np.repeat(x, weights[0]), np.repeat(y, weights[0])).statistic
+    assert kendall(x, y, weights.astype(float)) == pytest.approx([expected])

@@ -1,0 +1,59 @@
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import analysis.statistics as library
+from analysis.statistics import STATISTICS
+
+# Public functions that are tools of the statistics and no statistic themselves.
+TOOLS = {
+    "confusion",
+    "correlation",
+    "counts_of",
+    "estimate",
+    "estimate_from",
+    "percentile_interval",
+    "reason_undefined",
+    "undefined",
+    "unit_agreement",
+}
+
+
+def public_functions():
+    return {name for name in library.__all__ if inspect.isfunction(getattr(library, name))}
+
+
+def test_every_public_statistic_is_declared():
+    assert public_functions() - TOOLS == set(STATISTICS) & public_functions()
+    assert public_functions() - TOOLS <= set(STATISTICS)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_declared_statistic_is_public(name):
+    assert name in library.__all__
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_declaration_has_one_line_and_a_source(name):
+    declared = STATISTICS[name]
+    assert declared.name == name
+    assert "\n" not in declared.summary
+    assert declared.summary.endswith(".")
+    assert declared.citation
+
+
+def test_every_public_name_exists():
+    assert all(hasattr(library, name) for name in library.__all__)
+
+
+def test_the_library_imports_neither_django_nor_another_app():
+    for path in Path(library.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                top = module.split(".")[0]
+                assert top not in {"django", "datasets", "annotation", "judging", "config"}, path
+                assert top != "analysis" or module.startswith("analysis.statistics"), path
