@@ -34,10 +34,14 @@ def share_of(total: int, share: float) -> int:
 
 def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[UnitSpec]:
     """Units in random order, the sentences of a text still behind it and in reading order."""
-    groups = {unit.key: unit.key.rsplit("#", 1)[0] if _is_sentence(unit) else unit.key
-              for unit in units}  # fmt: skip
-    return sorted(units, key=lambda unit: rank(seed, purpose, groups[unit.key]))
+    return sorted(units, key=lambda unit: rank(seed, purpose, _text_of(unit)))
 
 
-def _is_sentence(unit: UnitSpec) -> bool:
-    return unit.kind.endswith("sentence")
+def shuffle_fields(fields: Sequence[str], seed: int, purpose: str) -> list[str]:
+    """The fields of texts, in the order that `shuffle_units` gives the texts' own units."""
+    return sorted(fields, key=lambda field: rank(seed, purpose, field.partition(":")[2]))
+
+
+def _text_of(unit: UnitSpec) -> str:
+    """The key of the text that a unit is, or that a sentence stands in."""
+    return unit.key.rpartition("#")[0] if unit.kind.endswith("sentence") else unit.key

@@ -97,7 +97,13 @@ def _write_items(
 ) -> None:
     drawn = _Draws(campaign, design)
     chunk: list[tuple[Item, ItemSpec]] = []
+    keys: set[str] = set()
     for position, (query, spec) in enumerate(_specs(campaign, protocol)):
+        if spec.key in keys:
+            raise DesignError(
+                f"two items would have the key {spec.key!r}; rename an id in the batch"
+            )
+        keys.add(spec.key)
         chunk.append((_item(campaign, query, spec, position, drawn), spec))
         progress(position + 1)
         if len(chunk) == CHUNK:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from annotation.doors import Payload
 from annotation.models import Assignment, Draft, Response
+from annotation.protocols.checking import Problem, RefusedError, storable
+from annotation.protocols.schema import EVIDENCE_KEY
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,31 @@ def check_fresh(assignment: Assignment, version: int, seen: int, payload: Payloa
     if (there.version, there.revision) != (version, seen) and there.payload != payload:
         raise StaleDraftError(there)
     return there
+
+
+def check_shape(payload: Payload) -> None:
+    """Refuses what no page of ours sends and some database could not keep. Raises RefusedError."""
+    if problems := [p for name, answer in payload["units"].items() for p in _odd(name, answer)]:
+        raise RefusedError(problems)
+
+
+def _odd(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
+    for key, value in answer.items():
+        if key == EVIDENCE_KEY:
+            if not (isinstance(value, list) and all(map(_is_quote, value))):
+                yield Problem(name, key, "is not a list of {quote, start}")
+        elif not all(storable(text) for text in _texts(value)):
+            yield Problem(name, key, "holds a character that no text may hold; take it out")
+
+
+def _is_quote(given: object) -> bool:
+    if not isinstance(given, dict) or given.keys() != {"quote", "start"}:
+        return False
+    quote, start = given["quote"], given["start"]
+    return isinstance(quote, str) and storable(quote) and (start is None or type(start) is int)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [value["text"], *value["citations"]]
+    return [value] if isinstance(value, str) else []

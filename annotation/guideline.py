@@ -21,7 +21,7 @@ _INLINE = (
 def render(markdown: str) -> SafeString:
     """The HTML of a guideline. All of it is escaped first, so no tag of the text survives."""
     blocks = re.split(r"\n\s*\n", markdown.replace("\r\n", "\n").strip())
-    return mark_safe("\n".join(html for block in blocks for html in _block(block.split("\n"))))  # noqa: S308
+    return mark_safe("\n".join(html for block in blocks for html in _block(block.split("\n"))))
 
 
 def _block(lines: list[str]) -> Iterator[str]:

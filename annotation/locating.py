@@ -42,9 +42,20 @@ def locate(entries: list[Entry], spec: ItemSpec, door: Door) -> tuple[Spans, lis
             found, problem = _find(entry, quote, texts, strict=door in ("page", "api"))
             problems += [problem] if problem else []
             spans.setdefault((entry.name, quote.variable), []).extend(found)
+        problems += _foreign_citations(entry, texts)
     if problems and door in ("page", "api"):
         raise RefusedError(problems)
     return spans, problems
+
+
+def _foreign_citations(entry: Entry, texts: Mapping[str, str]) -> list[Problem]:
+    """A problem for each citation of a written answer that is no passage of the item."""
+    cited = entry.written.citations if entry.written else ()
+    return [
+        Problem(entry.name, "citations", f"{passage!r} is no passage of this item")
+        for passage in cited
+        if f"passage:{passage}" not in texts
+    ]
 
 
 def _find(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import F
 
-from annotation.assigning import shuffle_units
+from annotation.assigning import shuffle_fields, shuffle_units
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.presenting import design, present
 from annotation.protocols import PROTOCOLS
@@ -39,8 +39,9 @@ def _take(item: Item, rater: Rater) -> Assignment | None:
         slot = claim_place(item)
         if slot is None:
             return None
+        asked, shown = order_for(item, rater)
         return Assignment.objects.create(
-            item=item, rater=rater, slot=slot, asked=asked_order(item, rater)
+            item=item, rater=rater, slot=slot, asked=asked, shown=shown
         )
 
 
@@ -56,15 +57,17 @@ def claim_place(item: Item) -> int | None:
     return next(slot for slot in range(1, len(used) + 2) if slot not in used)
 
 
-def asked_order(item: Item, rater: Rater) -> list[str]:
-    """The names of an item's units in the order in which this rater is shown them."""
+def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
+    """The names of an item's units and the fields of its texts as this rater is shown them."""
     stored = list(item.units.values_list("name", flat=True))
     chosen = design(item.campaign)
     default = "random" if PROTOCOLS[item.campaign.protocol].shuffled else "fixed"
     if (chosen.order or default) == "fixed":
-        return stored
-    named = name_units(present(item).units)
+        return stored, []
+    spec = present(item)
+    named = name_units(spec.units)
     names = {unit: name for name, unit in named.items()}
-    units = [named[name] for name in stored]
-    order = shuffle_units(units, chosen.seed, f"order of {item.key} for {rater.name}")
-    return [names[unit] for unit in order]
+    purpose = f"order of {item.key} for {rater.name}"
+    units = shuffle_units([named[name] for name in stored], chosen.seed, purpose)
+    fields = shuffle_fields([text.field for text in spec.texts], chosen.seed, purpose)
+    return [names[unit] for unit in units], fields

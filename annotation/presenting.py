@@ -10,7 +10,7 @@ from datasets.text import sentences
 from annotation.design import Design, stored_design
 from annotation.models import Assignment, Campaign, Item, Label
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, UnitSpec, kinds_of, name_units
+from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
 from datasets import rows
 from datasets.material import as_row
@@ -61,6 +61,12 @@ def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
     """The units that an assignment asks, by name, in the order in which they are shown."""
     named = name_units(spec.units)
     return {name: named[name] for name in assignment.asked}
+
+
+def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
+    """An item's texts in the order in which this rater sees them."""
+    places = {field: n for n, field in enumerate(assignment.shown)}
+    return sorted(spec.texts, key=lambda text: places.get(text.field, 0))
 
 
 def shown_texts(spec: ItemSpec) -> Mapping[str, str]:

@@ -6,4 +6,5 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("annotation.urls")),
+    path("", include("datasets.urls")),
 ]

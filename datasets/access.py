@@ -15,7 +15,7 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
-    """Lets only accounts of these roles in; a script that is not logged in hears 401, not a page."""
+    """Lets only accounts of these roles in; a script without a session hears 401, not a page."""
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)

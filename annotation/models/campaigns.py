@@ -92,7 +92,8 @@ class Unit(models.Model):
 class Assignment(models.Model):
     """This rater is asked these units of this item. For a judge it is the row of the ledger.
 
-    `asked` are unit names in the order in which they are shown. A judge that works unit by unit
+    `asked` are unit names and `shown` fields of texts, each in the order in which this rater sees
+    them (none: the item's own order). A judge that works unit by unit
     has one assignment for each, told apart by `scope`; a person has one for the item, in one of
     its places (`slot`, from 1; none for imports and judges). `missing` holds reasons by unit name
     and variable, where only a part of an answer is missing.
@@ -112,6 +113,7 @@ class Assignment(models.Model):
     replicate = models.PositiveSmallIntegerField(default=0)
     scope = models.CharField(max_length=MAX_KEY + 21, default="", blank=True)
     asked = models.JSONField()
+    shown = models.JSONField(default=list)
     slot = models.PositiveSmallIntegerField(null=True)
     status = models.CharField(max_length=9, choices=Status, default=Status.OPEN)
     reason = models.CharField(max_length=20, default="", blank=True)

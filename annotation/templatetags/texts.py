@@ -16,4 +16,10 @@ def verbatim(text: str) -> SafeString:
     HTML parsers turn a bare carriage return into a line feed, and offsets would move; a character
     reference is left alone.
     """
-    return mark_safe(str(escape(text)).replace("\r", "&#13;"))  # noqa: S308
+    return mark_safe(str(escape(text)).replace("\r", "&#13;"))
+
+
+@register.filter
+def words(name: str) -> str:
+    """A key such as `key_points` as people read it."""
+    return name.replace("_", " ").replace("-", " ")

@@ -70,8 +70,6 @@ def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
     }
     nothing = {"done": 0, "begun": 0}
     return {
-        pk: Progress(
-            mine.get(pk, nothing)["done"], mine.get(pk, nothing)["begun"], free.get(pk, 0)
-        )
+        pk: Progress(mine.get(pk, nothing)["done"], mine.get(pk, nothing)["begun"], free.get(pk, 0))
         for pk in campaigns
     }

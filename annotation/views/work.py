@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from django.db.models import Exists, Max, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.models import Assignment, Campaign, User
+from annotation.models import Assignment, Campaign, Draft, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.protocols import PROTOCOLS
@@ -73,7 +74,10 @@ def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
         my_assignments(user)
         .filter(status="done", item__campaign__in=campaigns)
         .select_related("item__query")
-        .prefetch_related("responses")
+        .annotate(
+            submitted_at=Max("responses__created_at"),
+            has_draft=Exists(Draft.objects.filter(assignment=OuterRef("pk"))),
+        )
         .order_by("-item__position")[:RECENT]
     )
     found: dict[int, list[Assignment]] = {}

@@ -1,0 +1,14 @@
+"""The backends by name. A new one is one module here and one line below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from judging.backends.base import Backend, Setup
+from judging.backends.lexical import Lexical
+from judging.backends.openai_compatible import OpenAICompatible
+
+BACKENDS: dict[str, Callable[[Setup], Backend]] = {
+    "openai": OpenAICompatible,
+    "lexical": Lexical,
+}

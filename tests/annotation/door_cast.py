@@ -15,7 +15,7 @@ from annotation.protocols.schema import Schema, schema_of
 from tests.annotation.protocol_cast import QUERY
 
 Answers = dict[str, Any]
-QUOTE = {"quote": "opened in 1901 🌉", "start": None}
+QUOTE: dict[str, Any] = {"quote": "opened in 1901 🌉", "start": None}
 PLACED = {"quote": "Anna", "start": 0}
 PROSE = {"text": "Anna Lee built it. [1]\n🌉", "citations": ["p", "p#1"]}
 

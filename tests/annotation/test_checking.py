@@ -9,53 +9,23 @@ import pytest
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
 from annotation.protocols.checking import (
-    Door,
-    Entry,
     Problem,
-    Prose,
     Quote,
     RefusedError,
     check,
     coerce,
     storable,
 )
-from annotation.protocols.schema import Schema, schema_of
+from annotation.protocols.schema import schema_of
+from tests.annotation.checks import STRICT, entry, refused
 
-STRICT: tuple[Door, ...] = ("page", "api", "judge")
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
 RATED = schema_of(PROTOCOLS["report-coverage"], ["answerable", "rating"])
 POINTS = schema_of(PROTOCOLS["key-point-verification"])
 ANSWERS = schema_of(PROTOCOLS["grounded-answer"])
-SECOND_ROUND = schema_of(
-    PROTOCOLS["grounded-answer"], ["descriptor", "deflected", "action", "selected"]
-)
 QUESTION = {"q1": UnitSpec("question", "q1", "When?")}
 POINT = {"k1": UnitSpec("key-point", "k1", "It opened in 1901.")}
-TASK = {"q": UnitSpec("query", "q", "How?")}
 QUOTES = [{"quote": "in 1901", "start": 7}]
-
-
-def entry(schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Door = "api") -> Entry:
-    name = next(iter(units))
-    entries, warnings = check(schema, units, {name: answer}, door)
-    assert warnings == []
-    return entries[0]
-
-
-def refused(
-    schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Door = "api"
-) -> list[str]:
-    name = next(iter(units))
-    with pytest.raises(RefusedError) as error:
-        check(schema, units, {name: answer}, door)
-    return [str(p) for p in error.value.problems]
-
-
-def lenient(
-    schema: Schema, units: dict[str, UnitSpec], answer: Any
-) -> tuple[list[Entry], list[str]]:
-    entries, warnings = check(schema, units, answer, "import")
-    return entries, [str(w) for w in warnings]
 
 
 def test_a_checked_entry_holds_codes_and_quotes():
@@ -104,7 +74,7 @@ def test_a_boolean_is_refused_in_words():
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_units():
     units = {name: UnitSpec("question", name, name) for name in ("b", "a", "c")}
-    answer = {"z": {}, "c": {"evidence": []}, "b": 5, "y": {}}
+    answer: dict[str, Any] = {"z": {}, "c": {"evidence": []}, "b": 5, "y": {}}
     with pytest.raises(RefusedError) as error:
         check(COVERAGE, units, answer, "api")
     assert [(p.unit, p.key) for p in error.value.problems] == [
@@ -139,7 +109,7 @@ def test_a_condition_that_holds_wants_a_code(door):
 def test_a_condition_that_fails_wants_null(door):
     problems = refused(POINTS, POINT, {"evidence": [], "grounded": "no", "key": "agree"}, door)
     assert problems == ["unit 'k1' key: is asked only if grounded is yes; give null"]
-    answer = {"evidence": [], "grounded": "no", "key": None}
+    answer: dict[str, Any] = {"evidence": [], "grounded": "no", "key": None}
     assert entry(POINTS, POINT, answer, door).values == {"grounded": "no"}
 
 
@@ -222,62 +192,6 @@ def test_what_no_database_can_hold_is_not_storable(text, kept):
     assert storable(text) is kept
 
 
-def written(text: Any, descriptor: str = "complete", deflected: str = "no") -> dict[str, Any]:
-    return {"descriptor": descriptor, "deflected": deflected, "written": text}
-
-
-PROSE = {"text": "In a pit. [1]", "citations": ["p#1", "p/2"]}
-
-
-def test_a_written_answer_is_prose_and_no_label():
-    found = entry(ANSWERS, TASK, written(PROSE))
-    assert found.values == {"descriptor": "complete", "deflected": "no"}
-    assert found.written == Prose("In a pit. [1]", ("p#1", "p/2"))
-
-
-@pytest.mark.parametrize("door", STRICT)
-@pytest.mark.parametrize(
-    ("descriptor", "deflected"), [("complete", "yes"), ("no-answer", "no"), ("ill-formed", "yes")]
-)
-def test_nothing_is_written_where_there_is_too_little(door, descriptor, deflected):
-    assert entry(ANSWERS, TASK, written(None, descriptor, deflected), door).written is None
-    problems = refused(ANSWERS, TASK, written(PROSE, descriptor, deflected), door)
-    assert problems == ["unit 'q' written: is not asked here; give null"]
-
-
-@pytest.mark.parametrize("door", STRICT)
-def test_a_written_answer_is_owed_where_it_is_asked(door):
-    problems = refused(ANSWERS, TASK, written(None, "partial"), door)
-    assert problems == ["unit 'q' written: has no text; write one"]
-
-
-@pytest.mark.parametrize(
-    ("prose", "message"),
-    [
-        ("In a pit.", "is not {text, citations}"),
-        ({"text": "In a pit."}, "is not {text, citations}"),
-        ({**PROSE, "more": 1}, "is not {text, citations}"),
-        ({"text": " \n", "citations": []}, "has no text; write one"),
-        ({"text": 5, "citations": []}, "has no text; write one"),
-        ({"text": "x\0", "citations": []}, "holds a character that no text may hold; take it out"),
-        ({"text": "x", "citations": "p"}, "cites something that is no passage id"),
-        ({"text": "x", "citations": [1]}, "cites something that is no passage id"),
-        ({"text": "x", "citations": [""]}, "cites something that is no passage id"),
-    ],
-)
-def test_a_written_answer_is_text_with_citations(prose, message):
-    assert refused(ANSWERS, TASK, written(prose)) == [f"unit 'q' written: {message}"]
-
-
-@pytest.mark.parametrize(("action", "asked"), [("keep", True), ("modify", True), ("skip", False)])
-def test_a_second_round_writes_unless_it_skips(action, asked):
-    answer = {**written(PROSE), "action": action}
-    empty = {**written(None), "action": action}
-    right, wrong = (answer, empty) if asked else (empty, answer)
-    assert entry(SECOND_ROUND, TASK, right).values["action"] == action
-    assert len(refused(SECOND_ROUND, TASK, wrong)) == 1
-
-
 def test_the_same_variable_stands_on_two_kinds_of_unit():
     units = {
         "q/p#1": UnitSpec("passage-sentence", "q/p#1", "In a pit."),
@@ -313,65 +227,6 @@ def test_conditions_on_one_kind_do_not_reach_the_same_variable_on_another():
     answer = {"r": {"gate": "no", "support": None}, "r#1": {"support": "yes"}}
     entries, _ = check(schema_of(protocol), units, answer, "api")
     assert [e.values for e in entries] == [{"gate": "no"}, {"support": "yes"}]
-
-
-def test_import_takes_a_part_of_an_item_and_of_a_unit():
-    units = {**QUESTION, "q2": UnitSpec("question", "q2", "Who?")}
-    entries, warnings = lenient(RATED, units, {"q2": {"rating": "4"}})
-    assert [(e.name, e.values) for e in entries] == [("q2", {"rating": "4"})]
-    assert warnings == []
-
-
-def test_import_keeps_a_yes_without_its_quote_and_warns():
-    entries, warnings = lenient(COVERAGE, QUESTION, {"q1": {"answerable": "yes"}})
-    assert entries[0].values == {"answerable": "yes"}
-    assert warnings == ["unit 'q1' evidence: answerable is yes without its quote"]
-
-
-def test_import_takes_evidence_where_the_protocol_asks_for_none():
-    relevance = schema_of(PROTOCOLS["grounding-relevance"])
-    units = {"q/p": UnitSpec("passage", "q/p", "P")}
-    quote = {"quote": "clay", "start": None, "field": "passage:p", "variable": "relevant"}
-    answer = {"q/p": {"relevant": "no", "evidence": [quote]}}
-    entries, warnings = lenient(relevance, units, answer)
-    assert entries[0].evidence == (Quote("relevant", "passage:p", "clay"),)
-    assert warnings == []
-
-
-@pytest.mark.parametrize("key", ["field", "variable"])
-def test_import_wants_names_for_the_place_of_a_quote(key):
-    answer = {"answerable": "yes", "evidence": [{"quote": "x", "start": 0, key: 5}]}
-    assert refused(COVERAGE, QUESTION, answer, "import") == [
-        "unit 'q1' evidence: holds something that is not {quote, start}"
-    ]
-
-
-def test_import_leaves_out_a_label_whose_condition_fails_and_warns():
-    entries, warnings = lenient(POINTS, POINT, {"k1": {"grounded": "no", "key": "agree"}})
-    assert entries[0].values == {"grounded": "no"}
-    assert warnings == ["unit 'k1' key: is asked only if grounded is yes; its label was left out"]
-
-
-def test_import_keeps_a_label_whose_condition_it_does_not_hold():
-    entries, warnings = lenient(POINTS, POINT, {"k1": {"key": "agree"}})
-    assert entries[0].values == {"key": "agree"}
-    assert warnings == []
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"q9": {"answerable": "no"}},
-        {"q1": {"beauty": "no"}},
-        {"q1": {"answerable": "perhaps"}},
-        {"q1": {"answerable": True}},
-        {"q1": {"rating": "3"}},
-    ],
-    ids=["unit", "variable", "code", "boolean", "variable of another campaign"],
-)
-def test_import_refuses_what_it_does_not_know(answer):
-    with pytest.raises(RefusedError):
-        check(COVERAGE, QUESTION, answer, "import")
 
 
 def test_a_problem_says_its_place_only_where_it_has_one():

@@ -70,9 +70,9 @@ def test_the_json_schema_takes_good_answers_and_no_others(case):
                 answers[name][variable.name] = wrong
                 assert not fits(schema, answers)
         if "evidence" in case.good[kind]:
-            for wrong in (None, [{"quote": "x"}], [{"quote": "x", "start": True}], ["x"]):
+            for no_list in (None, [{"quote": "x"}], [{"quote": "x", "start": True}], ["x"]):
                 answers = case.answers()
-                answers[name]["evidence"] = wrong
+                answers[name]["evidence"] = no_list
                 assert not fits(schema, answers)
 
 

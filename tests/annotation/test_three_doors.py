@@ -259,12 +259,13 @@ def test_import_takes_a_part_without_its_evidence(case):
 def test_import_refuses_what_is_unknown(case, mistake):
     name, unit = next(iter(case.units.items()))
     variable = case.schema.of(unit.kind)[0].name
-    answer: Answers = {
+    answers: dict[str, Answers] = {
         "unit": {"another/🌉#1": {variable: "yes"}},
         "variable": {name: {"surprise": "yes"}},
         "code": {name: {variable: "perhaps"}},
         "boolean": {name: {variable: True}},
-    }[mistake]
+    }
+    answer = answers[mistake]
     with pytest.raises(RefusedError) as error:
         check(case.schema, case.units, answer, "import")
     assert [p.unit for p in error.value.problems] == [*answer]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import Floats, Ints
+from analysis.statistics import Estimate, Floats, Ints
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
@@ -44,6 +44,29 @@ FOURTEEN_RATERS = np.array(
 )
 
 SETTINGS = ("oracle", "bm25", "dr_rankfirst")
+
+
+def number(value: float | None) -> float:
+    """A number that must be there."""
+    assert value is not None
+    return value
+
+
+def interval(made: Estimate) -> tuple[float, float]:
+    """The two ends of an interval that must be there."""
+    return number(made.low), number(made.high)
+
+
+def covers(made: Estimate, truth: float) -> bool:
+    """Whether the truth lies within the interval."""
+    low, high = interval(made)
+    return low <= truth <= high
+
+
+def width(made: Estimate) -> float:
+    """How wide the interval is."""
+    low, high = interval(made)
+    return high - low
 
 
 def random_codes(

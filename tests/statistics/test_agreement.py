@@ -242,6 +242,12 @@ def test_on_a_single_category_cohen_kappa_is_undefined_though_they_agree():
     assert np.isnan(cohen_kappa(np.zeros((2, 2))))
 
 
+def test_a_constant_rating_is_undefined_whatever_rounding_leaves_of_its_variance():
+    values = 2.4398107176008175 + np.array([0, 1.3, 2.9])
+    counts = np.array([[3, 0, 0], [2, 0, 0], [2, 0, 0]])
+    assert np.isnan(krippendorff_alpha(counts, "interval", values))
+
+
 def test_on_a_single_used_category_of_two_the_fixed_chance_coefficients_are_one():
     counts = np.array([[3, 0], [2, 0]])
     assert (randolph_kappa(counts, 2), gwet_ac(counts, "nominal")) == (1, 1)

@@ -11,6 +11,7 @@ from analysis.statistics import (
     mean_by_cluster,
     percentile_interval,
 )
+from tests.statistics.cast import covers, width
 
 TWENTY = np.repeat(np.arange(20), 5)
 
@@ -87,7 +88,8 @@ def test_below_ten_queries_the_value_stands_without_an_interval():
 def test_ten_queries_are_enough_for_an_interval():
     values, ten = np.arange(50.0), np.repeat(np.arange(MINIMUM_CLUSTERS), 5)
     made = estimate(mean_of(values), cluster_weights(ten, 100, 0), ten, 50, "mean")
-    assert made.low < 24.5 < made.high
+    assert covers(made, 24.5)
+    assert width(made) > 0
     assert "percentile bootstrap of 10 queries, 100 resamples" in made.method
 
 
@@ -152,7 +154,7 @@ def test_a_mean_below_ten_queries_has_no_interval():
 def test_the_t_interval_covers_the_truth_as_often_as_it_says(queries, icc):
     rng, clusters = np.random.default_rng(5), np.repeat(np.arange(queries), 15)
     runs = [mean_by_cluster(clustered(rng, queries, 15, icc), clusters) for _ in range(1000)]
-    assert np.mean([run.low <= 0 <= run.high for run in runs]) >= 0.93
+    assert np.mean([covers(run, 0) for run in runs]) >= 0.93
 
 
 @pytest.mark.parametrize(("queries", "at_least"), [(20, 0.91), (50, 0.93)])
@@ -163,5 +165,5 @@ def test_the_bootstrap_interval_covers_the_truth_nearly_as_often(queries, at_lea
         values = clustered(rng, queries, 5, 0.2)
         weights = cluster_weights(clusters, 300, seed)
         made = estimate(mean_of(values), weights, clusters, len(values), "mean")
-        covered.append(made.low <= 0 <= made.high)
+        covered.append(covers(made, 0))
     assert np.mean(covered) >= at_least

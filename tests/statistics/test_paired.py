@@ -38,8 +38,8 @@ def test_with_ties_it_is_exact_over_all_signs(seed):
 
 
 def test_fractions_that_are_equal_on_paper_are_tied():
-    fractions = wilcoxon_signed_rank(np.array([0.3 - 0.2, 0.2 - 0.1, -0.1, 0.4, 0.5]))
-    whole = wilcoxon_signed_rank(np.array([1.0, 1, -1, 4, 5]))
+    fractions = wilcoxon_signed_rank(np.array([0.2 - 0.3, 0.1, 0.3, 0.4, 0.5]))
+    whole = wilcoxon_signed_rank(np.array([-1.0, 1, 3, 4, 5]))
     assert fractions.p_value == pytest.approx(whole.p_value)
 
 

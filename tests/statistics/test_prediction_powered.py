@@ -9,6 +9,7 @@ from analysis.statistics import (
     prediction_powered_mean,
 )
 from analysis.statistics.prediction_powered import tuning
+from tests.statistics.cast import covers, number, width
 
 HUMAN = np.array([0.0, 0, 1, 1])
 JUDGE = np.array([0.0, 1, 1, 1])
@@ -51,8 +52,9 @@ def test_the_people_alone_have_the_plain_t_interval():
 
 
 def test_the_interval_is_that_of_the_variance_written_out():
-    human, judge, only = study(1)
+    human, judge, only = study(1, accuracy=0.7)
     lam = tuning(human, judge, only)
+    assert 0.1 < lam < 0.9
     rest = human - lam * judge
     error = np.sqrt(lam**2 * only.var(ddof=1) / 260 + rest.var(ddof=1) / 40)
     value, half = lam * only.mean() + rest.mean(), stats.t.ppf(0.975, 39) * error
@@ -65,7 +67,7 @@ def test_the_interval_of_a_fixed_collection_is_that_of_its_variance_written_out(
     human, judge, only = study(1)
     error = np.sqrt((1 - 40 / 300) * (human - judge).var(ddof=1) / 40)
     made = fixed_collection_mean(human, judge, only)
-    assert made.high - made.low == pytest.approx(2 * stats.t.ppf(0.975, 39) * error)
+    assert width(made) == pytest.approx(2 * stats.t.ppf(0.975, 39) * error)
     assert "300 queries" in made.method
 
 
@@ -134,12 +136,12 @@ def test_labels_and_scores_must_belong_together():
 def test_the_effective_labels_are_the_ratio_of_the_two_variances():
     human, judge, only = study(4)
     people, powered = people_only_mean(human), prediction_powered_mean(human, judge, only)
-    ratio = ((people.high - people.low) / (powered.high - powered.low)) ** 2
+    ratio = (width(people) / width(powered)) ** 2
     assert effective_labels(human, judge, only) == pytest.approx(40 * ratio)
 
 
 def test_a_better_judge_is_worth_more_labels():
-    worth = [effective_labels(*study(5, accuracy=a)) for a in (0.7, 0.85, 0.95)]
+    worth = [number(effective_labels(*study(5, accuracy=a))) for a in (0.7, 0.85, 0.95)]
     assert worth == sorted(worth)
     assert worth[-1] > 80
 
@@ -147,9 +149,9 @@ def test_a_better_judge_is_worth_more_labels():
 def test_the_error_of_a_lenient_judge_is_corrected_to_within_the_interval():
     runs = [study(seed) for seed in range(500)]
     made = [prediction_powered_mean(*run) for run in runs]
-    assert np.mean([m.low <= 0.5 <= m.high for m in made]) >= 0.93
+    assert np.mean([covers(m, 0.5) for m in made]) >= 0.93
     # Uncorrected, nearly every run would be off by more than 0.03.
     assert np.mean([np.r_[f, only].mean() > 0.53 for _, f, only in runs]) > 0.9
     people = [people_only_mean(y) for y, _, _ in runs]
-    widths = [np.mean([m.high - m.low for m in some]) for some in (people, made)]
+    widths = [np.mean([width(m) for m in some]) for some in (people, made)]
     assert widths[1] < 0.8 * widths[0]

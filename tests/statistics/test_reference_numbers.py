@@ -35,6 +35,7 @@ from tests.statistics.cast import (
     SETTINGS,
     lines,
     needs_data,
+    number,
     reference_numbers,
     reference_tables,
     setting_of,
@@ -289,7 +290,7 @@ def test_the_alternative_annotator_test_as_published(name, level, epsilon, llm):
     found = {
         "omega": test.winning_rate,
         "rho": test.advantage_probability,
-        "passed": test.winning_rate >= 0.5,
+        "passed": number(test.winning_rate) >= 0.5,
         "annotators_tested": len(test.annotators),
     }
     assert found == pytest.approx(expected["value"], rel=0, abs=expected["tolerance"])
@@ -303,12 +304,9 @@ def test_the_alternative_annotator_test_as_published(name, level, epsilon, llm):
 
 
 def test_the_aspects_of_a_review_are_one_query_and_prompts_are_queries_of_their_own():
-    for name, level, decides in (
-        ("cebab_aspects", "nominal", "by_query"),
-        ("10k_prompts", "interval", "items"),
-    ):
+    for name, decides in (("cebab_aspects", "by_query"), ("10k_prompts", "items")):
         human, judges, queries, _, _ = alt_data(name)
-        test = alt_test(human, judges["gpt-4o"], queries, level=level, epsilon=0.1)
+        test = alt_test(human, judges["gpt-4o"], queries, level="nominal", epsilon=0.1)
         assert test.decides == decides
 
 
@@ -338,7 +336,7 @@ def test_the_agreement_of_the_skilled_annotators():
         if both.any():
             shared += 1
             errors.append(np.abs(values[both, a] - values[both, b]))
-            correlations.append(pearson(values[both, a], values[both, b]))
+            correlations.append(float(pearson(values[both, a], values[both, b])))
     expect(
         "alttest.10k_prompts.agreement",
         {

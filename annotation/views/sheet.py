@@ -1,0 +1,158 @@
+"""An item as its page shows it: the units with their questions, and what was answered so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.doors import Payload
+from annotation.protocols.base import Conditions, Evidence, ItemSpec, UnitSpec, Variable, Written
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+
+TONES = {"yes": "yes", "no": "no"}
+ONE_LINE = 4
+SHORT = 22
+KINDS = {"query": "The request", "pair": "The two answers", "report": "Answers"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer that can be chosen. `key` is the digit that chooses it, if one does."""
+
+    code: str
+    word: str
+    key: str
+    tone: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One variable of one unit. `conditions` is JSON: variables and the codes that let it show."""
+
+    name: str
+    question: str
+    choices: tuple[Choice, ...]
+    conditions: str
+    wraps: bool
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A text to be written, with the passages that it may cite."""
+
+    question: str
+    conditions: str
+    text: str
+    sources: tuple[tuple[str, str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One unit on the page. `evidence` is the JSON of its quotes, in code points."""
+
+    number: int
+    name: str
+    text: str
+    heading: str
+    variables: tuple[Asked, ...]
+    rule: Evidence | None
+    evidence: str
+    prose: Prose | None
+
+    @property
+    def place(self) -> int:
+        return self.number + 1
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All that is asked on one page."""
+
+    title: str
+    rows: tuple[Row, ...]
+    comment: str
+    fields: frozenset[str]
+    noun: str
+
+
+def sheet_of(
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], payload: Payload | None
+) -> Sheet:
+    """The sheet of an item; a stored payload fills it in as far as it has the right form."""
+    stored = payload or {}
+    given = stored.get("units")
+    answers = given if isinstance(given, Mapping) else {}
+    rows = tuple(_rows(schema, spec, units, answers))
+    questions = {asked.question for row in rows for asked in row.variables}
+    title = questions.pop() if len(questions) == 1 else schema.protocol.title
+    fields = frozenset(row.rule.field for row in rows if row.rule)
+    comment = stored.get("comment")
+    return Sheet(title, rows, comment if isinstance(comment, str) else "", fields, _noun(spec))
+
+
+def _rows(
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answers: Mapping[str, Any]
+) -> Iterator[Row]:
+    before, several = "", len({unit.kind for unit in units.values()}) > 1
+    for number, (name, unit) in enumerate(units.items()):
+        answer = answers.get(name)
+        known = answer if isinstance(answer, Mapping) else {}
+        written = schema.written(unit.kind)
+        yield Row(
+            number=number,
+            name=name,
+            text=unit.text,
+            heading=_kind(unit.kind) if several and unit.kind != before else "",
+            variables=tuple(_asked(schema, v, known.get(v.name)) for v in schema.of(unit.kind)),
+            rule=schema.evidence(unit.kind),
+            evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
+            prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
+        )
+        before = unit.kind
+
+
+def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
+    digits = all(code.isdecimal() and len(code) == 1 for code in variable.codes)
+    choices = tuple(
+        Choice(
+            code,
+            variable.words.get(code, code.replace("-", " ").capitalize()),
+            key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
+            tone="other" if code in variable.escapes else TONES.get(code, "plain"),
+            chosen=code == value,
+        )
+        for place, code in enumerate(variable.answers, start=1)
+    )
+    wraps = len(choices) > ONE_LINE or any(len(choice.word) > SHORT for choice in choices)
+    return Asked(variable.name, variable.question, choices, _json(schema, variable.asked_if), wraps)
+
+
+def _json(schema: Schema, conditions: Conditions) -> str:
+    """The conditions that this campaign asks about; the others count as met."""
+    asked = {name: codes for name, codes in conditions.items() if schema.variable(name)}
+    return json.dumps(asked) if asked else ""
+
+
+def _prose(schema: Schema, rule: Written, spec: ItemSpec, value: object) -> Prose:
+    known = value if isinstance(value, Mapping) else {}
+    cited = known.get("citations") or []
+    sources = tuple(
+        (text.field.partition(":")[2], text.heading, text.field.partition(":")[2] in cited)
+        for text in spec.texts
+        if text.field.startswith("passage:")
+    )
+    return Prose(rule.question, _json(schema, rule.asked_if), str(known.get("text", "")), sources)
+
+
+def _kind(kind: str) -> str:
+    return KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
+
+
+def _noun(spec: ItemSpec) -> str:
+    """What people call the items of a campaign, in the plural."""
+    if spec.key_point:
+        return "key points"
+    return "reports" if spec.report else "passages" if spec.passage else "items"

@@ -1,0 +1,50 @@
+"""An admin's home: the loaded batches, and what each holds."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from datasets.access import role_required
+from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
+
+PAGE = 50
+PARTS = {
+    "questions": Question,
+    "passages": Grounding,
+    "key_points": KeyPoint,
+    "reports": Report,
+    "rankings": Ranking,
+}
+
+
+@require_safe
+@role_required("admin")
+def batches(request: HttpRequest) -> HttpResponse:
+    return render(request, "batches/list.html", {"batches": Batch.objects.all()})
+
+
+@require_safe
+@role_required("admin")
+def batch(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(Batch, pk=pk)
+    page = Paginator(found.queries.all(), PAGE).get_page(request.GET.get("page"))
+    counts = {name: _counts(model, page.object_list) for name, model in PARTS.items()}
+    rows = [
+        {"query": query, "counts": [counts[name].get(query.pk, 0) for name in PARTS]}
+        for query in page.object_list
+    ]
+    context = {"batch": found, "page": page, "rows": rows, "parts": PARTS}
+    return render(request, "batches/batch.html", context)
+
+
+def _counts(
+    model: type[Question | Grounding | KeyPoint | Report | Ranking], queries: QuerySet[Query]
+) -> dict[int, int]:
+    """How many parts of a kind each of the queries has, by the query's id."""
+    ids = [query.pk for query in queries]
+    rows = model._default_manager.filter(query__in=ids).order_by().values("query")
+    return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}

@@ -1,0 +1,141 @@
+"""A baseline from token overlap: no model, no network. The floor that a judge must beat.
+
+A unit's share is the part of its content words that stand in the best one or two neighbouring
+sentences of the texts. A yes needs a share of `ENOUGH`, an ordered scale is cut into equal parts,
+and what has neither gets its first code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from judging.backends.base import (
+    JSON,
+    Answer,
+    AskedUnit,
+    AskedVariable,
+    Conditions,
+    Facts,
+    Request,
+    Setup,
+)
+from judging.backends.words import content_words
+
+VERSION = "1"
+ENOUGH = 0.6
+
+
+@dataclass(frozen=True)
+class Match:
+    """How much of what was looked for stands together, and where."""
+
+    share: float
+    quote: str
+
+
+class Lexical:
+    """Answers from the presentation's facts alone; equal requests get equal answers."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.split = setup.split_sentences
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    def identity(self, request: Request) -> JSON:
+        facts = request.facts
+        units = [[u.name, u.kind, u.text, [v.name for v in u.variables]] for u in facts.units]
+        asked = {"query": facts.query, "texts": facts.texts, "units": units}
+        return {"backend": "lexical", "version": VERSION, "schema": request.schema} | asked
+
+    async def ask(self, request: Request) -> Answer:
+        facts = request.facts
+        sentences = [self.sentences(text) for text in facts.texts]
+        answers = {u.name: self.answer(u, facts, sentences) for u in facts.units}
+        wanted: Any = next(iter(answers.values())) if facts.unit_by_unit else answers
+        return Answer(json.dumps(wanted, ensure_ascii=False), model=f"lexical-{VERSION}")
+
+    def sentences(self, text: str) -> list[str]:
+        return [text[start:end] for start, end in self.split(text) if text[start:end].strip()]
+
+    def answer(self, unit: AskedUnit, facts: Facts, sentences: Sequence[list[str]]) -> JSON:
+        match = best_match(unit, facts, sentences)
+        answer: JSON = {"evidence": []} if unit.evidence else {}
+        for variable in unit.variables:
+            asked = _holds(variable.asked_if, answer)
+            answer[variable.name] = _code(variable, unit, match, facts) if asked else None
+        if unit.evidence and _is_quoted(unit.evidence, answer, match):
+            answer["evidence"] = [{"quote": match.quote, "start": None}]
+        if unit.written:
+            prose = {"text": match.quote or facts.query or unit.text, "citations": []}
+            answer[unit.written] = prose if _holds(unit.written_if, answer) else None
+        return answer
+
+
+def best_match(unit: AskedUnit, facts: Facts, sentences: Sequence[list[str]]) -> Match:
+    """What the unit's words find in the texts.
+
+    For a unit that is a text itself, or a sentence of a source, it is what the query finds in it;
+    a sentence of an answer is looked for in the other texts.
+    """
+    if unit.about is None:
+        return _find(unit.text, sentences)
+    if unit.kind == "sentence":
+        return _find(unit.text, [s for n, s in enumerate(sentences) if n != unit.about])
+    own = [unit.text] if unit.kind.endswith("sentence") else sentences[unit.about]
+    return _find(facts.query, [[" ".join(own)]])
+
+
+def _find(wanted: str, texts: Sequence[Sequence[str]]) -> Match:
+    """The best sentence, or two that stand side by side where these hold more of the words."""
+    words = content_words(wanted)
+    best = Match(0.0, next((s for text in texts for s in text), ""))
+    for text in texts:
+        found = [words & content_words(sentence) for sentence in text]
+        for n, sentence in enumerate(text):
+            best = _better(best, len(found[n]), sentence, words)
+        for n in range(len(text) - 1):
+            together = found[n] | found[n + 1]
+            longer = text[n] if len(found[n]) >= len(found[n + 1]) else text[n + 1]
+            best = _better(best, len(together), longer, words)
+    return best
+
+
+def _better(best: Match, found: int, sentence: str, words: frozenset[str]) -> Match:
+    share = found / len(words) if words else 0.0
+    return Match(share, sentence) if share > best.share else best
+
+
+def _code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
+    codes = variable.codes
+    if "yes" in codes and "no" in codes:
+        quotable = match.quote or not unit.evidence
+        return "yes" if facts.texts and quotable and match.share >= ENOUGH else "no"
+    if variable.level != "nominal":
+        return codes[min(int(match.share * len(codes)), len(codes) - 1)]
+    if unit.kind == "pair" and len(facts.texts) == 2:
+        first, second = (_overlap(facts.query, text) for text in facts.texts)
+        return codes[0] if first >= second else codes[1]
+    return codes[0]
+
+
+def _overlap(wanted: str, text: str) -> float:
+    words = content_words(wanted)
+    return len(words & content_words(text)) / len(words) if words else 0.0
+
+
+def _is_quoted(rule: tuple[str, str | None], answer: Mapping[str, Any], match: Match) -> bool:
+    variable, owed_if = rule
+    if not match.quote:
+        return False
+    return answer[variable] == owed_if if owed_if else match.share >= ENOUGH
+
+
+def _holds(conditions: Conditions, answer: Mapping[str, Any]) -> bool:
+    return all(answer.get(name) in codes for name, codes in conditions.items())

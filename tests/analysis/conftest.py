@@ -1,0 +1,62 @@
+"""The CRUX study, loaded once, and the numbers that others computed from it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
+ABSENT = "the folder ../shared/data is not there; it holds data that is not ours to ship"
+
+PEOPLE = ("annotator1", "annotator2", "annotator3")
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    if not SHARED.is_dir():
+        pytest.skip(ABSENT)
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def expected(data: Path) -> dict[str, dict[str, Any]]:
+    """The entries of `expected.json` by id."""
+    entries = json.loads((data / "expected.json").read_text("utf-8"))["entries"]
+    return {entry["id"]: entry for entry in entries}
+
+
+@pytest.fixture(scope="module")
+def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
+    """A campaign with the labels of CRUX's three annotators; taken away after the module."""
+    from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
+    from datasets.models import Batch
+
+    with django_db_blocker.unblock():
+        run("load_batch", str(data / "crux"), "--name", "crux")
+        run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",
+            "--raters-per-item", "3")  # fmt: skip
+        files = [str(data / "crux" / "annotations" / p / "qlabels.jsonl") for p in PEOPLE]
+        run("import_labels", *files, "--campaign", "crux-t1")
+        yield Campaign.objects.get(name="crux-t1")
+        for model in (Span, Label, Response, Assignment):
+            model.objects.all().delete()
+        Campaign.objects.all().delete()
+        Batch.objects.all().delete()
+        Rater.objects.all().delete()
+
+
+@pytest.fixture(scope="module")
+def crux_report(crux: Any) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run("report", "--campaign", crux.name))
+    return report

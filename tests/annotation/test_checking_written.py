@@ -1,0 +1,75 @@
+"""Checking written answers: prose with citations, asked where there is enough for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import UnitSpec
+from annotation.protocols.checking import Prose
+from annotation.protocols.schema import schema_of
+from tests.annotation.checks import STRICT, entry, refused
+
+ANSWERS = schema_of(PROTOCOLS["grounded-answer"])
+SECOND_ROUND = schema_of(
+    PROTOCOLS["grounded-answer"], ["descriptor", "deflected", "action", "selected"]
+)
+TASK = {"q": UnitSpec("query", "q", "How?")}
+
+
+def written(text: Any, descriptor: str = "complete", deflected: str = "no") -> dict[str, Any]:
+    return {"descriptor": descriptor, "deflected": deflected, "written": text}
+
+
+PROSE = {"text": "In a pit. [1]", "citations": ["p#1", "p/2"]}
+
+
+def test_a_written_answer_is_prose_and_no_label():
+    found = entry(ANSWERS, TASK, written(PROSE))
+    assert found.values == {"descriptor": "complete", "deflected": "no"}
+    assert found.written == Prose("In a pit. [1]", ("p#1", "p/2"))
+
+
+@pytest.mark.parametrize("door", STRICT)
+@pytest.mark.parametrize(
+    ("descriptor", "deflected"), [("complete", "yes"), ("no-answer", "no"), ("ill-formed", "yes")]
+)
+def test_nothing_is_written_where_there_is_too_little(door, descriptor, deflected):
+    assert entry(ANSWERS, TASK, written(None, descriptor, deflected), door).written is None
+    problems = refused(ANSWERS, TASK, written(PROSE, descriptor, deflected), door)
+    assert problems == ["unit 'q' written: is not asked here; give null"]
+
+
+@pytest.mark.parametrize("door", STRICT)
+def test_a_written_answer_is_owed_where_it_is_asked(door):
+    problems = refused(ANSWERS, TASK, written(None, "partial"), door)
+    assert problems == ["unit 'q' written: has no text; write one"]
+
+
+@pytest.mark.parametrize(
+    ("prose", "message"),
+    [
+        ("In a pit.", "is not {text, citations}"),
+        ({"text": "In a pit."}, "is not {text, citations}"),
+        ({**PROSE, "more": 1}, "is not {text, citations}"),
+        ({"text": " \n", "citations": []}, "has no text; write one"),
+        ({"text": 5, "citations": []}, "has no text; write one"),
+        ({"text": "x\0", "citations": []}, "holds a character that no text may hold; take it out"),
+        ({"text": "x", "citations": "p"}, "cites something that is no passage id"),
+        ({"text": "x", "citations": [1]}, "cites something that is no passage id"),
+        ({"text": "x", "citations": [""]}, "cites something that is no passage id"),
+    ],
+)
+def test_a_written_answer_is_text_with_citations(prose, message):
+    assert refused(ANSWERS, TASK, written(prose)) == [f"unit 'q' written: {message}"]
+
+
+@pytest.mark.parametrize(("action", "asked"), [("keep", True), ("modify", True), ("skip", False)])
+def test_a_second_round_writes_unless_it_skips(action, asked):
+    answer = {**written(PROSE), "action": action}
+    empty = {**written(None), "action": action}
+    right, wrong = (answer, empty) if asked else (empty, answer)
+    assert entry(SECOND_ROUND, TASK, right).values["action"] == action
+    assert len(refused(SECOND_ROUND, TASK, wrong)) == 1
