@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from annotation.files.rows import SpanRow
@@ -42,11 +43,15 @@ class Group:
 
     @property
     def created_at(self) -> str | None:
-        return self._first("created_at")
+        """When the answer was whole: the latest of its labels."""
+        given = [row.row.created_at for row in self.rows if row.row.created_at]
+        return max(given, key=moment, default=None)
 
     @property
     def seconds(self) -> float | None:
-        return self._first("seconds")
+        """The time on the item: what every label says, or the sum where they say their own."""
+        given = [row.row.seconds for row in self.rows if row.row.seconds is not None]
+        return sum(given) if len(set(given)) > 1 else next(iter(given), None)
 
     @property
     def values(self) -> list[CheckedRow]:
@@ -83,6 +88,12 @@ class Group:
             units.setdefault(name, {}).update(written)
         payload = {"units": units, "comment": self.comment}
         return {**payload, "details": details} if details else payload
+
+
+def moment(text: str) -> datetime:
+    """A moment as it is written in a file; UTC where it names no zone."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _quote(span: SpanRow, variable: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from django.db import transaction
 from annotation.files import crux
 from annotation.files.labels import read_labels
 from annotation.files.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.grouping import Group, group_rows
+from annotation.grouping import Group, group_rows, moment
 from annotation.known import KnownItems
 from annotation.models import Assignment, Campaign, Rater
 from annotation.presenting import present, schema
@@ -132,7 +131,7 @@ class _Importer:
                 Circumstances(
                     seconds=group.seconds,
                     revision=group.revision,
-                    created_at=_moment(group.created_at),
+                    created_at=moment(group.created_at) if group.created_at else None,
                     details=_details(payload),
                     missing=missing,
                 ),
@@ -232,10 +231,3 @@ def _details(payload: dict[str, Any]) -> dict[tuple[str, str], Detail]:
         for name, variables in payload.get("details", {}).items()
         for variable, detail in variables.items()
     }
-
-
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

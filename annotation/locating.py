@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datasets.text import find_quote
-
 from annotation.presenting import shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Door, Entry, Problem, Quote, RefusedError
 from annotation.protocols.schema import EVIDENCE_KEY
+from datasets.text import find_quote
 
 
 @dataclass(frozen=True)

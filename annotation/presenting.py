@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from datasets.text import sentences
-
 from annotation.design import Design, stored_design
 from annotation.models import Assignment, Campaign, Item, Label
 from annotation.protocols import PROTOCOLS
@@ -14,6 +12,7 @@ from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_u
 from annotation.protocols.schema import Schema, schema_of
 from datasets import rows
 from datasets.material import as_row
+from datasets.text import sentences
 
 
 class ForgottenItemError(LookupError):

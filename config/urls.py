@@ -7,4 +7,5 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("annotation.urls")),
     path("", include("datasets.urls")),
+    path("", include("analysis.urls")),
 ]

@@ -12,6 +12,7 @@ from datasets.fuzzy import tokens
 LEAST_CHARACTERS = 12
 LEAST_WORDS = 3
 WORDS_OF_ONE_CHARACTER = 8
+WORDS_BESIDE_LOST = 6
 MOST_LOST = 200
 MOST_SWALLOWED = 3
 STOPS = (".", "!", "?", ";", ":")
@@ -33,8 +34,9 @@ def pieces(text: str, quote: str) -> list[Piece]:
     """Takes `quote` apart into the longest stretches of `text`, from its beginning on.
 
     Case, blanks and typography count nothing. A stretch has at least `LEAST_WORDS` words and
-    `LEAST_CHARACTERS` characters, since a shorter one stands somewhere by chance; what is in no
-    stretch comes back without a place, neighbours together.
+    `LEAST_CHARACTERS` characters, since a shorter one stands somewhere by chance, and
+    `WORDS_BESIDE_LOST` words where not all of the quote is found. What is in no stretch comes back
+    without a place, neighbours together.
     """
     there, wanted = fold(text, True), fold(quote, True)
     cuts = _cuts(wanted.text)
@@ -49,6 +51,8 @@ def pieces(text: str, quote: str) -> list[Piece]:
         begin, end = wanted.span(_skip(wanted.text, cuts[at]), cuts[upto])
         found.append(Piece(begin, end, there.span(start, behind)))
         at = upto
+    if lost:
+        found = [piece for piece in found if _stands_out(quote[piece.begin : piece.end])]
     return list(_with_rest(found, quote))
 
 
@@ -112,6 +116,10 @@ def _is_long(part: str) -> bool:
     return words >= WORDS_OF_ONE_CHARACTER or (
         words >= LEAST_WORDS and len(part) >= LEAST_CHARACTERS
     )
+
+
+def _stands_out(part: str) -> bool:
+    return len(tokens(fold(part, True).text).words) >= WORDS_BESIDE_LOST
 
 
 def _skip(folded: str, at: int) -> int:

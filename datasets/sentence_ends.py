@@ -27,11 +27,13 @@ _OPENERS = _words(
     "Most Other Another What Why How Who"
 )
 
-_CLOSERS = r"[\"'”’»›)\]}」』）】》〕*_]*"
+# Possessive, and never begun within a run, so that a run of stops or closers is read once.
+_CLOSERS = r"[\"'”’»›)\]}」』）】》〕*_]*+"
+_STOPS = ".!?…‽؟۔।॥܀᙮⁇⁈⁉"
 _STOP = re.compile(
-    rf"(?P<stop>[.!?…‽؟۔।॥܀።᙮⁇⁈⁉]+)(?:\[\d+\])*{_CLOSERS}(?=\s|$)"
-    rf"|(?P<wide>[。！？｡．]+){_CLOSERS}"
-    r"|(?P<line>[^\S\n\r\v\f\x85\u2028\u2029]*(?:\r\n|[\n\r\v\f\x85\u2028\u2029]))"
+    rf"(?P<stop>(?<![{_STOPS}])[{_STOPS}]++)(?:\[\d+\])*+{_CLOSERS}(?=\s|$)"
+    rf"|(?P<wide>[。！？｡．]++){_CLOSERS}"
+    r"|(?P<line>\r\n|[\n\r\v\f\x85\u2028\u2029])"
 )
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]+\.)*[^\W\d_]+$")
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[]*(\w*)")

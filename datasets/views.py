@@ -15,7 +15,7 @@ PAGE = 50
 PARTS = {
     "questions": Question,
     "passages": Grounding,
-    "key_points": KeyPoint,
+    "key points": KeyPoint,
     "reports": Report,
     "rankings": Ranking,
 }
@@ -24,7 +24,8 @@ PARTS = {
 @require_safe
 @role_required("admin")
 def batches(request: HttpRequest) -> HttpResponse:
-    return render(request, "batches/list.html", {"batches": Batch.objects.all()})
+    rows = [{"batch": batch, "held": _held(batch)} for batch in Batch.objects.all()]
+    return render(request, "batches/list.html", {"rows": rows})
 
 
 @require_safe
@@ -37,8 +38,13 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
         {"query": query, "counts": [counts[name].get(query.pk, 0) for name in PARTS]}
         for query in page.object_list
     ]
-    context = {"batch": found, "page": page, "rows": rows, "parts": PARTS}
+    context = {"batch": found, "held": _held(found), "page": page, "rows": rows, "parts": PARTS}
     return render(request, "batches/batch.html", context)
+
+
+def _held(batch: Batch) -> list[tuple[int, str]]:
+    """What a batch holds, in words."""
+    return [(count, name.replace("_", " ")) for name, count in batch.counts.items() if count]
 
 
 def _counts(

@@ -17,9 +17,3 @@ def verbatim(text: str) -> SafeString:
     reference is left alone.
     """
     return mark_safe(str(escape(text)).replace("\r", "&#13;"))
-
-
-@register.filter
-def words(name: str) -> str:
-    """A key such as `key_points` as people read it."""
-    return name.replace("_", " ").replace("-", " ")

@@ -27,7 +27,7 @@ class Message:
 
 @dataclass(frozen=True)
 class AskedVariable:
-    """A variable of a unit. It is null where `asked_if` does not hold of the unit's other values."""
+    """A variable of a unit, null where `asked_if` does not hold of the unit's other values."""
 
     name: str
     codes: tuple[str, ...]

@@ -114,9 +114,10 @@ def _better(best: Match, found: int, sentence: str, words: frozenset[str]) -> Ma
 
 def _code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
     codes = variable.codes
+    if not facts.texts:
+        return codes[0]
     if "yes" in codes and "no" in codes:
-        quotable = match.quote or not unit.evidence
-        return "yes" if facts.texts and quotable and match.share >= ENOUGH else "no"
+        return "yes" if match.share >= ENOUGH else "no"
     if variable.level != "nominal":
         return codes[min(int(match.share * len(codes)), len(codes) - 1)]
     if unit.kind == "pair" and len(facts.texts) == 2:

@@ -14,7 +14,6 @@ from judging.backends.base import (
     Answer,
     BackendError,
     FatalError,
-    FinalError,
     RejectedError,
     Request,
     Setup,
@@ -78,7 +77,8 @@ class OpenAICompatible:
         try:
             return await self._post(request, key)
         except BackendError as error:
-            raise _without(key, error) if key else error
+            _cut_out(key, error)
+            raise
 
     async def _post(self, request: Request, key: str) -> Answer:
         if self._session is None:
@@ -138,11 +138,9 @@ def _transport(error: Exception, timeout: float) -> BackendError:
             return TransientError("bad-http", f"the answer is not HTTP: {said}")
 
 
-def _without(key: str, error: BackendError) -> BackendError:
-    """The same failure with the key cut out, for servers that repeat it."""
-    error.message = error.message.replace(key, "[key]")
-    error.body = error.body.replace(key, "[key]")
-    error.args = (error.message,)
-    if isinstance(error, FinalError) and error.answer and key in error.answer.text:
-        return FinalError(error.reason, error.message, status=error.status, body=error.body)
-    return error
+def _cut_out(key: str, error: BackendError) -> None:
+    """Takes the key out of a failure, for servers that repeat it."""
+    if key:
+        error.message = error.message.replace(key, "[key]")
+        error.body = error.body.replace(key, "[key]")
+        error.args = (error.message,)

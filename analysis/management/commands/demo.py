@@ -1,0 +1,101 @@
+"""Shows the whole way, from a batch file to an agreement report, and opens the site."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from argparse import ArgumentParser
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+import datasets
+from analysis.demonstration.accounts import make_accounts
+from analysis.demonstration.worker import celery_worker
+from analysis.markdown import as_markdown
+from analysis.reports import Choices, campaign_report
+from annotation.models import Assignment, Campaign
+from datasets.console import Command as BaseCommand
+
+FILES = Path(datasets.__file__).parent / "demonstration"
+BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
+PEOPLE = 4
+PATIENCE = 120
+
+
+class Command(BaseCommand):
+    help = "A made-up study: loaded, judged by a real worker, reported, and opened in the browser."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--no-serve", action="store_true", help="end after the report")
+
+    def run(self, **options: Any) -> None:
+        self.say("1. The batch and the labels of three people (all made up)")
+        self.load()
+        self.say("\n2. A judge, run by a Celery worker over the file system broker")
+        self.judge()
+        self.say("\n3. The agreement report\n")
+        self.say(as_markdown(campaign_report(Campaign.objects.get(name=CAMPAIGN), Choices())))
+        if not options["no_serve"]:
+            self.serve(options["port"])
+
+    def load(self) -> None:
+        out = self.stdout
+        call_command("load_batch", FILES / "batch.jsonl", name=BATCH, stdout=out)
+        call_command(
+            "create_campaign",
+            CAMPAIGN,
+            protocol="report-coverage",
+            batch=BATCH,
+            raters_per_item=PEOPLE,
+            stdout=out,
+        )
+        call_command("import_labels", FILES / "labels.jsonl", campaign=CAMPAIGN, stdout=out)
+
+    def judge(self) -> None:
+        call_command("create_judge", JUDGE, backend="lexical", stdout=self.stdout)
+        with celery_worker() as log:
+            call_command(
+                "run_judge", campaign=CAMPAIGN, judge=JUDGE, queue=True, stdout=self.stdout
+            )
+            self.wait(log)
+
+    def wait(self, log: Path) -> None:
+        items = Campaign.objects.get(name=CAMPAIGN).items.count()
+        ended = Assignment.objects.filter(
+            item__campaign__name=CAMPAIGN, rater__name=JUDGE, status__in=("done", "failed")
+        )
+        deadline = time.monotonic() + PATIENCE
+        with self.progress("judged", items) as tick:
+            while (done := ended.count()) < items:
+                if time.monotonic() > deadline:
+                    raise CommandError(f"The worker judged {done} of {items}; see {log}.")
+                tick(done)
+                time.sleep(0.3)
+        self.say(f"The worker judged {items} reports; its log is {log}.")
+
+    def serve(self, wanted: int) -> None:
+        port = free_port(wanted)
+        self.say(f"4. The site: open http://127.0.0.1:{port}/ and log in as one of")
+        for account in make_accounts():
+            self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
+        self.say("   Stop it with Ctrl+C; make demo again changes nothing that is there.")
+        self.stdout.flush()
+        gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}",
+                    "--workers", "2", "--log-level", "warning"]  # fmt: skip
+        os.execv(sys.executable, gunicorn)
+
+
+def free_port(wanted: int) -> int:
+    """The port that is wanted, or the next one that nobody listens on."""
+    for port in range(wanted, wanted + 50):
+        with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise CommandError(f"No port from {wanted} on is free; name another with --port.")

@@ -1,0 +1,43 @@
+"""Estimates in templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.filter
+def estimate(value: dict[str, Any] | None) -> SafeString:
+    """A number with its interval; where it is undefined, a dash that says why."""
+    if value is None:
+        return SafeString("")
+    if value["value"] is None:
+        return format_html(
+            '<span class="undefined">–<span class="why"> {}</span></span>', value["reason"]
+        )
+    number = f"{value['value']:.3f}"
+    if value["low"] is None:
+        return format_html('<span title="{}">{}</span>', value["method"], number)
+    interval = f"{value['low']:.2f}–{value['high']:.2f}"
+    return format_html(
+        '<span title="{}">{} <span class="interval">{}</span></span>',
+        value["method"],
+        number,
+        interval,
+    )
+
+
+@register.filter
+def at(mapping: dict[str, Any], key: str) -> Any:
+    """A value by a key that is itself a variable."""
+    return mapping.get(key)
+
+
+@register.filter
+def row_with(labels: list[str], matrix: list[list[int]]) -> list[tuple[str, list[int]]]:
+    return list(zip(labels, matrix, strict=True))

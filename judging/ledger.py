@@ -1,0 +1,98 @@
+"""The ledger of a judge over a campaign: one assignment for each request that is to be answered.
+
+Rows are open, leased to the holder of the run's lease, or closed. Every change is conditional, so
+that whoever comes late changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Count, QuerySet
+
+from annotation.models import Assignment, Campaign, Item, Unit
+from annotation.places import asked_order
+from annotation.presenting import design
+from annotation.protocols import PROTOCOLS
+from judging.models import Judge
+
+CHUNK = 1000
+OPEN, LEASED = Assignment.Status.OPEN, Assignment.Status.LEASED
+
+
+def rows_of(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(item__campaign=campaign, rater=judge.rater_id)
+
+
+def plan(campaign: Campaign, judge: Judge) -> None:
+    """Makes the rows that are missing: one an item, or one a unit. Doing it twice does nothing."""
+    chunk: list[Assignment] = []
+    for row in _missing(campaign, judge):
+        chunk.append(row)
+        if len(chunk) == CHUNK:
+            Assignment.objects.bulk_create(chunk, ignore_conflicts=True)
+            chunk = []
+    Assignment.objects.bulk_create(chunk, ignore_conflicts=True)
+
+
+def _missing(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
+    there = set(rows_of(campaign, judge).values_list("item", "scope"))
+    for item, names in _asked(campaign, judge):
+        by_unit = judge.granularity == Judge.Granularity.UNIT
+        for scope, asked in [(n, [n]) for n in names] if by_unit else [("", names)]:
+            if (item.pk, scope) not in there:
+                yield Assignment(item=item, rater=judge.rater, scope=scope, asked=asked)
+
+
+def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
+    """The items with the names of their units, in the order in which this judge is shown them."""
+    default = "random" if PROTOCOLS[campaign.protocol].shuffled else "fixed"
+    if (design(campaign).order or default) == "random":
+        items = campaign.items.select_related("campaign", "query").order_by("position")
+        yield from ((item, asked_order(item, judge.rater)) for item in list(items))
+        return
+    units: dict[int, list[str]] = {}
+    named = Unit.objects.filter(item__campaign=campaign).order_by("item", "position")
+    for item, name in named.values_list("item", "name"):
+        units.setdefault(item, []).append(name)
+    yield from ((item, units[item.pk]) for item in campaign.items.order_by("position"))
+
+
+def claim(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> list[Assignment]:
+    """Leases the next open rows, in the order of the campaign, and returns those it got."""
+    free = rows_of(campaign, judge).filter(status=OPEN).order_by("item__position", "id")
+    ids = list(free.values_list("id", flat=True)[:count])
+    Assignment.objects.filter(id__in=ids, status=OPEN).update(status=LEASED, lease=lease)
+    mine = Assignment.objects.filter(id__in=ids, status=LEASED, lease=lease)
+    return list(
+        mine.select_related("item__campaign", "item__query").order_by("item__position", "id")
+    )
+
+
+def release(rows: Sequence[Assignment], lease: uuid.UUID) -> None:
+    """Gives leased rows back, where they are still held."""
+    held = Assignment.objects.filter(pk__in=[r.pk for r in rows], status=LEASED, lease=lease)
+    held.update(status=OPEN, lease=None)
+
+
+def reopen(campaign: Campaign, judge: Judge) -> None:
+    """Gives back whatever a dead holder left leased; for whoever has just taken the lease."""
+    rows_of(campaign, judge).filter(status=LEASED).update(status=OPEN, lease=None)
+
+
+def standing(campaign: Campaign, judge: Judge) -> dict[str, int]:
+    """How many rows there are by status."""
+    counted = rows_of(campaign, judge).order_by().values("status").annotate(n=Count("id"))
+    return dict(counted.values_list("status", "n"))
+
+
+def reasons(campaign: Campaign, judge: Judge) -> dict[str, int]:
+    """How many rows failed, by reason."""
+    failed = rows_of(campaign, judge).filter(status=Assignment.Status.FAILED)
+    return dict(failed.order_by().values("reason").annotate(n=Count("id")).values_list("reason", "n"))
+
+
+def waiting(campaign: Campaign, judge: Judge) -> int:
+    """How many rows have no result yet."""
+    return rows_of(campaign, judge).filter(status__in=(OPEN, LEASED)).count()

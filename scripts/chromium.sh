@@ -1,0 +1,15 @@
+#!/bin/sh
+# Sees to a Chromium for the browser tests: the system's, else Debian's package, else Playwright's
+# own. Without any the browser tests are skipped and say so.
+set -u
+
+if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
+    exit 0
+fi
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+            install -y -qq --no-install-recommends chromium >/dev/null && exit 0
+fi
+"$BIN/playwright" install chromium && exit 0
+echo "No Chromium can be had here: the browser tests will be skipped."

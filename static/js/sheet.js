@@ -1,0 +1,58 @@
+// The whole form as a payload and back: {units: {name: answer}, comment}, as the server keeps it.
+import { Unit } from "./unit.js";
+
+const LONGEST_HISTORY = 200;
+
+export class Sheet {
+  constructor(form, texts) {
+    this.form = form;
+    this.units = [...form.querySelectorAll("[data-unit]")].map(
+      (element) => new Unit(element, texts.get(element.dataset.field) ?? ""),
+    );
+    this.comment = form.elements.comment;
+    this.history = [];
+  }
+
+  payload(final = false) {
+    const units = Object.fromEntries(this.units.map((unit) => [unit.name, unit.payload(final)]));
+    return { units, comment: this.comment.value.trim() ? this.comment.value : null };
+  }
+
+  apply(payload, withProse = true) {
+    for (const unit of this.units) unit.apply(payload?.units?.[unit.name], withProse);
+    if (withProse) this.comment.value = payload?.comment ?? "";
+  }
+
+  remember() {
+    const now = this.payload();
+    if (this.history.length && same(this.history.at(-1), now)) return;
+    this.history = [...this.history.slice(-LONGEST_HISTORY), now];
+  }
+
+  // Back to before the last choice or highlight; what was typed stays, fields undo that themselves.
+  undo() {
+    const now = this.payload();
+    let before = this.history.pop();
+    while (before && same(before.units, now.units)) before = this.history.pop();
+    if (!before) return null;
+    this.apply(before, false);
+    return this.units.find((u) => !same(before.units[u.name], now.units[u.name])) ?? null;
+  }
+
+  problems() {
+    return this.units.map((unit) => ({ unit, message: unit.problem() })).filter((p) => p.message);
+  }
+}
+
+// The order of keys is the server's in one and ours in the other, so it must not count.
+export function same(one, other) {
+  return canonical(one) === canonical(other);
+}
+
+function canonical(value) {
+  return JSON.stringify(value, (_, part) =>
+    part && typeof part === "object" && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}

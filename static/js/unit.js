@@ -1,0 +1,119 @@
+// One unit of the sheet: its answers live in the form's own fields, its highlights here, in UTF-16.
+import { fromWire, toWire } from "./offsets.js";
+
+export class Unit {
+  constructor(element, text) {
+    this.element = element;
+    this.text = text;
+    this.number = Number(element.dataset.unit);
+    this.name = element.dataset.name;
+    this.groups = [...element.querySelectorAll("[data-variable]")];
+    this.prose = element.querySelector("[data-written] textarea");
+    this.evidence = element.querySelector("input[name$='-evidence']");
+    this.highlights = [];
+    if (this.evidence) this.readEvidence(JSON.parse(this.evidence.value));
+    element.dataset.place = this.number + 1;
+  }
+
+  readEvidence(quotes) {
+    const found = (Array.isArray(quotes) ? quotes : []).map((quote) => fromWire(this.text, quote));
+    this.highlights = found.filter(Boolean);
+  }
+
+  radios(group) {
+    return [...group.querySelectorAll("input[type=radio]")];
+  }
+
+  value(group) {
+    return this.radios(group).find((radio) => radio.checked)?.value ?? null;
+  }
+
+  choose(group, code) {
+    for (const radio of this.radios(group)) radio.checked = radio.value === code;
+  }
+
+  // The groups whose conditions hold, in order; a variable that is not asked satisfies none.
+  asked() {
+    const values = {};
+    return this.groups.filter((group) => {
+      if (!holds(group, values)) return false;
+      values[group.dataset.variable] = this.value(group);
+      return true;
+    });
+  }
+
+  values() {
+    return Object.fromEntries(this.asked().map((group) => [group.dataset.variable, this.value(group)]));
+  }
+
+  proseAsked() {
+    return Boolean(this.prose) && holds(this.prose.closest("[data-written]"), this.values());
+  }
+
+  get marks() {
+    return Boolean(this.evidence);
+  }
+
+  // Whether highlights count for the answer that is chosen: without a rule for one code, always.
+  counts() {
+    const { rule, owed } = this.element.dataset;
+    return !owed || this.values()[rule] === owed;
+  }
+
+  owes() {
+    return this.marks && Boolean(this.element.dataset.owed) && this.counts() && !this.highlights.length;
+  }
+
+  // In a draft everything is kept; in an answer only what is asked.
+  payload(final) {
+    const asked = new Set(final ? this.asked() : this.groups);
+    const answer = {};
+    for (const group of this.groups) {
+      answer[group.dataset.variable] = asked.has(group) ? this.value(group) : null;
+    }
+    if (this.marks) {
+      const quotes = !final || this.counts() ? this.highlights : [];
+      answer.evidence = quotes.map((range) => toWire(this.text, range));
+    }
+    if (this.prose) answer.written = !final || this.proseAsked() ? this.writing() : null;
+    return answer;
+  }
+
+  writing() {
+    const cited = this.element.querySelectorAll("[data-written] input:checked");
+    const text = this.prose.value;
+    return text.trim() ? { text, citations: [...cited].map((box) => box.value) } : null;
+  }
+
+  apply(answer, withProse = true) {
+    for (const group of this.groups) this.choose(group, answer?.[group.dataset.variable] ?? null);
+    if (this.marks) this.readEvidence(answer?.evidence);
+    if (!this.prose || !withProse) return;
+    this.prose.value = answer?.written?.text ?? "";
+    for (const box of this.element.querySelectorAll("[data-written] input[type=checkbox]")) {
+      box.checked = (answer?.written?.citations ?? []).includes(box.value);
+    }
+  }
+
+  add(range) {
+    if (this.highlights.some((h) => h.start === range.start && h.end === range.end)) return false;
+    this.highlights = [...this.highlights, range].sort((a, b) => a.start - b.start || a.end - b.end);
+    return true;
+  }
+
+  remove(range) {
+    this.highlights = this.highlights.filter((h) => h !== range);
+  }
+
+  // What keeps this unit from being submitted, in words for its place on the page; null if nothing.
+  problem() {
+    if (this.asked().some((group) => !this.value(group))) return "Choose an answer.";
+    if (this.owes()) return "Yes needs a highlight: select the words that give the answer.";
+    return this.proseAsked() && !this.prose.value.trim() ? "Write the answer." : null;
+  }
+}
+
+function holds(element, values) {
+  const conditions = JSON.parse(element.dataset.if ?? "{}");
+  return Object.entries(conditions).every(([name, codes]) => codes.includes(values[name]));
+}
