@@ -15,3 +15,7 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"Settings: {error}")
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as `head` does; what was loaded is committed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,18 +1,18 @@
 """Figures as SVG: people blue and round, their mean a bar, judges orange and square.
 
-Colours come from the page's style sheet by class, so that light, dark and print follow; a figure
-that stands alone brings the light ones with it.
+Colours come from the page's style sheet by class, so that light, dark and print follow.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 from xml.sax.saxutils import escape
 
 JSON = dict[str, Any]
 
-ROW, TOP, LEFT, WIDTH, RIGHT = 26, 40, 250, 480, 24
+ROW, GROUP, TOP, LEFT, WIDTH, RIGHT = 26, 34, 40, 250, 480, 24
 BAR, POINT, SQUARE = 12, 5, 9
 MEAN_NAME = "mean of people"
 
@@ -37,10 +37,12 @@ def coverage_figure(report: JSON, score: str = "coverage") -> str:
     The reports stand by system, the highest mean first.
     """
     rows = figure_rows(report, score)
-    height = TOP + ROW * len(rows) + 30
+    middles = _middles(rows)
+    height = (middles[-1] if middles else TOP) + ROW
     width = LEFT + WIDTH + RIGHT
-    parts = [_axis(height), *(_row(row, TOP + n * ROW) for n, row in enumerate(rows))]
-    parts += [_line(rows, judge) for judge in _judges(rows)]
+    placed = list(zip(rows, middles, strict=True))
+    parts = [_axis(height), *_groups(placed), *(_row(row, middle) for row, middle in placed)]
+    parts += [_line(placed, judge) for judge in _judges(rows)]
     title = f"{score.capitalize()} of {len(rows)} reports by people and judges"
     return (
         f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -67,23 +69,45 @@ def _judges(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.judges))
 
 
+def _middles(rows: list[Row]) -> list[float]:
+    """The height of each row's middle; a system's name stands above its first row."""
+    middles: list[float] = []
+    y, group = float(TOP), None
+    for row in rows:
+        y += GROUP if row.group != group else 0
+        group = row.group
+        middles.append(y + ROW / 2)
+        y += ROW
+    return middles
+
+
+def _groups(placed: list[tuple[Row, float]]) -> list[str]:
+    first: dict[str, float] = {}
+    for row, middle in placed:
+        first.setdefault(row.group, middle)
+    return [
+        f'<text class="group" x="{LEFT}" y="{middle - ROW / 2 - 8}">{escape(group)}</text>'
+        for group, middle in first.items()
+        if group
+    ]
+
+
 def _x(value: float) -> float:
     return round(LEFT + value * WIDTH, 1)
 
 
-def _axis(height: int) -> str:
+def _axis(height: float) -> str:
     ticks = []
     for n in range(6):
         x = _x(n / 5)
         ticks.append(
-            f'<line class="grid" x1="{x}" y1="{TOP - 8}" x2="{x}" y2="{height - 26}"/>'
+            f'<line class="grid" x1="{x}" y1="{TOP - 8}" x2="{x}" y2="{height - 8}"/>'
             f'<text class="tick" x="{x}" y="{TOP - 16}" text-anchor="middle">{n / 5:.1f}</text>'
         )
     return "".join(ticks)
 
 
-def _row(row: Row, y: int) -> str:
-    middle = y + ROW / 2
+def _row(row: Row, middle: float) -> str:
     label = row.label if len(row.label) <= 34 else "…" + row.label[-33:]
     parts = [
         f'<text class="label" x="{LEFT - 14}" y="{middle + 4}" text-anchor="end">'
@@ -108,20 +132,21 @@ def _point(name: str, value: float, middle: float, number: int) -> str:
     )
 
 
-def _line(rows: list[Row], judge: str) -> str:
-    points = [
-        (_x(row.judges[judge]), TOP + n * ROW + ROW / 2, row.judges[judge])
-        for n, row in enumerate(rows)
-        if judge in row.judges
-    ]
-    path = " ".join(f"{x},{y}" for x, y, _ in points)
+def _line(placed: list[tuple[Row, float]], judge: str) -> str:
+    """A judge's scores, joined within a system: between systems there is nothing to follow."""
+    points = [(row.group, _x(row.judges[judge]), middle, row.judges[judge])
+              for row, middle in placed if judge in row.judges]  # fmt: skip
+    lines = "".join(
+        f'<polyline class="judge" points="{" ".join(f"{x},{y}" for _, x, y, _ in of)}"/>'
+        for of in (list(of) for _, of in groupby(points, key=lambda point: point[0]))
+    )
     squares = "".join(
         f'<rect class="judge" x="{x - SQUARE / 2}" y="{y - SQUARE / 2}" '
         f'width="{SQUARE}" height="{SQUARE}">'
         f"<title>{escape(judge)}: {value:.3f}</title></rect>"
-        for x, y, value in points
+        for _, x, y, value in points
     )
-    return f'<polyline class="judge" points="{path}"/>{squares}'
+    return lines + squares
 
 
 def _attribute(text: str) -> str:

@@ -6,7 +6,7 @@ import uuid
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
@@ -35,12 +35,13 @@ def prompt_of(judge: Judge, campaign: Campaign) -> str:
 def start(
     campaign: Campaign, judge: Judge, limit: int | None = None, queued: bool = False
 ) -> JudgeRun:
-    """A new run: for workers to take up, or, if not `queued`, with a lease for the caller.
+    """A new run with its rows planned, for whoever takes its lease; workers only if `queued`.
 
-    What a dead run left is closed and given back first. Raises HeldError, ChangedPromptError.
+    A run that died is closed first. Raises HeldError, ChangedPromptError.
     """
     prompt = sha256_of(prompt_of(judge, campaign))
     _check_prompt(campaign, judge, prompt)
+    ledger.plan(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
@@ -48,8 +49,7 @@ def start(
                 campaign=campaign, judge=judge, limit=limit, queued=queued, prompt_sha256=prompt
             )
     except IntegrityError as error:
-        raise HeldError(f"another run of {judge} has just begun") from error
-    ledger.plan(campaign, judge)
+        raise HeldError(f"another run of judge {judge} has just begun") from error
     return run
 
 
@@ -67,7 +67,9 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
     for run in active.select_for_update():
         if not _free(JudgeRun.objects.filter(pk=run.pk)).exists():
             raise HeldError(f"{run} of judge {judge} is at work")
-        _end(run, State.INTERRUPTED)
+        JudgeRun.objects.filter(pk=run.pk).update(
+            state=State.INTERRUPTED, lease=None, lease_until=None, ended_at=Now()
+        )
 
 
 def take(run: JudgeRun) -> uuid.UUID | None:
@@ -119,12 +121,6 @@ def remaining(run: JudgeRun) -> int | None:
         return None
     run.refresh_from_db(fields=["done", "failures"])
     return max(0, run.limit - run.done - run.failed)
-
-
-def _end(run: JudgeRun, state: str) -> None:
-    JudgeRun.objects.filter(pk=run.pk).update(
-        state=state, lease=None, lease_until=None, ended_at=F("lease_until") or Now()
-    )
 
 
 def _held(run: JudgeRun, token: uuid.UUID) -> QuerySet[JudgeRun]:

@@ -39,5 +39,10 @@ def at(mapping: dict[str, Any], key: str) -> Any:
 
 
 @register.filter
-def row_with(labels: list[str], matrix: list[list[int]]) -> list[tuple[str, list[int]]]:
-    return list(zip(labels, matrix, strict=True))
+def cells(confusion: dict[str, Any]) -> list[tuple[str, list[tuple[str, int]]]]:
+    """The rows of a confusion matrix: what people say, and each judge's label with its count."""
+    labels: list[str] = confusion["labels"]
+    return [
+        (label, list(zip(labels, row, strict=True)))
+        for label, row in zip(labels, confusion["matrix"], strict=True)
+    ]

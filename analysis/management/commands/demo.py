@@ -24,7 +24,7 @@ from datasets.console import Command as BaseCommand
 
 FILES = Path(datasets.__file__).parent / "demonstration"
 BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
-PEOPLE = 4
+PEOPLE = 2
 PATIENCE = 120
 
 

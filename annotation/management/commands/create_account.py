@@ -1,0 +1,37 @@
+"""Makes an account with one of the three roles."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from annotation.models import User
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Makes an account. The password is asked for, or read from standard input's first line."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--role", choices=User.Role.values, default=User.Role.ANNOTATOR.value)
+
+    def run(self, **options: Any) -> None:
+        if User.objects.filter(username=options["name"]).exists():
+            raise CommandError(f"There is an account {options['name']!r}; choose another name.")
+        user = User(username=options["name"], role=options["role"])
+        password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+        try:
+            user.full_clean(exclude=["password"])
+            validate_password(password, user)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        user.set_password(password)
+        user.save()
+        self.say(f"Made account {user.username!r} with the role {user.role}.")

@@ -1,0 +1,179 @@
+"""The pump: keeps calls in flight, writes their results in groups, and holds on to its lease.
+
+Calls live on an event loop in a thread of its own; all work on the database stays in the thread
+that called `pump`, one piece after the other, so that any engine serves and nothing blocks a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, ParamSpec, TypeVar
+
+from asgiref.sync import async_to_sync, sync_to_async
+
+from annotation.models import Assignment
+from annotation.submit import LostLeaseError
+from judging import ledger, runs
+from judging.asking import Asker, Outcome, Patience
+from judging.backends.base import Backend
+from judging.models import JudgeRun
+from judging.preparing import Prepared, Preparer
+from judging.results import Result, record, stored_results
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GROUP = 32
+GROUP_SECONDS = 0.05
+RENEW_SECONDS = 5.0
+GRACE_SECONDS = 10.0
+LEAST_CLAIM = 32
+DEAD_AFTER = 5
+
+End = Literal["finished", "fatal", "stopped", "time", "lost"]
+
+
+@dataclass
+class Control:
+    """How the thread that called can end the pump: once, and calls in flight may finish.
+
+    Safe to use from a signal handler. `seconds` is the time budget, if there is one.
+    """
+
+    seconds: float | None = None
+    progress: Callable[[int], None] = lambda settled: None
+    _stop: Callable[[], None] | None = field(default=None, repr=False)
+
+    def stop(self) -> None:
+        if self._stop is not None:
+            self._stop()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the pump ended, with one line where something is wrong."""
+
+    how: End
+    error: str = ""
+
+
+def pump(
+    run: JudgeRun,
+    lease: uuid.UUID,
+    preparer: Preparer,
+    concurrency: int,
+    patience: Patience | None = None,
+    control: Control | None = None,
+) -> Ending:
+    """Works on a run until nothing is left, its limit is reached, or it is told to end.
+
+    The lease is the caller's to take before and to give back after.
+    """
+    work = _Pump(run, lease, preparer, concurrency, patience or Patience(), control or Control())
+    return async_to_sync(work.run)()
+
+
+async def in_database(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return await sync_to_async(call, thread_sensitive=True)(*args, **kwargs)
+
+
+class _Pump:
+    def __init__(
+        self,
+        run: JudgeRun,
+        lease: uuid.UUID,
+        preparer: Preparer,
+        concurrency: int,
+        patience: Patience,
+        control: Control,
+    ) -> None:
+        self.judge_run, self.lease, self.preparer = run, lease, preparer
+        self.concurrency, self.patience, self.control = concurrency, patience, control
+        self.backend: Backend = preparer.backend
+        self.allowed = runs.remaining(run)
+        self.capacity = max(2 * concurrency, LEAST_CLAIM)
+        self.asking: set[asyncio.Task[None]] = set()
+        self.suspects: list[Outcome] = []
+        self.settled = 0
+        self.exhausted = False
+        self.ending: Ending | None = None
+
+    async def run(self) -> Ending:
+        loop = asyncio.get_running_loop()
+        self.changed = asyncio.Event()
+        self.results: asyncio.Queue[Result | None] = asyncio.Queue()
+        self.control._stop = lambda: loop.call_soon_threadsafe(self.end, Ending("stopped"))
+        helpers = [asyncio.create_task(self._renew()), asyncio.create_task(self._watch_clock())]
+        writer = asyncio.create_task(self._write())
+        try:
+            async with self.backend:
+                self.asker = Asker(self.backend, self.concurrency, self.patience)
+                await self._keep_asking()
+                await self._drain()
+            self._judge_suspects()
+            self.results.put_nowait(None)
+            await writer
+        finally:
+            for task in (*helpers, writer, *self.asking):
+                task.cancel()
+            self.control._stop = None
+        return self.ending or Ending("finished")
+
+    def end(self, ending: Ending) -> None:
+        """Nothing new is begun from here on. The first reason stands."""
+        self.ending = self.ending or ending
+        self.changed.set()
+
+    async def _keep_asking(self) -> None:
+        while self.ending is None:
+            await self._refill()
+            if not self.asking and self.exhausted:
+                return
+            await self.changed.wait()
+            self.changed.clear()
+
+    async def _refill(self) -> None:
+        room = self.capacity - len(self.asking)
+        if self.exhausted or room < self.capacity // 4:
+            return
+        if self.allowed is not None:
+            room = min(room, self.allowed)
+            self.allowed -= room
+        ready, known = await in_database(self._claim, room)
+        self.exhausted = len(ready) + len(known) < room or self.allowed == 0
+        for result in known:
+            self.results.put_nowait(result)
+        for prepared in ready:
+            self._begin(prepared)
+
+    def _claim(self, room: int) -> tuple[list[Prepared], list[Result]]:
+        run = self.judge_run
+        rows = ledger.claim(run.campaign, run.judge, self.lease, room)
+        prepared = [self.preparer.prepare(row) for row in rows]
+        known = stored_results(prepared)
+        answered = {result.prepared.assignment.pk for result in known}
+        return [p for p in prepared if p.assignment.pk not in answered], known
+
+    def _begin(self, prepared: Prepared) -> None:
+        task = asyncio.create_task(self._ask(prepared))
+        self.asking.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.asking.discard(task)
+        self.changed.set()
+
+    async def _ask(self, prepared: Prepared) -> None:
+        outcome = await self.asker.ask(prepared)
+        match outcome.kind:
+            case "settled":
+                self._clear_suspects()
+                self.results.put_nowait(outcome.result)
+            case "spent":
+                self._suspect(outcome)
+            case "fatal":
+                self.results.put_nowait(_calls_only(outcome.result))
+                self.end(Ending("fatal", outcome.error))
