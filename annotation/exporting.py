@@ -63,8 +63,8 @@ def label_rows(campaign: Campaign) -> Iterator[LabelRow]:
 
 
 def _assignments(campaign: Campaign) -> Iterator[Assignment]:
-    current = Response.objects.filter(current=True)
     of_labels = Label.objects.select_related("unit").prefetch_related("spans")
+    current = Response.objects.filter(current=True).prefetch_related(Prefetch("labels", of_labels))
     closed: QuerySet[Assignment] = (
         Assignment.objects.filter(item__campaign=campaign)
         .exclude(status__in=("open", "leased", "cancelled"), missing={})
@@ -72,7 +72,6 @@ def _assignments(campaign: Campaign) -> Iterator[Assignment]:
         .prefetch_related(
             "item__units",
             Prefetch("responses", current, to_attr="standing"),
-            Prefetch("standing__labels", of_labels),
         )
         .order_by("item__position", "rater__name", "replicate", "id")
     )

@@ -42,7 +42,10 @@ def time_zone() -> str:
 
 
 def data_dir() -> Path:
-    folder = Path(os.environ.get("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve()
+    return made(Path(os.environ.get("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+
+
+def made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -95,9 +98,7 @@ def broker(folder: Path) -> dict[str, object]:
     url = os.environ.get("CELERY_BROKER_URL") or "filesystem://"
     if not url.startswith("filesystem:"):
         return {"url": url, "options": {}}
-    queue, control = folder / "broker" / "queue", folder / "broker" / "control"
-    for each in (queue, control):
-        each.mkdir(parents=True, exist_ok=True)
+    queue, control = made(folder / "broker" / "queue"), made(folder / "broker" / "control")
     options = {
         "data_folder_in": str(queue),
         "data_folder_out": str(queue),

@@ -85,7 +85,7 @@ TIME_ZONE = environment.time_zone()
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = environment.made(DATA_DIR / "static")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
 SESSION_COOKIE_HTTPONLY = True

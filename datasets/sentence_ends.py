@@ -81,7 +81,7 @@ def _ends_line(text: str, after: int) -> bool:
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     stop, at = match["stop"], match.start("stop")
-    if _MARKER.match(text, max(start, at - _REACH), at + 1) and not text[start : at - 6].strip():
+    if at - start < _REACH and _MARKER.match(text, start, at + 1):
         return False
     following = _NEXT_WORD.match(text, match.end())
     word = following[1] if following else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -27,6 +27,7 @@ from judging.results import ANSWERED, Call, Failure, Result
 ATTEMPTS = 6
 BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF = 30.0
+LONGEST_WAIT = 120.0
 RATE_PATIENCE = 15 * 60.0
 
 
@@ -37,7 +38,7 @@ class Patience:
     attempts: int = ATTEMPTS
     backoff: float = BACKOFF_SECONDS
     rate_patience: float = RATE_PATIENCE
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    longest_wait: float = LONGEST_WAIT
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ class Outcome:
     """What became of asking.
 
     `settled` has its result. `spent` has it too, but whether the row or the server is to blame
-    shows only when other rows are answered. `fatal` leaves the row open and ends the run.
+    shows only when other rows are answered. `left` was given up because the run ends; `fatal`
+    leaves the row open too, and ends the run.
     """
 
     result: Result
-    kind: Literal["settled", "spent", "fatal"] = "settled"
+    kind: Literal["settled", "spent", "left", "fatal"] = "settled"
     error: str = ""
     unreachable: bool = False
 
@@ -60,23 +62,37 @@ class Asker:
     def __init__(self, backend: Backend, concurrency: int, patience: Patience) -> None:
         self.backend, self.patience = backend, patience
         self.places = asyncio.Semaphore(concurrency)
+        self.closed = asyncio.Event()
+
+    def close(self) -> None:
+        """From here on no call is begun; those under way end."""
+        self.closed.set()
 
     async def ask(self, prepared: Prepared) -> Outcome:
         calls: list[Call] = []
         started = time.monotonic()
         tries = rates = 0
         while True:
-            call, came = await self._attempt(prepared.request)
+            if (attempt := await self._attempt(prepared.request)) is None:
+                return Outcome(Result(prepared, tuple(calls)), "left")
+            call, came = attempt
             calls.append(call)
             rates += isinstance(came, RateError)
             tries += not isinstance(came, RateError)
             wait = self._wait(came, tries, rates, time.monotonic() - started)
             if wait is None:
                 return _outcome(prepared, calls, came)
-            await self.patience.sleep(wait)
+            await self._sleep(wait)
 
-    async def _attempt(self, request: Request) -> tuple[Call, Answer | BackendError]:
+    async def _sleep(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.closed.wait()
+
+    async def _attempt(self, request: Request) -> tuple[Call, Answer | BackendError] | None:
         async with self.places:
+            if self.closed.is_set():
+                return None
             sent_at, started = datetime.now(UTC), time.monotonic()
             came = await self._came(request)
             seconds = time.monotonic() - started
@@ -98,7 +114,11 @@ class Asker:
     ) -> float | None:
         """Seconds until the next attempt; None where there is to be none."""
         if isinstance(came, RateError) and elapsed < self.patience.rate_patience:
-            return self._jitter(rates) if came.wait is None else came.wait
+            return (
+                self._jitter(rates)
+                if came.wait is None
+                else min(came.wait, self.patience.longest_wait)
+            )
         if isinstance(came, TransientError) and tries < self.patience.attempts:
             return self._jitter(tries)
         return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 
@@ -33,7 +33,7 @@ GRACE_SECONDS = 10.0
 LEAST_CLAIM = 32
 DEAD_AFTER = 5
 
-End = Literal["finished", "fatal", "stopped", "time", "lost"]
+End = Literal["finished", "fatal", "stopped", "time", "lost", "crashed"]
 
 
 @dataclass
@@ -93,6 +93,7 @@ class _Pump:
         self.judge_run, self.lease, self.preparer = run, lease, preparer
         self.concurrency, self.patience, self.control = concurrency, patience, control
         self.backend: Backend = preparer.backend
+        self.asker = Asker(self.backend, concurrency, patience)
         self.allowed = runs.remaining(run)
         self.capacity = max(2 * concurrency, LEAST_CLAIM)
         self.asking: set[asyncio.Task[None]] = set()
@@ -100,27 +101,41 @@ class _Pump:
         self.settled = 0
         self.exhausted = False
         self.ending: Ending | None = None
+        self.crash: BaseException | None = None
 
     async def run(self) -> Ending:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
         self.results: asyncio.Queue[Result | None] = asyncio.Queue()
         self.control._stop = lambda: loop.call_soon_threadsafe(self.end, Ending("stopped"))
-        helpers = [asyncio.create_task(self._renew()), asyncio.create_task(self._watch_clock())]
-        writer = asyncio.create_task(self._write())
+        helpers = [
+            self._watched(job) for job in (self._renew(), self._watch_clock(), self._write())
+        ]
         try:
             async with self.backend:
-                self.asker = Asker(self.backend, self.concurrency, self.patience)
                 await self._keep_asking()
                 await self._drain()
             self._judge_suspects()
             self.results.put_nowait(None)
-            await writer
+            await helpers[-1]
         finally:
-            for task in (*helpers, writer, *self.asking):
-                task.cancel()
             self.control._stop = None
+            for task in (*helpers, *self.asking):
+                task.cancel()
+        if self.crash is not None:
+            raise self.crash
         return self.ending or Ending("finished")
+
+    def _watched(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task whose exception ends the pump, instead of being found out about too late."""
+        task = asyncio.create_task(job)
+        task.add_done_callback(self._look_for_crash)
+        return task
+
+    def _look_for_crash(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self.crash = self.crash or error
+            self.end(Ending("crashed", str(error)))
 
     def end(self, ending: Ending) -> None:
         """Nothing new is begun from here on. The first reason stands."""
@@ -158,7 +173,7 @@ class _Pump:
         return [p for p in prepared if p.assignment.pk not in answered], known
 
     def _begin(self, prepared: Prepared) -> None:
-        task = asyncio.create_task(self._ask(prepared))
+        task = self._watched(self._ask(prepared))
         self.asking.add(task)
         task.add_done_callback(self._ended)
 
@@ -168,12 +183,85 @@ class _Pump:
 
     async def _ask(self, prepared: Prepared) -> None:
         outcome = await self.asker.ask(prepared)
-        match outcome.kind:
-            case "settled":
-                self._clear_suspects()
-                self.results.put_nowait(outcome.result)
-            case "spent":
-                self._suspect(outcome)
-            case "fatal":
-                self.results.put_nowait(_calls_only(outcome.result))
+        if outcome.kind == "settled":
+            self._clear_suspects()
+            self.results.put_nowait(outcome.result)
+            return
+        self.results.put_nowait(replace(outcome.result, verdict=None))
+        if outcome.kind == "fatal":
+            self.end(Ending("fatal", outcome.error))
+        elif outcome.kind == "spent":
+            self.suspects.append(outcome)
+            if len(self.suspects) >= DEAD_AFTER:
                 self.end(Ending("fatal", outcome.error))
+
+    def _clear_suspects(self) -> None:
+        """The server answers others, so what was spent on these rows is their own result."""
+        for outcome in self.suspects:
+            self.results.put_nowait(replace(outcome.result, calls=()))
+        self.suspects.clear()
+
+    def _judge_suspects(self) -> None:
+        """At the end the last suspects fail, unless there was no server to answer anything."""
+        if unreachable := [outcome for outcome in self.suspects if outcome.unreachable]:
+            self.end(Ending("fatal", unreachable[-1].error))
+        if self.ending is None:
+            self._clear_suspects()
+
+    async def _drain(self) -> None:
+        """Lets calls under way come to their end, for a while; what only waits is given back."""
+        if self.ending is None or not self.asking:
+            return
+        self.asker.close()
+        if self.ending.how not in ("lost", "crashed"):
+            await asyncio.wait(self.asking, timeout=GRACE_SECONDS)
+        left = list(self.asking)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _write(self) -> None:
+        group: list[Result] | None = []
+        while group is not None:
+            group = await self._next_group()
+            if group:
+                await self._record(group)
+
+    async def _next_group(self) -> list[Result] | None:
+        """Results that came close together; None after the last."""
+        if (first := await self.results.get()) is None:
+            return None
+        group, loop = [first], asyncio.get_running_loop()
+        until = loop.time() + GROUP_SECONDS
+        while len(group) < GROUP:
+            try:
+                async with asyncio.timeout_at(until):
+                    result = await self.results.get()
+            except TimeoutError:
+                break
+            if result is None:
+                self.results.put_nowait(None)
+                break
+            group.append(result)
+        return group
+
+    async def _record(self, group: list[Result]) -> None:
+        try:
+            await in_database(self._record_group, group)
+        except LostLeaseError:
+            self.end(Ending("lost"))
+
+    def _record_group(self, group: list[Result]) -> None:
+        preparer = self.preparer
+        self.settled += record(self.judge_run, self.lease, preparer.schema, preparer.by_unit, group)
+        self.control.progress(self.settled)
+
+    async def _renew(self) -> None:
+        while await in_database(runs.renew, self.judge_run, self.lease):
+            await asyncio.sleep(RENEW_SECONDS)
+        self.end(Ending("lost"))
+
+    async def _watch_clock(self) -> None:
+        if self.control.seconds is not None:
+            await asyncio.sleep(self.control.seconds)
+            self.end(Ending("time"))

@@ -90,7 +90,9 @@ def standing(campaign: Campaign, judge: Judge) -> dict[str, int]:
 def reasons(campaign: Campaign, judge: Judge) -> dict[str, int]:
     """How many rows failed, by reason."""
     failed = rows_of(campaign, judge).filter(status=Assignment.Status.FAILED)
-    return dict(failed.order_by().values("reason").annotate(n=Count("id")).values_list("reason", "n"))
+    return dict(
+        failed.order_by().values("reason").annotate(n=Count("id")).values_list("reason", "n")
+    )
 
 
 def waiting(campaign: Campaign, judge: Judge) -> int:

@@ -113,9 +113,7 @@ def masked(units: Mapping[str, UnitSpec], secrets: frozenset[str]) -> dict[str, 
         for secret in secrets
     )
     numbers = [f"{unit.kind} {n}" for n, unit in enumerate(units.values(), start=1)]
-    return {
-        name: number if telling else name for name, number in zip(units, numbers, strict=True)
-    }
+    return {name: number if telling else name for name, number in zip(units, numbers, strict=True)}
 
 
 def _secrets(item: Item) -> frozenset[str]:

@@ -87,9 +87,7 @@ def record(
     return tally.done + tally.failures.total()
 
 
-def _settle(
-    result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool, tally: Tally
-) -> None:
+def _settle(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool, tally: Tally) -> None:
     assignment, verdict = result.prepared.assignment, result.verdict
     reason = verdict.reason if isinstance(verdict, Failure) else "unreadable"
     if isinstance(verdict, Answer):

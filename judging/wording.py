@@ -69,8 +69,10 @@ def _keys(schema: Schema, kind: str) -> list[str]:
         lines.append(f"- `{variable.name}`: {variable.question} {codes}{condition}")
     if written := schema.written(kind):
         condition = _condition(schema, written.asked_if)
-        lines.append(f"- `{written.name}`: {written.question}, as its text and an empty "
-                     f"list of citations{condition}")
+        lines.append(
+            f"- `{written.name}`: {written.question}, as its text and an empty "
+            f"list of citations{condition}"
+        )
     return lines
 
 

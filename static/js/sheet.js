@@ -11,6 +11,7 @@ export class Sheet {
     );
     this.comment = form.elements.comment;
     this.history = [];
+    this.last = this.choices();
   }
 
   payload(final = false) {
@@ -23,20 +24,27 @@ export class Sheet {
     if (withProse) this.comment.value = payload?.comment ?? "";
   }
 
-  remember() {
-    const now = this.payload();
-    if (this.history.length && same(this.history.at(-1), now)) return;
-    this.history = [...this.history.slice(-LONGEST_HISTORY), now];
+  // Answers and highlights, without what was typed: fields undo typing themselves.
+  choices() {
+    const units = Object.entries(this.payload().units);
+    return Object.fromEntries(units.map(([name, { written, ...answer }]) => [name, answer]));
   }
 
-  // Back to before the last choice or highlight; what was typed stays, fields undo that themselves.
+  // After each change: what was there before it becomes a step to undo.
+  settle() {
+    const now = this.choices();
+    if (same(now, this.last)) return;
+    this.history = [...this.history.slice(-LONGEST_HISTORY), this.last];
+    this.last = now;
+  }
+
   undo() {
-    const now = this.payload();
-    let before = this.history.pop();
-    while (before && same(before.units, now.units)) before = this.history.pop();
+    const before = this.history.pop();
     if (!before) return null;
-    this.apply(before, false);
-    return this.units.find((u) => !same(before.units[u.name], now.units[u.name])) ?? null;
+    const touched = this.units.find((u) => !same(before[u.name], this.last[u.name]));
+    this.apply({ units: before }, false);
+    this.last = before;
+    return touched;
   }
 
   problems() {

@@ -2,8 +2,10 @@
 // account, so that another person who logs in here neither sees nor sends them.
 
 const user = document.body.dataset.user;
+const memory = new Map(); // where the browser's store is full or switched off
 
 function read(key, otherwise) {
+  if (memory.has(key)) return memory.get(key) ?? otherwise;
   try {
     return JSON.parse(localStorage.getItem(`tandem.${user}.${key}`)) ?? otherwise;
   } catch {
@@ -15,9 +17,9 @@ function write(key, value) {
   try {
     if (value === null) localStorage.removeItem(`tandem.${user}.${key}`);
     else localStorage.setItem(`tandem.${user}.${key}`, JSON.stringify(value));
-    return true;
+    memory.delete(key);
   } catch {
-    return false;
+    memory.set(key, value);
   }
 }
 

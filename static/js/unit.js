@@ -32,6 +32,18 @@ export class Unit {
     for (const radio of this.radios(group)) radio.checked = radio.value === code;
   }
 
+  get label() {
+    return this.element.querySelector(".unit-text").textContent;
+  }
+
+  radio(group, code) {
+    return this.radios(group).find((radio) => radio.value === code);
+  }
+
+  word(group, code) {
+    return this.radio(group, code)?.parentElement.querySelector(".word").textContent;
+  }
+
   // The groups whose conditions hold, in order; a variable that is not asked satisfies none.
   asked() {
     const values = {};
@@ -58,6 +70,11 @@ export class Unit {
   counts() {
     const { rule, owed } = this.element.dataset;
     return !owed || this.values()[rule] === owed;
+  }
+
+  // Whether there are highlights that the chosen answer leaves aside.
+  keeps() {
+    return this.highlights.length > 0 && !this.counts() && Boolean(this.values()[this.element.dataset.rule]);
   }
 
   owes() {

@@ -24,8 +24,8 @@ def test_a_tie_leaves_no_reference_and_is_marked():
 
 
 def test_a_unit_without_labels_has_no_reference_and_is_no_tie():
-    reference, ties = majority(np.array([[-1, -1], [0, 0]]))
-    assert reference.tolist() == [-1, 0]
+    reference, ties = majority(np.array([[-1, -1], [1, 1]]))
+    assert reference.tolist() == [-1, 1]
     assert not ties.any()
 
 

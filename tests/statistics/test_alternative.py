@@ -117,21 +117,16 @@ def test_fractions_that_are_equal_on_paper_are_a_tie():
     test = alt_test(human, judge, np.arange(3), level="interval", epsilon=0.2, minimum=1)
     assert test.annotators[0].advantage_probability == 1
     assert test.annotators[0].p_value == 0
-    turned = alt_test(
-        judge[:, None] + [0.0, 0.1],
-        np.full(3, 0.3),
-        np.arange(3),
-        level="interval",
-        epsilon=0.2,
-        minimum=1,
-    )
-    assert turned.annotators[0].p_value == 0
+    # The other way round the annotator must not lose by the last bit: all differences are 0.
+    people, turned = np.array([[0.1, 0.2]] * 3), np.full(3, 0.3)
+    test = alt_test(people, turned, np.arange(3), level="interval", epsilon=0.0, minimum=1)
+    assert test.annotators[0].p_value == 1
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_a_judge_that_never_answers_never_wins(level):
     human, _ = three_people(2)
-    test = alt_test(human, np.full(120, -1), np.arange(120), level=level, epsilon=0.2)
+    test = alt_test(human, np.full(120, -1), np.arange(120), level=level, epsilon=0.95)
     assert [a.p_value for a in test.annotators] == [1, 1, 1]
     assert (test.advantage_probability, test.winning_rate, test.passed) == (0, 0, False)
 

@@ -1,0 +1,62 @@
+// Two versions of one item: what differs, and which to go on with.
+import { same } from "./sheet.js";
+import { clock } from "./status.js";
+
+export function setUpConflict(sheet, settle) {
+  const dialog = document.getElementById("conflict");
+  const choose = (mine) => () => {
+    dialog.close();
+    settle(mine);
+  };
+  document.getElementById("keep-mine").addEventListener("click", choose(true));
+  document.getElementById("take-theirs").addEventListener("click", choose(false));
+  document.getElementById("state").addEventListener("click", (event) => {
+    if (event.currentTarget.dataset.state === "conflict") dialog.showModal();
+  });
+  return (body) => {
+    document.getElementById("conflict-when").textContent = body.saved_at ? ` at ${clock(body.saved_at)}` : "";
+    document.getElementById("differences").replaceChildren(...differences(sheet, body.theirs));
+    if (!dialog.open) dialog.showModal();
+  };
+}
+
+function differences(sheet, theirs) {
+  const mine = sheet.payload();
+  const rows = sheet.units
+    .filter((unit) => !same(mine.units[unit.name], theirs.units?.[unit.name] ?? null))
+    .map((unit) => {
+      const words = (payload) => describe(unit, payload.units?.[unit.name]);
+      return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
+    });
+  if (!same(mine.comment, theirs.comment ?? null)) {
+    rows.push(row("Comment", [mine.comment ?? "none"], [theirs.comment ?? "none"]));
+  }
+  return rows;
+}
+
+function row(title, mine, theirs) {
+  const line = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.textContent = title;
+  line.append(head, cell(mine), cell(theirs));
+  return line;
+}
+
+function cell([first, ...rest]) {
+  const element = document.createElement("td");
+  element.append(first);
+  for (const words of rest) {
+    const small = document.createElement("small");
+    small.textContent = words;
+    element.append(small);
+  }
+  return element;
+}
+
+function describe(unit, answer) {
+  if (!answer) return ["no answer"];
+  const words = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable])).filter(Boolean);
+  const quotes = (answer.evidence ?? []).map(({ quote }) => `“${quote.length > 70 ? `${quote.slice(0, 68)}…` : quote}”`);
+  return [words.join(", ") || "no answer", ...quotes, ...(answer.written ? [answer.written.text] : [])];
+}

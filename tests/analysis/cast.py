@@ -1,0 +1,55 @@
+"""A small fixed cast: Ada, Bram and Chidi label reports, and a judge that may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from analysis.blocks.resampling import Sample
+from analysis.frames import Frame, LabelFact, Scale, make_frame
+from analysis.statistics import Resamples
+
+YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
+RATING = Scale(tuple("012345"), "ordinal")
+JUDGE = "model"
+
+
+def fact(
+    item: str, unit: str, rater: str, value: str | None, variable: str = "answerable", **more: Any
+) -> LabelFact:
+    """A label; `query` is the item, the rater a person unless it is the judge."""
+    facts: dict[str, Any] = {
+        "kind": "question",
+        "missing": None,
+        "rater_kind": "judge" if rater == JUDGE else "human",
+        "replicate": 0,
+        "query": item,
+        "system": None,
+        "setting": None,
+        "assisted": False,
+    }
+    return LabelFact(item=item, unit=unit, rater=rater, value=value, variable=variable,
+                     **{**facts, **more})  # fmt: skip
+
+
+def table(rows: dict[str, str], variable: str = "answerable", **more: Any) -> list[LabelFact]:
+    """Labels from columns: rater -> one character a unit; `.` is no label, `?` an escape.
+
+    Unit n belongs to item and query n // 2, so that two units stand in each query.
+    """
+    codes = {"y": "yes", "n": "no", "?": "invalid", ".": None}
+    return [
+        fact(f"r{n // 2}", f"q{n}", rater, codes.get(code, code), variable, **more)
+        for rater, column in rows.items()
+        for n, code in enumerate(column)
+        if code != "."
+    ]
+
+
+def frame_of(facts: Iterable[LabelFact], **scales: Scale) -> Frame:
+    return make_frame(facts, {"answerable": YES_NO, "rating": RATING, **scales})
+
+
+def sample_of(frame: Frame, variable: str = "answerable", resamples: int = 200) -> Sample:
+    labels = frame.variables[variable]
+    return Sample(labels, Resamples.draw(labels.units.query, resamples, 0))

@@ -1,0 +1,165 @@
+"""The report's blocks, on tables small enough to work by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.blocks.agreement import agreement
+from analysis.blocks.judges import judges
+from analysis.blocks.scores import scores
+from analysis.measures.coverage import coverage
+from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
+
+
+def block(rows: dict[str, str], variable: str = "answerable") -> Any:
+    return agreement(sample_of(frame_of(table(rows, variable)), variable))
+
+
+def judged(rows: dict[str, str], variable: str = "answerable", epsilon: float = 0.2) -> Any:
+    return judges(sample_of(frame_of(table(rows, variable)), variable), epsilon)[JUDGE]
+
+
+class TestAgreementAmongPeople:
+    def test_it_is_the_hand_worked_one(self) -> None:
+        # Units yy, yn, nn, yy: agreeing pairs 1, 0, 1, 1 = 3/4. Shares of yes 5/8, of no 3/8:
+        # chance 25/64 + 9/64 = 34/64. Fleiss (48 - 34)/(64 - 34) = 14/30.
+        # Randolph (3/4 - 1/2)/(1/2).
+        found = block({"Ada": "yyny", "Bram": "ynny"})
+        assert found["percent"]["value"] == pytest.approx(3 / 4)
+        assert found["fleiss_kappa"]["value"] == pytest.approx(14 / 30)
+        assert found["randolph_kappa"]["value"] == pytest.approx(1 / 2)
+        # Cohen: margins yes 3/4 and 2/4: chance 3/8 + 1/8 = 1/2.
+        assert found["pairs"][0]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
+
+    def test_a_judge_is_no_person(self) -> None:
+        without = block({"Ada": "yyny", "Bram": "ynny"})
+        assert block({"Ada": "yyny", "Bram": "ynny", JUDGE: "nnnn"}) == without
+
+    def test_units_with_one_label_do_not_count(self) -> None:
+        found = block({"Ada": "yyny", "Bram": "yn.."})
+        assert found["units"] == 2
+        assert found["percent"]["value"] == pytest.approx(1 / 2)
+
+    def test_escapes_stay_out_of_agreement_and_of_k(self) -> None:
+        with_escape = block({"Ada": "yyny?", "Bram": "ynny?"})
+        assert with_escape["randolph_kappa"]["value"] == pytest.approx(1 / 2)
+        assert with_escape["units"] == 4
+
+    def test_one_category_alone_is_undefined_with_a_reason(self) -> None:
+        found = block({"Ada": "yyy", "Bram": "yyy"})
+        assert found["percent"]["value"] == 1
+        assert found["fleiss_kappa"]["value"] is None
+        assert found["fleiss_kappa"]["reason"] == "all labels are the same category"
+
+    def test_no_shared_unit_is_undefined_with_a_reason(self) -> None:
+        found = block({"Ada": "yn..", "Bram": "..yn"})
+        assert found["percent"]["reason"] == "no unit has two labels"
+
+    def test_below_ten_queries_there_is_no_interval(self) -> None:
+        few = block({"Ada": "yn" * 9, "Bram": "yy" * 9})["percent"]
+        enough = block({"Ada": "yn" * 10, "Bram": "yy" * 5 + "nn" * 5})["percent"]
+        assert (few["low"], few["high"]) == (None, None)
+        assert enough["low"] <= enough["value"] <= enough["high"]
+
+    def test_nominal_categories_have_no_rank_correlation(self) -> None:
+        pair = block({"Ada": "yyny", "Bram": "ynny"})["pairs"][0]
+        for name in ("spearman", "cohen_kappa_linear", "cohen_kappa_quadratic"):
+            assert pair[name]["value"] is None
+            assert "no order" in pair[name]["reason"]
+
+    def test_ordinal_categories_weigh_near_misses_less(self) -> None:
+        near = block({"Ada": "0123", "Bram": "1123"}, "rating")["pairs"][0]
+        far = block({"Ada": "0123", "Bram": "3123"}, "rating")["pairs"][0]
+        assert near["cohen_kappa_quadratic"]["value"] > far["cohen_kappa_quadratic"]["value"]
+        assert near["cohen_kappa"]["value"] == pytest.approx(far["cohen_kappa"]["value"], abs=0.1)
+
+
+class TestAJudgeAgainstPeople:
+    def test_it_is_held_against_the_majority_and_ties_are_counted(self) -> None:
+        # Majorities y, y, n, tie. The judge says y, n, n, y: 2 of 3 right.
+        found = judged({"Ada": "yyny", "Bram": "yynn", JUDGE: "ynny"})
+        assert (found["units"], found["ties"]) == (3, 1)
+        assert found["agreement"]["percent"]["value"] == pytest.approx(2 / 3)
+        assert found["confusion"] == {"labels": ["yes", "no"], "matrix": [[1, 1], [0, 1]]}
+        assert found["classes"]["yes"]["precision"]["value"] == 1
+        assert found["classes"]["yes"]["recall"]["value"] == pytest.approx(1 / 2)
+        assert found["classes"]["no"]["precision"]["value"] == pytest.approx(1 / 2)
+        assert found["classes"]["no"]["support"] == 1
+
+    def test_a_category_that_the_judge_never_gives_has_no_precision(self) -> None:
+        scores_of_no = judged({"Ada": "yyn", "Bram": "yyn", JUDGE: "yyy"})["classes"]["no"]
+        assert scores_of_no["precision"]["value"] is None
+        assert scores_of_no["precision"]["reason"] == "the judge never gives this category"
+        assert scores_of_no["recall"]["value"] == 0
+
+    def test_missing_judgements_are_counted_by_reason_and_are_no_category(self) -> None:
+        lost = [fact("r0", f"q{n}", JUDGE, None, missing="unreadable") for n in (0, 1)]
+        frame = frame_of([*table({"Ada": "yyny", "Bram": "yyny", JUDGE: "..ny"}), *lost])
+        found = judges(sample_of(frame), 0.2)[JUDGE]
+        assert found["missing"] == {"unreadable": 2}
+        assert found["units"] == 2
+        assert found["agreement"]["percent"]["value"] == 1
+
+    def test_each_person_is_compared_and_people_set_the_ceiling(self) -> None:
+        found = judged({"Ada": "yyny", "Bram": "ynny", JUDGE: "yyny"})
+        assert found["pairs"]["Ada"]["cohen_kappa"]["value"] == 1
+        assert found["pairs"]["Bram"]["percent"]["value"] == pytest.approx(3 / 4)
+        assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
+        assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
+
+    def test_one_person_alone_has_no_ceiling(self) -> None:
+        found = judged({"Ada": "yyny", JUDGE: "yyny"})
+        assert found["human_ceiling"]["cohen_kappa"]["value"] is None
+        assert found["alt_test"]["winning_rate"] is None
+        assert found["alt_test"]["reason"]
+
+    def test_ratings_correlate_with_the_mean_of_people(self) -> None:
+        found = judged({"Ada": "0123", "Bram": "1234", JUDGE: "0124"}, "rating")
+        assert found["correlation"]["spearman"]["value"] == pytest.approx(1)
+        assert found["correlation"]["pearson"]["value"] < 1
+
+    def test_thresholds_cut_both_sides(self) -> None:
+        # At 3 people reach it on the last two units, the judge on the last one alone.
+        rows = judged({"Ada": "0135", "Bram": "0135", JUDGE: "0124"}, "rating")["thresholds"]
+        at = {row["threshold"]: row for row in rows}
+        assert list(at) == [1, 2, 3, 4, 5]
+        assert at[3]["precision"]["value"] == 1
+        assert at[3]["recall"]["value"] == pytest.approx(1 / 2)
+        assert at[5]["precision"]["reason"] == "the judge never reaches it"
+
+    def test_nominal_variables_have_no_thresholds(self) -> None:
+        assert judged({"Ada": "yyny", "Bram": "yyny", JUDGE: "yyny"})["thresholds"] == []
+
+
+class TestCoverage:
+    def test_it_is_yes_over_yes_and_no(self) -> None:
+        frame = frame_of(table({"Ada": "yn?y", "Bram": "...."}) + table({"Bram": "..n?"}))
+        values = coverage(frame.variables["answerable"], 2)
+        assert values.tolist() == [[0.5, pytest.approx(float("nan"), nan_ok=True)], [1.0, 0.0]]
+
+    def test_a_rater_without_labels_on_a_report_has_no_score(self) -> None:
+        frame = frame_of(table({"Ada": "yn..", "Bram": "yyyy"}))
+        items = scores(frame, 50, 0, None)["coverage"]["items"]
+        assert items[0]["values"] == {"Ada": 0.5, "Bram": 1.0}
+        assert items[1]["values"] == {"Bram": 1.0}
+
+    def test_the_mean_of_people_leaves_judges_out(self) -> None:
+        frame = frame_of(table({"Ada": "yn", "Bram": "yy", JUDGE: "nn"}))
+        system = scores(frame, 50, 0, None)["coverage"]["systems"][""]
+        assert system["mean"]["value"] == pytest.approx(0.75)
+        assert system[JUDGE]["value"] == 0
+
+    def test_queries_judged_only_need_a_drawn_sample_of_people(self) -> None:
+        rows = {"Ada": "yn" * 12 + "." * 24, JUDGE: "yn" * 10 + "yy" * 14}
+        frame = frame_of(table(rows))
+        unknown = scores(frame, 50, 0, None)["coverage"]["estimate"][""]
+        drawn = scores(frame, 50, 0, sampled=True)["coverage"]["estimate"][""]
+        assert unknown["prediction_powered"]["value"] is None
+        assert "no drawn sample" in unknown["prediction_powered"]["reason"]
+        assert drawn["prediction_powered"]["value"] is not None
+        assert drawn["effective_labels"] is None or drawn["effective_labels"] > 0
+
+    def test_other_variables_make_no_coverage(self) -> None:
+        assert scores(frame_of(table({"Ada": "0123"}, "rating")), 50, 0, None) == {}

@@ -1,0 +1,98 @@
+"""The report's page: who may read it, and that it shows what the command says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import Campaign, User
+from tests.analysis.conftest import run
+
+CONTRACT = Path(__file__).resolve().parents[1] / "contract"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ferries() -> Campaign:
+    run("load_batch", str(CONTRACT / "batch.jsonl"), "--name", "ferries")
+    run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries")
+    return Campaign.objects.get()
+
+
+@pytest.fixture
+def labelled(ferries: Campaign, tmp_path: Path) -> Campaign:
+    rows = (CONTRACT / "labels.jsonl").read_text("utf-8").split("\n")
+    path = tmp_path / "labels.jsonl"
+    path.write_text("\n".join(r for r in rows if '"variable": "answerable"' in r), "utf-8")
+    run("import_labels", str(path), "--campaign", ferries.name)
+    return ferries
+
+
+def logged_in(role: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username=role, role=role))
+    return client
+
+
+def addresses(campaign: Campaign) -> list[str]:
+    start = f"/campaigns/{campaign.pk}/report"
+    return [f"{start}/", f"{start}/body/", f"{start}.json", f"{start}.md"]
+
+
+@pytest.mark.parametrize("role", ["researcher", "admin"])
+def test_researchers_and_admins_read_it(labelled: Campaign, role: str) -> None:
+    client = logged_in(role)
+    assert [client.get(a).status_code for a in addresses(labelled)] == [200] * 4
+
+
+def test_an_annotator_reads_none_of_it(labelled: Campaign) -> None:
+    client = logged_in("annotator")
+    assert [client.get(a).status_code for a in addresses(labelled)] == [403] * 4
+
+
+def test_a_stranger_is_sent_to_log_in(labelled: Campaign) -> None:
+    assert {Client().get(a).status_code for a in addresses(labelled)} == {302}
+
+
+def test_a_campaign_that_is_not_there_is_not_found() -> None:
+    assert logged_in("researcher").get("/campaigns/99/report/").status_code == 404
+
+
+def test_it_shows_the_numbers_of_the_command(labelled: Campaign) -> None:
+    expected: dict[str, Any] = json.loads(run("report", "--campaign", labelled.name))
+    page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    kappa = expected["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
+    assert f"{kappa:.3f}" in page
+    assert "model-x" in page
+    assert "2 missing: unreadable" in page
+    assert '<svg class="figure"' in page
+
+
+def test_the_download_is_the_report(labelled: Campaign) -> None:
+    response = logged_in("researcher").get(f"/campaigns/{labelled.pk}/report.json")
+    assert response["Content-Disposition"].startswith("attachment")
+    assert json.loads(response.content)["campaign"] == "ferries"
+
+
+def test_an_empty_campaign_has_a_page_too(ferries: Campaign) -> None:
+    page = logged_in("researcher").get(f"/campaigns/{ferries.pk}/report/body/")
+    assert page.status_code == 200
+    assert "No labels yet" in page.content.decode()
+
+
+def test_its_queries_do_not_grow_with_the_labels(
+    labelled: Campaign, django_assert_max_num_queries: Any
+) -> None:
+    client = logged_in("researcher")
+    with django_assert_max_num_queries(10):
+        client.get(f"/campaigns/{labelled.pk}/report/body/")
+
+
+def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    assert {client.post(a).status_code for a in addresses(labelled)} == {405}
