@@ -18,4 +18,4 @@ if __name__ == "__main__":
     except BrokenPipeError:
         # The reader of our output has seen enough, as `head` does; what was loaded is committed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        os._exit(1)

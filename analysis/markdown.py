@@ -31,10 +31,16 @@ def number(estimate: JSON, digits: int = 3) -> str:
     """An estimate in a cell: `0.516 [0.40, 0.60]`, or a dash."""
     if estimate["value"] is None:
         return "–"
-    value = f"{estimate['value']:.{digits}f}"
-    if estimate["low"] is None:
-        return value
-    return f"{value} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+    value, low, high = (
+        None if estimate[name] is None else rounded(estimate[name], digits)
+        for name in ("value", "low", "high")
+    )
+    return str(value) if low is None else f"{value} [{low}, {high}]"
+
+
+def rounded(value: float, digits: int) -> str:
+    """A number to so many digits, without the sign of a zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -6,9 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError, connection
+from django.db.migrations.executor import MigrationExecutor
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -20,7 +22,8 @@ Tick = Callable[[int], None]
 class Command(BaseCommand):
     """A command whose `run` may raise InputError or CommandError: one line, exit status 1."""
 
-    requires_migrations_checks = False
+    # The checks would import every page of the site, which takes longer than most commands.
+    requires_system_checks = ()
 
     def run(self, **options: Any) -> None:
         raise NotImplementedError
@@ -29,10 +32,17 @@ class Command(BaseCommand):
         try:
             self.run(**options)
         except (InputError, CommandError) as error:
-            if not self.from_command_line:
-                raise CommandError(one_line(error)) from error
-            self.stderr.write(one_line(error))
-            sys.exit(1)
+            self.refuse(error)
+        except (OperationalError, ProgrammingError):
+            if not is_behind():
+                raise
+            self.refuse(CommandError("The database is not up to date; run manage.py migrate."))
+
+    def refuse(self, error: Exception) -> NoReturn:
+        if not self.from_command_line:
+            raise CommandError(one_line(error)) from error
+        self.stderr.write(one_line(error))
+        sys.exit(1)
 
     @property
     def from_command_line(self) -> bool:
@@ -49,6 +59,12 @@ class Command(BaseCommand):
                 yield tick
         else:
             yield _lines(what, total, self.stderr.write)
+
+
+def is_behind() -> bool:
+    """Whether migrations wait to be applied."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def one_line(error: Exception) -> str:

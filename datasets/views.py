@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from django.core.paginator import Paginator
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from datasets.access import role_required
-from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
+from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report
 
 PAGE = 50
-PARTS = {
+PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
     "key points": KeyPoint,
@@ -33,7 +33,8 @@ def batches(request: HttpRequest) -> HttpResponse:
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Batch, pk=pk)
     page = Paginator(found.queries.all(), PAGE).get_page(request.GET.get("page"))
-    counts = {name: _counts(model, page.object_list) for name, model in PARTS.items()}
+    ids = [query.pk for query in page.object_list]
+    counts = {name: _counts(model, ids) for name, model in PARTS.items()}
     rows = [
         {"query": query, "counts": [counts[name].get(query.pk, 0) for name in PARTS]}
         for query in page.object_list
@@ -47,10 +48,7 @@ def _held(batch: Batch) -> list[tuple[int, str]]:
     return [(count, name.replace("_", " ")) for name, count in batch.counts.items() if count]
 
 
-def _counts(
-    model: type[Question | Grounding | KeyPoint | Report | Ranking], queries: QuerySet[Query]
-) -> dict[int, int]:
+def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
     """How many parts of a kind each of the queries has, by the query's id."""
-    ids = [query.pk for query in queries]
-    rows = model._default_manager.filter(query__in=ids).order_by().values("query")
+    rows = model._default_manager.filter(query__in=queries).order_by().values("query")
     return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}

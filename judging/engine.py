@@ -14,7 +14,6 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 
-from annotation.models import Assignment
 from annotation.submit import LostLeaseError
 from judging import ledger, runs
 from judging.asking import Asker, Outcome, Patience
@@ -45,11 +44,18 @@ class Control:
 
     seconds: float | None = None
     progress: Callable[[int], None] = lambda settled: None
-    _stop: Callable[[], None] | None = field(default=None, repr=False)
+    _stopped: bool = field(default=False, repr=False)
+    _listener: Callable[[], object] | None = field(default=None, repr=False)
 
     def stop(self) -> None:
-        if self._stop is not None:
-            self._stop()
+        self._stopped = True
+        if self._listener is not None:
+            self._listener()
+
+    def listen(self, listener: Callable[[], object] | None) -> None:
+        self._listener = listener
+        if self._stopped and listener is not None:
+            listener()
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class _Pump:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
         self.results: asyncio.Queue[Result | None] = asyncio.Queue()
-        self.control._stop = lambda: loop.call_soon_threadsafe(self.end, Ending("stopped"))
+        self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
         helpers = [
             self._watched(job) for job in (self._renew(), self._watch_clock(), self._write())
         ]
@@ -119,7 +125,7 @@ class _Pump:
             self.results.put_nowait(None)
             await helpers[-1]
         finally:
-            self.control._stop = None
+            self.control.listen(None)
             for task in (*helpers, *self.asking):
                 task.cancel()
         if self.crash is not None:

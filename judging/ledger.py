@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Count, QuerySet
 
 from annotation.models import Assignment, Campaign, Item, Unit
-from annotation.places import asked_order
+from annotation.places import order_for
 from annotation.presenting import design
 from annotation.protocols import PROTOCOLS
 from judging.models import Judge
@@ -46,16 +46,19 @@ def _missing(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
 
 
 def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
-    """The items with the names of their units, in the order in which this judge is shown them."""
+    """The items with the names of their units, in the order in which this judge is shown them.
+
+    Texts keep the item's own order for judges: in a pair, the first they see is the first.
+    """
     default = "random" if PROTOCOLS[campaign.protocol].shuffled else "fixed"
     if (design(campaign).order or default) == "random":
         items = campaign.items.select_related("campaign", "query").order_by("position")
-        yield from ((item, asked_order(item, judge.rater)) for item in list(items))
+        yield from ((item, order_for(item, judge.rater)[0]) for item in list(items))
         return
     units: dict[int, list[str]] = {}
     named = Unit.objects.filter(item__campaign=campaign).order_by("item", "position")
-    for item, name in named.values_list("item", "name"):
-        units.setdefault(item, []).append(name)
+    for item_id, name in named.values_list("item", "name"):
+        units.setdefault(item_id, []).append(name)
     yield from ((item, units[item.pk]) for item in campaign.items.order_by("position"))
 
 

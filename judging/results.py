@@ -22,7 +22,7 @@ from judging.models import JudgeCall, JudgeRun
 from judging.preparing import Prepared
 
 ANSWERED = "answered"
-FINAL = ("unreadable", "refused", "truncated", "filtered", "too-long")
+FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
 MOST_TOKENS = 2**31 - 1
 
 
@@ -172,8 +172,9 @@ def _counted_calls(results: Iterable[Result]) -> Tally:
 
 def _tokens(usage: Mapping[str, Any], name: str) -> int:
     count = usage.get(name)
-    whole = isinstance(count, int) and not isinstance(count, bool)
-    return count if whole and 0 <= count <= MOST_TOKENS else 0
+    if not isinstance(count, int) or isinstance(count, bool):
+        return 0
+    return count if 0 <= count <= MOST_TOKENS else 0
 
 
 def _add(run: JudgeRun, tally: Tally) -> None:
@@ -196,10 +197,13 @@ def stored_results(prepared: Sequence[Prepared]) -> list[Result]:
     for call in calls.order_by("id"):
         one = tried[call.assignment_id]
         if call.request_hash == one.request_hash:
-            answer = Answer(call.completion or "", call.finish_reason)
-            verdict = answer if call.state == ANSWERED else Failure(call.state)
-            found[call.assignment_id] = Result(one, (), verdict, call.seconds)
+            found[call.assignment_id] = Result(one, (), _verdict(call), call.seconds)
     return list(found.values())
+
+
+def _verdict(call: JudgeCall) -> Answer | Failure:
+    reason = next((reason for reason in FINAL if reason == call.state), None)
+    return Failure(reason) if reason else Answer(call.completion or "", call.finish_reason)
 
 
 def storable_text(text: str) -> str:

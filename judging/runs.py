@@ -106,8 +106,13 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
             ledger.reopen(run.campaign, run.judge)
 
 
-def active_run(campaign: Campaign, judge: Judge) -> JudgeRun | None:
-    return JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE).first()
+def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
+    """The active run, now also for workers: if its holder is dead or dies, they go on with it."""
+    active = JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE)
+    active.update(queued=True)
+    if (run := active.first()) is None:
+        raise HeldError(f"a run of judge {judge} has ended just now; try again")
+    return run
 
 
 def neglected() -> QuerySet[JudgeRun]:

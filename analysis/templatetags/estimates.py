@@ -8,6 +8,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from analysis.markdown import rounded
+
 register = template.Library()
 
 
@@ -20,10 +22,10 @@ def estimate(value: dict[str, Any] | None) -> SafeString:
         return format_html(
             '<span class="undefined">–<span class="why"> {}</span></span>', value["reason"]
         )
-    number = f"{value['value']:.3f}"
+    number = rounded(value["value"], 3)
     if value["low"] is None:
         return format_html('<span title="{}">{}</span>', value["method"], number)
-    interval = f"{value['low']:.2f}–{value['high']:.2f}"
+    interval = f"{rounded(value['low'], 2)} to {rounded(value['high'], 2)}"
     return format_html(
         '<span title="{}">{} <span class="interval">{}</span></span>',
         value["method"],

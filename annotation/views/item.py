@@ -37,7 +37,6 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "assignment": assignment,
         "campaign": campaign,
         "protocol": PROTOCOLS[campaign.protocol],
-        "texts": spec.texts,
         "sheet": sheet_of(asked, spec, asked_units(assignment, spec), there.payload),
         "standing": there,
         "progress": progress(user, [campaign.pk])[campaign.pk],

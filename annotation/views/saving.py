@@ -125,7 +125,8 @@ def _seconds(form: QueryDict) -> float | None:
 
 def _key(form: QueryDict) -> str | None:
     try:
-        return str(uuid.UUID(form["key"])) if "key" in form else None
+        key = form.get("key")
+        return None if key is None else str(uuid.UUID(key))
     except ValueError as error:
         raise RefusedError([Problem("", "key", "is not a UUID")]) from error
 

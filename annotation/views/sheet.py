@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.doors import Payload
-from annotation.protocols.base import Conditions, Evidence, ItemSpec, UnitSpec, Variable, Written
+from annotation.protocols.base import (
+    Conditions,
+    Evidence,
+    ItemSpec,
+    Text,
+    UnitSpec,
+    Variable,
+    Written,
+)
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 TONES = {"yes": "yes", "no": "no"}
-ONE_LINE = 4
-SHORT = 22
+ONE_LINE = 30
 KINDS = {"query": "The request", "pair": "The two answers", "report": "Answers"}
 
 
@@ -63,8 +71,9 @@ class Row:
     prose: Prose | None
 
     @property
-    def place(self) -> int:
-        return self.number + 1
+    def alone(self) -> bool:
+        """Whether one question is all that is asked of it, so that the page's title can ask it."""
+        return len(self.variables) == 1 and self.prose is None
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,7 @@ class Sheet:
     rows: tuple[Row, ...]
     comment: str
     fields: frozenset[str]
+    texts: tuple[tuple[str, Text], ...]
     noun: str
 
 
@@ -89,8 +99,8 @@ def sheet_of(
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else schema.protocol.title
     fields = frozenset(row.rule.field for row in rows if row.rule)
-    comment = stored.get("comment")
-    return Sheet(title, rows, comment if isinstance(comment, str) else "", fields, _noun(spec))
+    comment = str(stored.get("comment") or "")
+    return Sheet(title, rows, comment, fields, _texts(spec), _noun(spec))
 
 
 def _rows(
@@ -126,7 +136,7 @@ def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
         )
         for place, code in enumerate(variable.answers, start=1)
     )
-    wraps = len(choices) > ONE_LINE or any(len(choice.word) > SHORT for choice in choices)
+    wraps = sum(len(choice.word) for choice in choices) > ONE_LINE
     return Asked(variable.name, variable.question, choices, _json(schema, variable.asked_if), wraps)
 
 
@@ -149,6 +159,20 @@ def _prose(schema: Schema, rule: Written, spec: ItemSpec, value: object) -> Pros
 
 def _kind(kind: str) -> str:
     return KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
+
+
+def _texts(spec: ItemSpec) -> tuple[tuple[str, Text], ...]:
+    """The texts with what stands over them: nothing over a single one without a name of its own."""
+    total, so_far = Counter(text.heading for text in spec.texts), Counter[str]()
+    shown = []
+    for text in spec.texts:
+        so_far[text.heading] += 1
+        heading = text.heading
+        if total[heading] > 1:
+            heading = f"{heading} {so_far[heading]}"
+        plain = len(spec.texts) == 1 and heading.lower() == text.field and not text.facts
+        shown.append(("" if plain else heading, text))
+    return tuple(shown)
 
 
 def _noun(spec: ItemSpec) -> str:

@@ -2,22 +2,17 @@
 import { same } from "./sheet.js";
 import { clock } from "./status.js";
 
-export function setUpConflict(sheet, settle) {
+export function showConflict(body, sheet, settle) {
   const dialog = document.getElementById("conflict");
   const choose = (mine) => () => {
     dialog.close();
     settle(mine);
   };
-  document.getElementById("keep-mine").addEventListener("click", choose(true));
-  document.getElementById("take-theirs").addEventListener("click", choose(false));
-  document.getElementById("state").addEventListener("click", (event) => {
-    if (event.currentTarget.dataset.state === "conflict") dialog.showModal();
-  });
-  return (body) => {
-    document.getElementById("conflict-when").textContent = body.saved_at ? ` at ${clock(body.saved_at)}` : "";
-    document.getElementById("differences").replaceChildren(...differences(sheet, body.theirs));
-    if (!dialog.open) dialog.showModal();
-  };
+  document.getElementById("keep-mine").onclick = choose(true);
+  document.getElementById("take-theirs").onclick = choose(false);
+  document.getElementById("conflict-when").textContent = body.saved_at ? ` at ${clock(body.saved_at)}` : "";
+  document.getElementById("differences").replaceChildren(...differences(sheet, body.theirs));
+  if (!dialog.open) dialog.showModal();
 }
 
 function differences(sheet, theirs) {

@@ -49,10 +49,15 @@ export function selectedRange(container) {
   return start < end ? { start, end } : null;
 }
 
-export function select(container, { start, end }) {
+export function rangeOf(container, { start, end }) {
   const range = document.createRange();
   range.setStart(...point(container, start));
   range.setEnd(...point(container, end));
+  return range;
+}
+
+export function select(container, place) {
+  const range = rangeOf(container, place);
   const selection = document.getSelection();
   selection.removeAllRanges();
   selection.addRange(range);

@@ -7,7 +7,7 @@ export class Sheet {
   constructor(form, texts) {
     this.form = form;
     this.units = [...form.querySelectorAll("[data-unit]")].map(
-      (element) => new Unit(element, texts.get(element.dataset.field) ?? ""),
+      (element) => new Unit(element, texts.get(element.dataset.field)?.text ?? ""),
     );
     this.comment = form.elements.comment;
     this.history = [];

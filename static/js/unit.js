@@ -6,7 +6,7 @@ export class Unit {
     this.element = element;
     this.text = text;
     this.number = Number(element.dataset.unit);
-    this.name = element.dataset.name;
+    this.name = element.querySelector("input").value;
     this.groups = [...element.querySelectorAll("[data-variable]")];
     this.prose = element.querySelector("[data-written] textarea");
     this.evidence = element.querySelector("input[name$='-evidence']");
@@ -41,7 +41,7 @@ export class Unit {
   }
 
   word(group, code) {
-    return this.radio(group, code)?.parentElement.querySelector(".word").textContent;
+    return this.radio(group, code)?.parentElement.querySelector("span").textContent;
   }
 
   // The groups whose conditions hold, in order; a variable that is not asked satisfies none.

@@ -1,0 +1,118 @@
+"""Defining a judge: checked once, and never changed after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from annotation.models import Rater
+from annotation.protocols import PROTOCOLS
+from judging.backends.base import SetupError
+from judging.models import Judge
+from judging.prompting import PromptError, read_prompt, sha256_of
+from judging.work import backend_of
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+LONGEST_PROMPT = 1_000_000
+COMPARED = (
+    "backend",
+    "model",
+    "base_url",
+    "api_key_env",
+    "prompt",
+    "granularity",
+    "params",
+)
+
+
+class JudgeError(ValueError):
+    """A judge that cannot be made: what is wrong, and what to do."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A judge as somebody wrote it down. `prompt` is a file, or the name of a protocol."""
+
+    name: str
+    backend: str
+    model: str = ""
+    base_url: str = ""
+    api_key_env: str = ""
+    prompt: str = ""
+    granularity: str = "item"
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def define(wanted: Definition) -> tuple[Judge, bool]:
+    """The judge, and whether it was made now; the same definition again makes nothing.
+
+    Raises JudgeError where the definition cannot work, or its name is taken.
+    """
+    judge = _judge(wanted)
+    try:
+        backend_of(judge)
+    except SetupError as error:
+        raise JudgeError(str(error)) from error
+    with transaction.atomic():
+        rater = Rater.objects.filter(name=wanted.name).first()
+        if rater is None:
+            judge.rater = Rater.objects.create(name=wanted.name, kind=Rater.Kind.JUDGE)
+            judge.save()
+            return judge, True
+        return _same(rater, judge), False
+
+
+def _judge(wanted: Definition) -> Judge:
+    if not wanted.name.strip() or len(wanted.name) > 150:
+        raise JudgeError("a judge's name has 1 to 150 characters; choose another")
+    text = _prompt(wanted.prompt) if wanted.prompt else ""
+    networked = wanted.backend != "lexical"
+    return Judge(
+        backend=wanted.backend,
+        model=wanted.model,
+        base_url=wanted.base_url,
+        api_key_env=(wanted.api_key_env or KEY_VARIABLE) if networked else "",
+        prompt=text,
+        prompt_name=Path(wanted.prompt).name[:200] if wanted.prompt else "",
+        prompt_sha256=sha256_of(text) if text else "",
+        granularity=wanted.granularity,
+        params=dict(wanted.params),
+    )
+
+
+def _prompt(source: str) -> str:
+    path = Path(source)
+    if not path.is_file() and source in PROTOCOLS:
+        return PROTOCOLS[source].prompt
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise JudgeError(f"{source}: cannot be read ({error.strerror}); mend the path") from error
+    except UnicodeDecodeError as error:
+        raise JudgeError(f"{source}: is not UTF-8; save it as UTF-8") from error
+    if "\0" in text or len(text) > LONGEST_PROMPT:
+        raise JudgeError(f"{source}: is no prompt; give a text file")
+    try:
+        read_prompt(text)
+    except PromptError as error:
+        raise JudgeError(f"{source}: {error}") from error
+    return text
+
+
+def _same(rater: Rater, wanted: Judge) -> Judge:
+    there = Judge.objects.filter(rater=rater).first()
+    if there is None:
+        kind = "a person" if rater.kind == Rater.Kind.HUMAN else f"a {rater.kind} from a file"
+        raise JudgeError(f"the name {rater.name!r} belongs to {kind}; choose another")
+    different = [name for name in COMPARED if getattr(there, name) != getattr(wanted, name)]
+    if different:
+        what = different[0].replace("_", " ")
+        raise JudgeError(
+            f"a judge {rater.name!r} is there with another {what}, and judges never change; "
+            "choose a new name"
+        )
+    return there

@@ -1,0 +1,176 @@
+// The item page: puts the parts together.
+import { Board } from "./board.js";
+import { setUpDrawer } from "./drawer.js";
+import { selectedRange } from "./highlighter.js";
+import { setUpKeys } from "./keys.js";
+import { trimmed } from "./offsets.js";
+import { setUpPointer } from "./pointer.js";
+import { Saver } from "./saving.js";
+import { Sheet } from "./sheet.js";
+import { Status } from "./status.js";
+import { outbox, setAside } from "./store.js";
+import { Timer } from "./timer.js";
+import { setUpTheme } from "./toggle.js";
+import { Words } from "./words.js";
+
+const byId = (id) => document.getElementById(id);
+const form = byId("sheet");
+const { uid } = form.dataset;
+const texts = new Map(
+  [...document.querySelectorAll("[data-text]")].map((container) => [
+    container.dataset.text,
+    { container, text: container.textContent },
+  ]),
+);
+const say = (words) => (byId("spoken").textContent = words);
+const sheet = new Sheet(form, texts);
+const board = new Board(sheet, texts, { changed: () => saver.changed(), say });
+const drawer = setUpDrawer();
+async function conflict(body) {
+  const { showConflict } = await import("./conflict.js");
+  showConflict(body, sheet, (mine) => {
+    saver.settle(mine);
+    showAside();
+  });
+}
+
+const page = {
+  apply(payload) {
+    sheet.apply(payload);
+    sheet.settle();
+    board.refresh();
+  },
+  conflict,
+  problems(found) {
+    const named = found.map(({ unit, message }) => ({
+      unit: typeof unit === "string" ? sheet.units.find((one) => one.name === unit) : unit,
+      message,
+    }));
+    board.problems(named.filter(({ unit }) => unit));
+    const general = named.find(({ unit }) => !unit);
+    if (general) saver.status.show("refused", general.message);
+  },
+  left(address) {
+    if (address) location.assign(address);
+    else byId("progress").dispatchEvent(new Event("tandem:progress"));
+    showAside();
+  },
+};
+const saver = new Saver({
+  form,
+  sheet,
+  page,
+  timer: new Timer(uid, Number(form.dataset.seconds)),
+  status: new Status(byId("state"), byId("login-notice")),
+});
+
+function showAside() {
+  byId("aside-notice").hidden = !setAside.get(uid);
+}
+
+byId("swap").addEventListener("click", () => {
+  const other = setAside.get(uid);
+  setAside.set(uid, sheet.payload());
+  page.apply(other);
+  saver.changed();
+});
+byId("forget").addEventListener("click", () => {
+  setAside.set(uid, null);
+  showAside();
+});
+
+function highlightSelection() {
+  const { container, text } = board.target ?? {};
+  const selected = container && selectedRange(container);
+  const range = selected && trimmed(text, selected);
+  if (!range || saver.closed) return false;
+  document.getSelection().removeAllRanges();
+  board.highlight(range);
+  return true;
+}
+
+const cursors = new Map();
+function cursor(container) {
+  if (!cursors.has(container)) {
+    const { text } = [...texts.values()].find((one) => one.container === container);
+    cursors.set(container, new Words(container, text, say));
+  }
+  return cursors.get(container);
+}
+
+for (const { container } of texts.values()) {
+  container.addEventListener("focus", () => container.matches(":focus-visible") && cursor(container).enter());
+}
+
+const does = {
+  submit: () => saver.submit(),
+  step: (by) => board.step(by),
+  choose: (digit) => !saver.closed && board.choose(digit),
+  undo: () => board.undo(),
+  guideline: () => drawer.toggle(),
+  keys: () => byId("keys").showModal(),
+  comment: () => sheet.comment.focus(),
+  inText(event, container) {
+    if (event.key === "Enter") return highlightSelection();
+    return cursor(container).key(event);
+  },
+  highlight() {
+    if (highlightSelection() || !board.target) return;
+    board.target.container.focus();
+    cursor(board.target.container).enter();
+  },
+  escape() {
+    if (document.activeElement?.closest("[data-marks]")) {
+      document.getSelection().removeAllRanges();
+      board.focus();
+    } else if (document.activeElement?.matches("textarea")) board.focus();
+    else if (drawer.shown) drawer.toggle();
+    else return false;
+    return true;
+  },
+};
+
+// A press must not move what is pressed, so the question is taken up when the button comes up.
+let pressing = false;
+form.addEventListener("pointerdown", () => (pressing = true));
+addEventListener("pointerup", () => setTimeout(() => (pressing = false)));
+addEventListener("pointercancel", () => (pressing = false));
+const unitAt = (target) => sheet.units.find((unit) => unit.element.contains(target));
+form.addEventListener("focusin", ({ target }) => {
+  const unit = unitAt(target);
+  if (!unit || pressing) return;
+  if (unit !== board.current) board.go(unit);
+  board.aimed = target.closest("[data-variable]") ?? board.aimed;
+});
+form.addEventListener("click", ({ target }) => {
+  const unit = unitAt(target);
+  if (unit && unit !== board.current) board.go(unit);
+});
+form.addEventListener("change", ({ target }) => {
+  const unit = unitAt(target);
+  if (!unit || target.matches("textarea")) return;
+  board.aimed = target.closest("[data-variable]");
+  board.edited(unit);
+});
+form.addEventListener("input", ({ target }) => {
+  if (!target.matches("textarea")) return;
+  if (unitAt(target)) board.problem(unitAt(target), "");
+  saver.changed();
+});
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  saver.submit();
+});
+byId("undo").addEventListener("click", does.undo);
+byId("state").addEventListener("click", () => saver.clashing && conflict(saver.clashing));
+byId("open-keys").addEventListener("click", does.keys);
+byId("texts").addEventListener("mousedown", () => document.activeElement?.matches("textarea, input") && document.activeElement.blur());
+
+setUpKeys(does);
+setUpPointer(board, highlightSelection);
+setUpTheme();
+board.refresh();
+saver.resume(form.dataset.savedAt);
+showAside();
+if (outbox.all().some((entry) => entry.uid !== uid)) import("./resend.js").then((it) => it.setUpResending(uid));
+if ("first" in form.dataset && innerWidth >= 1240) drawer.open(true);

@@ -1,0 +1,76 @@
+"""An answer that fits a JSON schema, by a rule that gives the same answer to the same prompt."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+QUOTE_LENGTH = 60
+_FENCED = re.compile(r"\[begin ([0-9a-f]+)\]\n(.*?)\n\[end \1\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is answered: `answer` where a code of that name is offered, else the first code.
+
+    The answer `mixed` chooses by a hash of the prompt and the place. `fixed` gives the value of a
+    key wherever it stands; None is null.
+    """
+
+    answer: str = "yes"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def answer_to(schema: Mapping[str, Any], prompt: str, rule: Rule) -> Any:
+    """A value that the schema takes; the texts in it stand verbatim in the prompt."""
+    return _Answering(prompt, rule).value(schema, "")
+
+
+def quote_from(prompt: str) -> str:
+    """The beginning of the first text between delimiters, or of the longest line."""
+    fenced = _FENCED.search(prompt)
+    text = fenced[2] if fenced else max(prompt.splitlines(), key=len, default="")
+    return text.strip()[:QUOTE_LENGTH] or "?"
+
+
+class _Answering:
+    def __init__(self, prompt: str, rule: Rule) -> None:
+        self.prompt, self.rule = prompt, rule
+
+    def value(self, schema: Mapping[str, Any], place: str) -> Any:
+        if "anyOf" in schema:
+            return self.value(schema["anyOf"][0], place)
+        if "enum" in schema:
+            return self.code(schema["enum"], place)
+        match schema.get("type"):
+            case "object":
+                return self.object(schema["properties"], place)
+            case "array":
+                quoted = schema["items"].get("type") == "object"
+                return [self.value(schema["items"], place)] if quoted else []
+            case "string":
+                return quote_from(self.prompt)
+            case "boolean":
+                return True
+            case "integer" | "number":
+                return schema.get("minimum", 0)
+            case _:
+                return None
+
+    def object(self, properties: Mapping[str, Any], place: str) -> dict[str, Any]:
+        given = {
+            key: self.rule.fixed[key]
+            if key in self.rule.fixed
+            else self.value(schema, f"{place}/{key}")
+            for key, schema in properties.items()
+        }
+        return given | ({"start": None} if given.keys() == {"quote", "start"} else {})
+
+    def code(self, codes: list[Any], place: str) -> Any:
+        if self.rule.answer == "mixed":
+            digest = hashlib.sha256(f"{self.prompt}\0{place}".encode()).digest()
+            return codes[digest[0] % len(codes)]
+        return self.rule.answer if self.rule.answer in codes else codes[0]

@@ -1,0 +1,179 @@
+"""The ways in which the server misbehaves. Each is a function of the request; the name is its key.
+
+A fault is asked for as `NAME` or `NAME:SHARE`. Shares are drawn with a seed; a `script` instead
+says request by request what happens, with `ok` for a good answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+Fault = Callable[[web.Request, "Case"], Awaitable[web.StreamResponse]]
+HANG_SECONDS = 3600.0
+HUGE = 6 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a fault may draw on: the good answer, and the text of Retry-After, if any."""
+
+    good: dict[str, Any]
+    retry_after: str | None = None
+
+
+async def too_many(request: web.Request, case: Case) -> web.StreamResponse:
+    headers = {} if case.retry_after is None else {"Retry-After": case.retry_after}
+    return _error(429, "Rate limit reached", "rate_limit_exceeded", headers)
+
+
+async def hang(request: web.Request, case: Case) -> web.StreamResponse:
+    await asyncio.sleep(HANG_SECONDS)
+    return web.json_response(case.good)
+
+
+async def trickle(request: web.Request, case: Case) -> web.StreamResponse:
+    """One byte at a time, for ever within a deadline."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for byte in json.dumps(case.good).encode():
+        await response.write(bytes([byte]))
+        await asyncio.sleep(0.2)
+    return response
+
+
+async def reset(request: web.Request, case: Case) -> web.StreamResponse:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+async def half_body(request: web.Request, case: Case) -> web.StreamResponse:
+    """Says more bytes than it sends, and hangs up."""
+    raw = json.dumps(case.good).encode()
+    response = web.StreamResponse(headers={"Content-Length": str(len(raw) + 100)})
+    await response.prepare(request)
+    await response.write(raw)
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+async def huge(request: web.Request, case: Case) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for _ in range(HUGE // 65536):
+        await response.write(b" " * 65536)
+    return response
+
+
+def status(code: int, message: str, error_code: str | None = None) -> Fault:
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        return _error(code, message, error_code, {})
+
+    return answer
+
+
+def body(raw: bytes, kind: str = "application/json") -> Fault:
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        return web.Response(body=raw, content_type=kind)
+
+    return answer
+
+
+def changed(change: Callable[[dict[str, Any]], Any]) -> Fault:
+    """The good answer after something was done to it."""
+
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        good = json.loads(json.dumps(case.good))
+        return web.json_response(change(good))
+
+    return answer
+
+
+async def truncated_json(request: web.Request, case: Case) -> web.StreamResponse:
+    raw = json.dumps(case.good).encode()
+    return web.Response(body=raw[: len(raw) // 2], content_type="application/json")
+
+
+async def redirect(request: web.Request, case: Case) -> web.StreamResponse:
+    return web.Response(status=302, headers={"Location": "http://127.0.0.1:9/"})
+
+
+async def says_the_key(request: web.Request, case: Case) -> web.StreamResponse:
+    said = request.headers.get("Authorization", "none")
+    return _error(401, f"Incorrect API key provided: {said}", "invalid_api_key", {})
+
+
+def _error(
+    code: int, message: str, error_code: str | None, headers: dict[str, str]
+) -> web.Response:
+    error = {"error": {"message": message, "type": "error", "code": error_code}}
+    return web.json_response(error, status=code, headers=headers)
+
+
+def _message(**values: Any) -> Callable[[dict[str, Any]], Any]:
+    def change(good: dict[str, Any]) -> Any:
+        good["choices"][0]["message"].update(values)
+        return good
+
+    return change
+
+
+def _finish(reason: str, keep: int | None = None) -> Callable[[dict[str, Any]], Any]:
+    def change(good: dict[str, Any]) -> Any:
+        choice = good["choices"][0]
+        choice["finish_reason"] = reason
+        choice["message"]["content"] = choice["message"]["content"][:keep]
+        return good
+
+    return change
+
+
+def _parts(good: dict[str, Any]) -> Any:
+    content = good["choices"][0]["message"]["content"]
+    half = len(content) // 2
+    parts = [{"type": "text", "text": text} for text in (content[:half], content[half:])]
+    good["choices"][0]["message"]["content"] = parts
+    return good
+
+
+FAULTS: dict[str, Fault] = {
+    "429": too_many,
+    "quota": status(429, "You exceeded your quota", "insufficient_quota"),
+    **{str(code): status(code, f"status {code}") for code in (500, 502, 503, 504, 529, 408)},
+    "400": status(400, "temperature is not supported"),
+    "too-long": status(400, "This model's maximum context length is 4096 tokens", "context_length"),
+    "401": says_the_key,
+    "403": status(403, "not for you"),
+    "404": status(404, "the model does not exist", "model_not_found"),
+    "hang": hang,
+    "trickle": trickle,
+    "reset": reset,
+    "half-body": half_body,
+    "empty": body(b""),
+    "html": body(b"<html><body>Bad gateway</body></html>", "text/html"),
+    "bad-utf8": body(b'{"choices": "\xff"}'),
+    "truncated-json": truncated_json,
+    "string": body(b'"ok"'),
+    "nan": body(b'{"choices": [{"message": {"content": "{}"}, "logprobs": {"x": NaN}}]}'),
+    "huge": huge,
+    "redirect": redirect,
+    "no-choices": changed(lambda good: {k: v for k, v in good.items() if k != "choices"}),
+    "empty-choices": changed(lambda good: good | {"choices": []}),
+    "null-content": changed(_message(content=None)),
+    "parts": changed(_parts),
+    "no-usage": changed(lambda good: {k: v for k, v in good.items() if k != "usage"}),
+    "other-model": changed(lambda good: good | {"model": "another-model"}),
+    "length": changed(_finish("length", 10)),
+    "filtered": changed(_finish("content_filter", 0)),
+    "refusal": changed(_message(content=None, refusal="I cannot help with that.")),
+    "prose": changed(_message(content="Yes, the report answers it.")),
+    "other-json": changed(_message(content='{"verdict": "yes"}')),
+    "deep-json": changed(_message(content="[" * 100_000)),
+}

@@ -1,0 +1,42 @@
+"""The fake server as a process beside a test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running server's address, and its two doors."""
+
+    url: str
+
+    def stats(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/stats", timeout=10) as response:
+            return dict(json.load(response))
+
+    def behave(self, **wanted: Any) -> None:
+        """A new behaviour, whole; `reset=True` forgets what was counted."""
+        request = urllib.request.Request(f"{self.url}/control", json.dumps(wanted).encode())
+        urllib.request.urlopen(request, timeout=10).close()
+
+
+@contextmanager
+def fake_openai(*arguments: str) -> Iterator[Running]:
+    command = [sys.executable, "-m", "tests.fake_openai", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Running(process.stdout.readline().strip())
+        finally:
+            process.kill()
