@@ -9,7 +9,8 @@ from django.db.models import Prefetch, QuerySet
 
 from annotation.files.rows import LabelRow, SpanRow, as_line
 from annotation.models import Assignment, Campaign, Item, Label, Response
-from annotation.presenting import items_of, relevant_passages, schema, shown_texts
+from annotation.missing import reasons
+from annotation.presenting import items_of, schema, shown_texts
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import Schema
 from datasets import material
@@ -44,7 +45,7 @@ def _presented(campaign: Campaign) -> Iterator[tuple[Item, dict[str, str]]]:
     for item in related.order_by("position").iterator(chunk_size=CHUNK):
         if item.query_id != query:
             row = material.as_row(item.query, needs)
-            made = items_of(campaign, row, relevant_passages(campaign, row))
+            made = items_of(campaign, row, item.shown_passages)
             specs = {spec.key: dict(shown_texts(spec)) for spec in made}
             query = item.query_id
         yield item, specs[item.key]
@@ -93,21 +94,14 @@ class _AssignmentRows:
 
     def rows(self) -> Iterator[LabelRow]:
         asked = set(self.assignment.asked)
-        for unit in self.assignment.item.units.all():
-            if unit.name not in asked:
-                continue
+        units = [unit for unit in self.assignment.item.units.all() if unit.name in asked]
+        missing = reasons(self.assignment, self.asked, {u.name: u.kind for u in units})
+        for unit in units:
             for variable in self.asked.of(unit.kind):
                 label = self.labels.get((unit.pk, variable.name))
-                reason = self._reason(unit.name, variable.name, bool(variable.asked_if))
+                reason = missing.get(unit.name, {}).get(variable.name)
                 if label is not None or reason:
                     yield self._row(unit.key, unit.kind, variable.name, label, reason)
-
-    def _reason(self, unit: str, variable: str, conditional: bool) -> str | None:
-        if self.assignment.missing:
-            reason: str | None = self.assignment.missing.get(unit, {}).get(variable)
-            return reason
-        failed = self.assignment.status in ("failed", "declined") and not conditional
-        return self.assignment.reason if failed else None
 
     def _row(
         self, unit: str, kind: str, variable: str, label: Label | None, reason: str | None

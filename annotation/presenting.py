@@ -40,7 +40,8 @@ def items_of(
     """The items that a protocol makes of a query, with every unit that may be asked."""
     asked = schema(campaign)
     if relevant is not None:
-        query = replace(query, passages=tuple(p for p in query.passages if p.id in relevant))
+        left = set(relevant)
+        query = replace(query, passages=tuple(p for p in query.passages if p.id in left))
     if "sentence" in kinds_of(asked.variables):
         query = replace(query, reports=tuple(map(_with_sentences, query.reports)))
     return asked.protocol.make_items(query, asked.variables)
@@ -50,7 +51,7 @@ def present(item: Item) -> ItemSpec:
     """An item as it is shown: its texts, and all its units in their stored order."""
     campaign = item.campaign
     query = as_row(item.query, PROTOCOLS[campaign.protocol].needs)
-    for spec in items_of(campaign, query, relevant_passages(campaign, query)):
+    for spec in items_of(campaign, query, item.shown_passages):
         if spec.key == item.key:
             return spec
     raise ForgottenItemError(f"item {item.key!r} of campaign {campaign.name!r}")

@@ -1,6 +1,6 @@
 """The plain rows that readers yield and that exports write: one Query with all that belongs to it.
 
-They are the native batch format of `docs/formats.md` as Python objects. Every reader, whatever it
+They are the native batch format as Python objects. Every reader, whatever it
 reads, ends here; whatever is stored comes back as these. Identifiers are compared exactly.
 """
 

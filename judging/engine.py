@@ -146,6 +146,7 @@ class _Pump:
     def end(self, ending: Ending) -> None:
         """Nothing new is begun from here on. The first reason stands."""
         self.ending = self.ending or ending
+        self.asker.close()
         self.changed.set()
 
     async def _keep_asking(self) -> None:
@@ -218,7 +219,6 @@ class _Pump:
         """Lets calls under way come to their end, for a while; what only waits is given back."""
         if self.ending is None or not self.asking:
             return
-        self.asker.close()
         if self.ending.how not in ("lost", "crashed"):
             await asyncio.wait(self.asking, timeout=GRACE_SECONDS)
         left = list(self.asking)

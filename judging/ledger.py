@@ -7,7 +7,7 @@ that whoever comes late changes nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from django.db.models import Count, QuerySet
 
@@ -71,12 +71,6 @@ def claim(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> lis
     return list(
         mine.select_related("item__campaign", "item__query").order_by("item__position", "id")
     )
-
-
-def release(rows: Sequence[Assignment], lease: uuid.UUID) -> None:
-    """Gives leased rows back, where they are still held."""
-    held = Assignment.objects.filter(pk__in=[r.pk for r in rows], status=LEASED, lease=lease)
-    held.update(status=OPEN, lease=None)
 
 
 def reopen(campaign: Campaign, judge: Judge) -> None:

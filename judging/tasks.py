@@ -6,16 +6,20 @@ the sweep rings again for runs that nobody works on.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_ready
 from django.db import transaction
+from kombu.exceptions import OperationalError
 
 from judging import runs
 from judging.engine import Control
 from judging.models import ACTIVE, JudgeRun
 from judging.work import work
+
+logger = logging.getLogger(__name__)
 
 BUDGET_SECONDS = 120.0
 SWEEP_SECONDS = 15.0
@@ -23,8 +27,14 @@ PUMP_EXPIRES = 60.0
 
 
 def ring(run: int) -> None:
-    """Asks the workers to look after a run; call it after the commit."""
-    pump.apply_async((run,), expires=PUMP_EXPIRES)
+    """Asks the workers to look after a run; call it after the commit.
+
+    Without a broker nothing is lost: the sweep finds the run once there is one again.
+    """
+    try:
+        pump.apply_async((run,), expires=PUMP_EXPIRES, retry=False)
+    except OperationalError as error:
+        logger.warning("Run %s is queued, but the broker cannot be reached: %s", run, error)
 
 
 @shared_task

@@ -62,7 +62,10 @@ def _keys(schema: Schema, kind: str) -> list[str]:
     lines = []
     if rule := schema.evidence(kind):
         owed = f", owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
-        lines.append(f"- `{EVIDENCE_KEY}`: quotes of the {rule.field} for `{rule.variable}`{owed}")
+        form = 'a list of {"quote", "start"}: '
+        lines.append(
+            f"- `{EVIDENCE_KEY}`: {form}quotes of the {rule.field} for `{rule.variable}`{owed}"
+        )
     for variable in schema.of(kind):
         codes = _listed(variable.answers)
         condition = _condition(schema, variable.asked_if)

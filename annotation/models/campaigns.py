@@ -40,6 +40,8 @@ class Item(models.Model):
 
     `quota` people are asked; `taken` counts those who hold a place, and the database refuses one
     more. `probability` is the chance with which the design asked people about it at all.
+    `shown_passages` are the ids of the passages that the campaign's option left when the item was
+    made (none given: all); later labels change nothing that was asked.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="items")
@@ -49,6 +51,7 @@ class Item(models.Model):
     report = models.ForeignKey(Report, models.PROTECT, null=True, related_name="+")
     passage = models.ForeignKey(Passage, models.PROTECT, null=True, related_name="+")
     key_point = models.ForeignKey(KeyPoint, models.PROTECT, null=True, related_name="+")
+    shown_passages = models.JSONField(null=True)
     quota = models.PositiveSmallIntegerField(default=1)
     taken = models.PositiveSmallIntegerField(default=0)
     probability = models.FloatField(default=1.0)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _WORD = re.compile(r"\w+")
-_ENDINGS = ("ingly", "edly", "ings", "ies", "ing", "ed", "es", "ly", "s")
+_ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
 _SHORTEST = 4
 STOP_WORDS = frozenset((Path(__file__).parent / "stop_words.txt").read_text("utf-8").split())
 
@@ -20,7 +20,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
-            return word.removesuffix(ending)
-    return word
+    """The word without one ending, and then without a last e or y."""
+    ending = next((e for e in _ENDINGS if word.endswith(e) and len(word) >= len(e) + _SHORTEST), "")
+    stem = word.removesuffix(ending)
+    return stem[:-1] if stem[-1] in "ey" and len(stem) > _SHORTEST else stem

@@ -87,8 +87,7 @@ export class Board {
   }
 
   problem(unit, message) {
-    const place = unit.element.querySelector(".problem");
-    if (place.textContent !== message) place.textContent = message;
+    if (unit.problemPlace.textContent !== message) unit.problemPlace.textContent = message;
   }
 
   // [{unit, message}], from here or by name from the server; the first one is gone to.
@@ -135,12 +134,12 @@ export class Board {
     }
     const written = element.querySelector("[data-written]");
     if (written) written.hidden = !unit.proseAsked();
-    element.querySelector(".summary").replaceChildren(...this.summary(unit, asked));
+    unit.summary.replaceChildren(...this.summary(unit, asked));
     if (unit.marks) this.listQuotes(unit);
     if (!now) return;
     const how = document.getElementById("how");
     how.hidden = !unit.marks;
-    element.querySelector(".problem").before(how);
+    unit.problemPlace.before(how);
   }
 
   summary(unit, asked) {
@@ -158,7 +157,7 @@ export class Board {
   }
 
   listQuotes(unit) {
-    const list = unit.element.querySelector(".quotes");
+    const list = unit.quotes;
     list.classList.toggle("kept", unit.keeps());
     const shown = list.querySelectorAll(".quote");
     const fresh = unit.highlights.length === shown.length
@@ -194,7 +193,7 @@ export class Board {
     unit.remove(range);
     this.edited(unit);
     this.say("Highlight removed");
-    const next = unit.element.querySelector(".quote .quiet");
+    const next = unit.quotes.querySelector(".quiet");
     if (next) next.focus();
     else this.focus();
   }

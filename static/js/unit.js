@@ -13,6 +13,10 @@ export class Unit {
     this.highlights = [];
     if (this.evidence) this.readEvidence(JSON.parse(this.evidence.value));
     element.dataset.place = this.number + 1;
+    this.summary = part(element, "p", "summary", { ariaHidden: "true" });
+    this.quotes = part(element, "ul", "quotes");
+    this.problemPlace = part(element, "p", "problem", { role: "alert" });
+    element.querySelector(".unit-text").after(this.summary);
   }
 
   readEvidence(quotes) {
@@ -133,4 +137,10 @@ export class Unit {
 function holds(element, values) {
   const conditions = JSON.parse(element.dataset.if ?? "{}");
   return Object.entries(conditions).every(([name, codes]) => codes.includes(values[name]));
+}
+
+function part(element, tag, className, more = {}) {
+  const made = Object.assign(document.createElement(tag), { className, ...more });
+  element.append(made);
+  return made;
 }

@@ -85,7 +85,8 @@ class Command(BaseCommand):
             self.say(line)
             return
         why = ending.error or {"lost": "another process took it over"}.get(ending.how, "stopped")
-        raise CommandError(f"{line} Not ended: {why}; run it again to go on.")
+        mend = "mend that and " if ending.how == "fatal" else ""
+        raise CommandError(f"{line} Not ended: {why}; {mend}run it again to go on.")
 
     def begin(
         self, campaign: Campaign, judge: Judge, limit: int | None

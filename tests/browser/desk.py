@@ -1,0 +1,103 @@
+"""An annotator's hands and eyes on the item page."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Assignment
+from tests.page_cast import PASSWORD, Study
+
+POINTS = """([container, from, to]) => {
+  const point = (offset) => {
+    const walker = document.createTreeWalker(container, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      if (offset < node.length) return [node, offset];
+      offset -= node.length;
+    }
+  };
+  const box = (offset) => {
+    const range = document.createRange();
+    const [node, at] = point(offset);
+    const wide = node.data.codePointAt(at) > 0xffff ? 2 : 1;
+    range.setStart(node, at);
+    range.setEnd(node, at + wide);
+    const box = range.getBoundingClientRect();
+    const leftward = /[\u0590-\u06ff]/.test(node.data[at]);
+    const [before, after] = [box.left + 1, box.right - 1];
+    return { before: leftward ? after : before, after: leftward ? before : after, y: box.top + box.height / 2 };
+  };
+  const first = box(from);
+  const last = box(to);
+  return [first.before, first.y, last.after, last.y];
+}"""
+
+
+def units_of(text: str) -> int:
+    """How long a text is for the browser: in UTF-16 units."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+class Desk:
+    """One open page. `text` is what the server stored of the report that it shows."""
+
+    def __init__(self, page: Page, study: Study) -> None:
+        self.page, self.study = page, study
+
+    def log_in(self, name: str) -> None:
+        self.page.goto("/login/")
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.wait_for_url("**/work/")
+
+    def start(self) -> None:
+        self.page.get_by_role("button", name="Start").click()
+        self.ready()
+
+    def ready(self) -> None:
+        self.page.wait_for_url("**/work/*-*/")
+        expect(self.page.locator(".unit.now")).to_be_visible()
+
+    @property
+    def assignment(self) -> Assignment:
+        uid = self.page.url.rstrip("/").rpartition("/")[2]
+        return Assignment.objects.select_related("item__report").get(uid=uid)
+
+    @property
+    def text(self) -> str:
+        report = self.assignment.item.report
+        assert report is not None
+        return report.text
+
+    @property
+    def reading(self) -> Locator:
+        return self.page.locator("[data-marks]")
+
+    def unit(self, number: int) -> Locator:
+        return self.page.locator(f"[data-unit='{number - 1}']")
+
+    def answer(self, number: int, word: str) -> None:
+        self.unit(number).locator(".unit-text").click()
+        choice = self.unit(number).locator(".choice", has_text=re.compile(f"^{word}$"))
+        choice.click()
+
+    def drag(self, quote: str) -> None:
+        """Selects words by mouse, from the left half of the first to the right of the last."""
+        start = self.text.index(quote)
+        last = start + len(quote) - 1
+        places = [units_of(self.text[:place]) for place in (start, last)]
+        handle = self.reading.element_handle()
+        left, top, right, bottom = self.page.evaluate(POINTS, [handle, *places])
+        self.page.mouse.move(left, top)
+        self.page.mouse.down()
+        self.page.mouse.move((left + right) / 2, (top + bottom) / 2, steps=4)
+        self.page.mouse.move(right, bottom, steps=4)
+        self.page.mouse.up()
+
+    def quotes(self, number: int) -> list[str]:
+        return self.unit(number).locator(".quote > button:first-child").all_text_contents()
+
+    def state(self, state: str) -> None:
+        expect(self.page.locator("#state")).to_have_attribute("data-state", state)

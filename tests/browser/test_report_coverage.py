@@ -1,0 +1,336 @@
+"""The annotator's page for report coverage, in Chromium: marks, keys, and a network that fails."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.sessions.models import Session
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from annotation.models import Assignment, Draft, Label, Response, Span, User
+from annotation.models.people import rater_of
+from tests.browser.desk import Desk
+from tests.page_cast import TEXT, Study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FIRST = "Zoë 🛶 crossed the harbour"
+SECOND = "the harbour\tat dawn.\r\n\r\nThe 👩‍👩‍👧 crew"
+THIRD = "שלום לכולם said the pilot 🌉"
+
+
+def finish(desk: Desk) -> None:
+    """The rest of the answers, so that only what a test is about is open."""
+    for number in (2, 3):
+        desk.answer(number, "No")
+
+
+def test_the_text_on_the_page_is_the_stored_text(desk: Desk) -> None:
+    assert desk.reading.evaluate("element => element.textContent") == TEXT
+    desk.drag(FIRST)
+    assert desk.reading.evaluate("element => element.textContent") == TEXT
+
+
+def test_overlapping_highlights_survive_a_lost_network_and_quote_the_text(
+    desk: Desk, context: BrowserContext
+) -> None:
+    desk.answer(1, "Yes")
+    desk.drag(FIRST)
+    desk.drag(SECOND)
+    assert desk.quotes(1) == [FIRST, SECOND]
+    overlap = desk.page.locator("mark[data-depth='2']").all_text_contents()
+    assert "".join(overlap) == "the harbour"
+    desk.answer(2, "Yes")
+    desk.drag(THIRD)
+    desk.answer(3, "No")
+    desk.state("saved")
+    first = desk.assignment
+    context.set_offline(True)
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.state("offline")
+    assert not Response.objects.exists()
+    context.set_offline(False)
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    spans = Span.objects.order_by("start").select_related("label__unit")
+    assert [(s.label.unit.key, s.quote) for s in spans] == [
+        ("q:0", FIRST),
+        ("q:0", SECOND),
+        ("q:1", THIRD),
+    ]
+    assert all(TEXT[s.start : s.end] == s.quote for s in spans)
+    assert Response.objects.count() == 1
+
+
+def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(desk: Desk) -> None:
+    keys: list[str] = []
+
+    def swallow(route: Route) -> None:
+        keys.append(str(route.request.post_data_json["key"]))
+        if len(keys) == 1:
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    desk.page.route("**/submit", swallow)
+    desk.answer(1, "No")
+    finish(desk)
+    first = desk.assignment
+    desk.page.get_by_role("button", name="Submit").dblclick()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+    assert Response.objects.count() == 1
+
+
+def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
+    desk: Desk, context: BrowserContext
+) -> None:
+    desk.answer(1, "No")
+    finish(desk)
+    desk.page.route("**/submit", lambda route: route.abort())
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.state("unsaved")
+    desk.page.close()
+    context.new_page().goto("/work/")
+    expect(context.pages[-1].locator("#outbox-notice")).to_be_hidden()
+    context.pages[-1].wait_for_function("() => !localStorage.getItem('x') && true")
+    context.pages[-1].wait_for_timeout(600)
+    assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
+
+
+def test_another_person_on_the_same_computer_does_not_send_it(
+    desk: Desk, context: BrowserContext, study: Study
+) -> None:
+    desk.answer(1, "No")
+    finish(desk)
+    desk.page.route("**/submit", lambda route: route.abort())
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.state("unsaved")
+    desk.page.unroute("**/submit")
+    sent: list[str] = []
+    other = context.new_page()
+    other.on("request", lambda request: sent.append(request.url))
+    desk.page.goto("about:blank")
+    other.goto("/work/")
+    other.wait_for_timeout(600)
+    assert Response.objects.count() == 1, "her own page sends it"
+    Response.objects.all().delete()
+    Assignment.objects.update(status="open")
+    other.get_by_role("button", name="Log out").click()
+    sent.clear()
+    Desk(other, study).log_in("ben")
+    other.wait_for_timeout(400)
+    assert not [url for url in sent if url.endswith("/submit")]
+
+
+def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
+    press = desk.page.keyboard.press
+    first = desk.assignment
+    press("j")
+    press("k")
+    press("1")
+    press("h")
+    for _ in range(3):
+        press("Shift+ArrowRight")
+    press("Enter")
+    press("Escape")
+    press("j")
+    press("1")
+    press("h")
+    press("ArrowDown")
+    press("Shift+ArrowDown")
+    press("h")
+    assert len(desk.quotes(2)) == 1
+    press("z")
+    assert desk.quotes(2) == []
+    press("Enter")
+    press("Escape")
+    press("2")
+    press("j")
+    press("3")
+    assert desk.quotes(1) == [FIRST]
+    press("Control+Enter")
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    values = dict(Label.objects.values_list("unit__key", "value"))
+    assert values == {"q:0": "yes", "q:1": "no", "q:2": "invalid"}
+    assert Span.objects.get().quote == FIRST
+
+
+def test_yes_without_a_highlight_is_refused_with_that_question_in_focus(desk: Desk) -> None:
+    desk.answer(1, "No")
+    desk.answer(2, "Yes")
+    desk.answer(3, "No")
+    desk.unit(1).locator(".unit-text").click()
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.state("refused")
+    expect(desk.unit(2).locator(".problem")).to_contain_text("Yes needs a highlight")
+    assert desk.page.evaluate("document.activeElement.name") == "unit-1-answerable"
+    assert not Response.objects.exists()
+    desk.drag(THIRD)
+    expect(desk.unit(2).locator(".problem")).to_be_empty()
+
+
+def test_a_refusal_by_the_server_stands_at_the_unit_it_names(desk: Desk) -> None:
+    desk.answer(1, "No")
+    finish(desk)
+    problem = '{"problems": [{"unit": "q:2", "key": "", "message": "is odd"}]}'
+    desk.page.route(
+        "**/submit",
+        lambda route: route.fulfill(status=422, body=problem, content_type="application/json"),
+    )
+    desk.page.get_by_role("button", name="Submit").click()
+    expect(desk.unit(3).locator(".problem")).to_have_text("is odd")
+    desk.state("refused")
+
+
+def test_a_draft_comes_back_after_a_reload(desk: Desk) -> None:
+    desk.answer(1, "Yes")
+    desk.drag(FIRST)
+    desk.page.get_by_label("Comment").fill("Is this Zoë? 🛶")
+    desk.state("saving")
+    desk.state("saved")
+    print("DRAFT", Draft.objects.get().payload); print(desk.quotes(1)); print(desk.page.evaluate("Object.entries(localStorage)"))
+    desk.page.reload()
+    desk.ready()
+    assert desk.quotes(1) == [FIRST]
+    expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶")
+    assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+
+
+def test_work_that_reached_no_server_comes_back_too(desk: Desk) -> None:
+    desk.page.route("**/draft", lambda route: route.abort())
+    desk.answer(1, "Yes")
+    desk.drag(FIRST)
+    desk.state("unsaved")
+    desk.page.reload()
+    desk.ready()
+    assert desk.quotes(1) == [FIRST]
+    assert not Draft.objects.exists()
+    desk.page.unroute("**/draft")
+    desk.page.evaluate("dispatchEvent(new Event('online'))")
+    desk.state("saved")
+    assert Draft.objects.get().payload["units"]["q:0"]["evidence"][0]["quote"] == FIRST
+
+
+def test_no_keeps_highlights_aside_and_does_not_send_them(desk: Desk) -> None:
+    desk.answer(1, "Yes")
+    desk.drag(FIRST)
+    desk.answer(1, "No")
+    expect(desk.page.locator("mark.kept")).to_have_text(FIRST)
+    finish(desk)
+    desk.state("saved")
+    assert Draft.objects.get().payload["units"]["q:0"]["evidence"] != []
+    first = desk.assignment
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    assert not Span.objects.exists()
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_two_tabs_conflict_and_nothing_is_lost(
+    desk: Desk, context: BrowserContext, mine: bool
+) -> None:
+    other = Desk(context.new_page(), desk.study)
+    other.page.goto(desk.page.url)
+    other.ready()
+    desk.answer(1, "No")
+    desk.state("saved")
+    other.answer(1, "Makes no sense")
+    other.state("conflict")
+    dialog = other.page.locator("#conflict")
+    expect(dialog).to_contain_text("Makes no sense")
+    expect(dialog.get_by_role("cell", name="No", exact=True)).to_be_visible()
+    dialog.get_by_role("button", name="Keep mine" if mine else "Take the other").click()
+    other.state("saved")
+    chosen = other.page.locator("[name='unit-0-answerable']:checked")
+    assert chosen.input_value() == ("invalid" if mine else "no")
+    other.page.get_by_role("button", name="Change over to it").click()
+    other.state("saved")
+    other.page.wait_for_timeout(1200)
+    other.state("saved")
+    assert chosen.input_value() == ("no" if mine else "invalid")
+    stored = Draft.objects.get().payload["units"]["q:0"]["answerable"]
+    assert stored == chosen.input_value()
+
+
+def test_after_the_session_ended_work_is_kept_and_sent_once_logged_in_again(
+    desk: Desk, context: BrowserContext
+) -> None:
+    desk.state("fresh")
+    Session.objects.all().delete()
+    desk.answer(1, "No")
+    desk.state("login")
+    expect(desk.page.get_by_role("link", name="Log in again")).to_be_visible()
+    Desk(context.new_page(), desk.study).log_in("ada")
+    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.state("saved")
+    assert Draft.objects.get().payload["units"]["q:0"]["answerable"] == "no"
+
+
+def test_the_guideline_opens_beside_the_work(desk: Desk) -> None:
+    drawer = desk.page.locator("#guideline")
+    expect(drawer.get_by_role("heading", name="Report coverage")).to_be_visible()
+    desk.page.keyboard.press("g")
+    expect(drawer).to_be_hidden()
+    desk.page.keyboard.press("?")
+    expect(desk.page.locator("#keys")).to_be_visible()
+
+
+def test_time_is_counted_and_sent(desk: Desk) -> None:
+    desk.page.wait_for_timeout(700)
+    desk.answer(1, "No")
+    finish(desk)
+    first = desk.assignment
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    first.refresh_from_db()
+    assert first.seconds is not None
+    assert 0.7 <= first.seconds < 30
+
+
+def test_an_answer_can_be_revised(desk: Desk) -> None:
+    desk.answer(1, "No")
+    finish(desk)
+    first = desk.assignment
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    desk.page.get_by_role("link", name="Previous item").click()
+    desk.page.wait_for_url(f"**/{first.uid}/")
+    desk.state("submitted")
+    desk.answer(1, "Makes no sense")
+    desk.state("saved")
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    assert list(first.responses.order_by("revision").values_list("current", flat=True)) == [
+        False,
+        True,
+    ]
+
+
+def test_a_finger_gets_a_button(chromium: object, desk: Desk) -> None:
+    desk.page.evaluate(
+        "document.dispatchEvent(new PointerEvent('pointerdown', {pointerType: 'touch'}))"
+    )
+    desk.reading.evaluate(
+        "element => getSelection().setBaseAndExtent(element.firstChild, 0, element.firstChild, 6)"
+    )
+    desk.page.get_by_role("button", name="Highlight for 1").click()
+    assert desk.quotes(1) == ["Zoë 🛶"]
+
+
+def test_hostile_text_stays_text(context: BrowserContext, errors: list[str], study: Study) -> None:
+    hostile = "</div><script>document.title='broken'</script><img src=x onerror=alert(1)> {{7*7}}"
+    for report in study.campaign.batch.queries.get().reports.all():
+        report.text = hostile
+        report.save()
+    page: Page = context.new_page()
+    desk = Desk(page, study)
+    desk.log_in("ada")
+    desk.start()
+    assert desk.reading.evaluate("element => element.textContent") == hostile
+    assert "broken" not in page.title()
+    assert page.locator("img").count() == 0
+
+
+def test_raters_are_made_once(study: Study) -> None:
+    assert rater_of(study.ada) == rater_of(User.objects.get(pk=study.ada.pk))

@@ -1,0 +1,125 @@
+"""The fake server itself: answers that fit, counts that are right, behaviour as it is told."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.fake_openai.answering import Rule, answer_to, quote_from
+from tests.fake_openai.faults import FAULTS
+from tests.fake_openai.running import Running, fake_openai
+from tests.fake_openai.server import Behaviour
+
+QUOTES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "quote": {"type": "string"},
+            "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
+        },
+    },
+}
+CODES = {"type": "string", "enum": ["no", "yes", "invalid"]}
+SCHEMA = {"type": "object", "properties": {"evidence": QUOTES, "answerable": CODES}}
+PROMPT = "Judge:\n[begin 0a]\nAll is well 🌉.\n[end 0a]\nIs it?"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with fake_openai() as running:
+        yield running
+
+
+def complete(server: Running, prompt: str = PROMPT) -> dict[str, Any]:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": prompt}],
+        "response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}},
+    }
+    url = f"{server.url}/v1/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return dict(json.load(response))
+
+
+def test_quotes_stand_verbatim_in_the_text() -> None:
+    assert quote_from(PROMPT) == "All is well 🌉."
+    assert quote_from("short\na longer line") == "a longer line"
+    assert quote_from("") == "?"
+
+
+def test_an_answer_fits_its_schema() -> None:
+    assert answer_to(SCHEMA, PROMPT, Rule()) == {
+        "evidence": [{"quote": "All is well 🌉.", "start": None}],
+        "answerable": "yes",
+    }
+
+
+def test_a_code_that_is_not_offered_gives_way_to_the_first() -> None:
+    assert answer_to(CODES, PROMPT, Rule("agree")) == "no"
+
+
+def test_keys_can_be_fixed_and_mixed_answers_repeat() -> None:
+    assert answer_to(SCHEMA, PROMPT, Rule(fixed={"answerable": None}))["answerable"] is None
+    mixed = [answer_to(CODES, f"{n}", Rule("mixed")) for n in range(50)]
+    assert mixed == [answer_to(CODES, f"{n}", Rule("mixed")) for n in range(50)]
+    assert set(mixed) == {"no", "yes", "invalid"}
+
+
+def test_it_speaks_the_protocol_and_counts(server: Running) -> None:
+    server.behave(reset=True)
+    answer = complete(server)
+    complete(server)
+    assert json.loads(answer["choices"][0]["message"]["content"])["answerable"] == "yes"
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    stats = server.stats()
+    assert (stats["calls"], list(stats["by_prompt"].values())) == (2, [2])
+    assert stats["usage"]["total_tokens"] == 2 * answer["usage"]["total_tokens"]
+
+
+def test_it_lists_its_model(server: Running) -> None:
+    with urllib.request.urlopen(f"{server.url}/v1/models", timeout=10) as response:
+        assert json.load(response)["data"][0]["id"] == "fake-judge"
+
+
+def test_a_script_says_request_by_request_what_happens(server: Running) -> None:
+    server.behave(reset=True, script=["ok", "500", "429"], retry_after="1m30s")
+    complete(server)
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        complete(server)
+    with pytest.raises(urllib.error.HTTPError) as busy:
+        complete(server)
+    assert (busy.value.code, busy.value.headers["Retry-After"]) == (429, "1m30s")
+    complete(server)
+    assert server.stats()["by_outcome"] == {"ok": 2, "500": 1, "429": 1}
+
+
+def test_shares_of_faults_are_drawn_with_a_seed(server: Running) -> None:
+    counts = []
+    for _ in range(2):
+        server.behave(reset=True, faults={"prose": 0.3})
+        for n in range(60):
+            complete(server, str(n))
+        counts.append(server.stats()["by_outcome"])
+    assert counts[0] == counts[1]
+    assert 8 <= counts[0]["prose"] <= 28
+
+
+def test_an_unknown_fault_is_refused_with_those_that_there_are(server: Running) -> None:
+    with pytest.raises(ValueError, match="'flood' is no fault; the faults are 429, "):
+        Behaviour(faults={"flood": 1.0})
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        server.behave(faults={"flood": 1.0})
+    assert "prose" in FAULTS
+
+
+def test_it_starts_with_what_the_command_line_says() -> None:
+    given = ("--answer", "no", "--fault", "prose:0.0", "--fixed", "evidence=[]", "--key", "k")
+    with fake_openai(*given) as running, pytest.raises(urllib.error.HTTPError, match="401"):
+        complete(running)

@@ -1,0 +1,104 @@
+"""Two queries with two reports each, and judges that say what a test tells them to."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from annotation.models import Campaign
+from judging import runs
+from judging.asking import Patience
+from judging.backends.base import Request
+from judging.backends.scripted import Script, Scripted
+from judging.defining import Definition, define
+from judging.engine import Control, Ending
+from judging.models import Judge, JudgeRun
+from judging.work import work
+
+HASTY = Patience(attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01)
+PLANTED = "zeta-system"
+SETTING = "dense-setting"
+
+
+def query(number: int) -> dict[str, Any]:
+    """A query whose first report was written by a system that no judge may hear of."""
+    return {
+        "id": f"q{number}",
+        "text": f"How was bridge {number} built?",
+        "asked_at": "2024-05-03",
+        "questions": [
+            {"id": f"q{number}:{n}", "text": text}
+            for n, text in enumerate(("When did it open?", "Who built it?", "Is {query} odd?"))
+        ],
+        "passages": [
+            {
+                "id": f"p{number}",
+                "text": "The bridge opened in 1901. Anna Lee built it.",
+                "sentences": ["The bridge opened in 1901.", "Anna Lee built it."],
+                "source": "web",
+            }
+        ],
+        "key_points": [
+            {"id": f"k{number}", "text": "The bridge opened in 1901.", "passage": f"p{number}"}
+        ],
+        "reports": [
+            {
+                "id": f"{PLANTED}/{number}",
+                "text": f"Anna Lee 🌉 built bridge {number}.\r\nIt opened in 1901. {{units}}",
+                "system": PLANTED,
+                "setting": SETTING,
+            },
+            {"id": f"r{number}", "text": f"Nobody knows {number}.", "system": "bm25"},
+        ],
+    }
+
+
+def campaign_of(folder: Path, protocol: str = "report-coverage", **options: Any) -> Campaign:
+    path = folder / "batch.jsonl"
+    path.write_text("".join(json.dumps(query(n)) + "\n" for n in (1, 2)), "utf-8")
+    command("load_batch", str(path), "--name", "bridges")
+    given = [f"--option={name}={value}" for name, value in options.items()]
+    name = f"study of {protocol}"
+    command("create_campaign", name, "--protocol", protocol, "--batch", "bridges", *given)
+    return Campaign.objects.get(name=name)
+
+
+def command(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def judge(name: str = "judge", backend: str = "lexical", **fields: Any) -> Judge:
+    return define(Definition(name, backend, **fields))[0]
+
+
+def yes(request: Request) -> str:
+    """Yes to every question, with the beginning of the report as the quote."""
+    quote = {"quote": request.facts.texts[0][:10], "start": None}
+    answer = {"evidence": [quote], "answerable": "yes"}
+    if request.facts.unit_by_unit:
+        return json.dumps(answer)
+    return json.dumps({unit.name: answer for unit in request.facts.units})
+
+
+def run_scripted(
+    campaign: Campaign,
+    rater: Judge,
+    script: Script = yes,
+    limit: int | None = None,
+    control: Control | None = None,
+    backend: Scripted | None = None,
+) -> tuple[JudgeRun, Ending, Scripted]:
+    """A run from its start to its end, its counts as they are stored."""
+    backend = backend or Scripted(script)
+    run = runs.start(campaign, rater, limit)
+    lease = runs.take(run)
+    assert lease is not None
+    ending = work(run, lease, control, backend, HASTY)
+    run.refresh_from_db()
+    return run, ending, backend

@@ -1,0 +1,163 @@
+"""`create_judge`: a definition is checked once, and never changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Rater
+from annotation.protocols import PROTOCOLS
+from judging.models import Judge
+from judging.params import ParamError, read_params
+from judging.prompting import sha256_of
+from tests.judging.cast import command
+
+pytestmark = pytest.mark.django_db
+OPENAI = ("--backend", "openai", "--model", "m")
+
+
+def create(*arguments: str) -> str:
+    return command("create_judge", *arguments)
+
+
+def refusal(*arguments: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        create(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_it_makes_a_judge_and_its_rater() -> None:
+    assert create("floor", "--backend", "lexical").startswith("Made: judge floor")
+    judge = Judge.objects.get()
+    assert (judge.rater.name, judge.rater.kind) == ("floor", "judge")
+    assert (judge.backend, judge.granularity, judge.prompt, judge.params) == (
+        "lexical",
+        "item",
+        "",
+        {},
+    )
+
+
+def test_the_same_again_changes_nothing() -> None:
+    create("j", *OPENAI, "--param", "temperature=0.5")
+    assert create("j", *OPENAI, "--param", "temperature=0.50").startswith("Nothing to do")
+    assert Judge.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (("--model", "n"), "another model"),
+        (("--granularity", "unit"), "another granularity"),
+        (("--base-url", "http://h"), "another base url"),
+        (("--param", "seed=1"), "another params"),
+        (("--prompt", "report-coverage"), "another prompt"),
+    ],
+)
+def test_another_definition_under_the_name_is_refused(change: tuple[str, str], what: str) -> None:
+    create("j", *OPENAI)
+    assert what in refusal("j", *OPENAI, *change)
+
+
+def test_a_persons_name_is_not_free() -> None:
+    Rater.objects.create(name="ada")
+    assert "'ada' belongs to a person; choose another" in refusal("ada", "--backend", "lexical")
+
+
+def test_a_judge_whose_labels_came_from_a_file_keeps_its_name() -> None:
+    Rater.objects.create(name="gpt", kind="judge")
+    assert "belongs to a judge from a file" in refusal("gpt", *OPENAI)
+
+
+def test_the_key_is_named_and_never_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-canary")
+    create("j", *OPENAI, "--api-key-env", "MY_KEY")
+    create("k", *OPENAI)
+    assert list(Judge.objects.values_list("api_key_env", flat=True)) == ["MY_KEY", "OPENAI_API_KEY"]
+    assert "sk-canary" not in str(list(Judge.objects.values()))
+
+
+def test_a_prompt_from_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
+    path = tmp_path / "mine.md"
+    path.write_text("Judge.\n---\n{texts}{units}{answer}", "utf-8")
+    create("j", *OPENAI, "--prompt", str(path))
+    judge = Judge.objects.get()
+    assert (judge.prompt, judge.prompt_name) == (path.read_text("utf-8"), "mine.md")
+    assert judge.prompt_sha256 == sha256_of(judge.prompt)
+
+
+def test_a_prompt_may_be_that_of_a_protocol() -> None:
+    create("j", *OPENAI, "--prompt", "rubric-passage")
+    assert Judge.objects.get().prompt == PROTOCOLS["rubric-passage"].prompt
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"{texts}{units}{answer}{rubric}", "{rubric} is no slot"),
+        (b"{texts}{answer}", "the slot {units} is missing"),
+        (b"\xff{texts}{units}{answer}", "is not UTF-8"),
+        (b"{texts}{units}{answer}\0", "is no prompt"),
+    ],
+)
+def test_a_prompt_that_cannot_be_filled_is_refused(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "mine.md"
+    path.write_bytes(content)
+    message = refusal("j", *OPENAI, "--prompt", str(path))
+    assert str(path) in message
+    assert told in message
+    assert not Rater.objects.exists()
+
+
+def test_a_prompt_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "cannot be read" in refusal("j", *OPENAI, "--prompt", str(tmp_path / "none.md"))
+    assert "cannot be read" in refusal("j", *OPENAI, "--prompt", str(tmp_path))
+
+
+def test_a_model_is_needed_where_there_is_a_server() -> None:
+    assert "give --model" in refusal("j", "--backend", "openai")
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    assert "leave it out" in refusal("j", *OPENAI, "--base-url", "http://u:p@h/v1")
+
+
+def test_parameters_are_typed() -> None:
+    given = ["temperature=0.5", "seed=-3", "max_tokens=100", "logprobs=true", "timeout=2.5"]
+    assert read_params(given) == {
+        "temperature": 0.5,
+        "seed": -3,
+        "max_tokens": 100,
+        "logprobs": 20,
+        "timeout": 2.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "temperature=hot",
+        "temperature=3",
+        "temperature=nan",
+        "seed=1.5",
+        "max_tokens=0",
+        "concurrency=0",
+        "logprobs=21",
+        "timeout=",
+        "top_k=3",
+        "temperature",
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused(given: str) -> None:
+    with pytest.raises(ParamError, match=given.split("=")[0]):
+        read_params([given])
+
+
+def test_a_parameter_is_given_once() -> None:
+    with pytest.raises(ParamError, match="twice"):
+        read_params(["seed=1", "seed=2"])

@@ -1,0 +1,158 @@
+"""The ledger and the leases: every change conditional, whoever comes late changes nothing."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db.models.functions import Now
+
+from annotation.models import Assignment, Campaign, Rater
+from judging import ledger, runs
+from judging.models import FrozenError, JudgeRun
+from tests.judging.cast import campaign_of, judge
+
+UNITS, ITEMS = 12, 4
+
+
+def let_the_lease_run_out(run: JudgeRun) -> None:
+    JudgeRun.objects.filter(pk=run.pk).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
+    rater = judge()
+    ledger.plan(campaign, rater)
+    ledger.plan(campaign, rater)
+    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+
+
+def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
+    rater = judge(granularity="unit")
+    ledger.plan(campaign, rater)
+    ledger.rows_of(campaign, rater).filter(scope="q1:1").delete()
+    ledger.plan(campaign, rater)
+    rows = ledger.rows_of(campaign, rater)
+    assert rows.count() == UNITS
+    assert all(row.asked == [row.scope] for row in rows)
+
+
+def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
+    rater = judge()
+    ledger.plan(campaign, rater)
+    for row in ledger.rows_of(campaign, rater):
+        assert row.asked == list(row.item.units.values_list("name", flat=True))
+        assert (row.scope, row.slot) == ("", None)
+
+
+def test_judges_take_no_place_of_people(campaign: Campaign) -> None:
+    ledger.plan(campaign, judge())
+    assert set(campaign.items.values_list("taken", flat=True)) == {0}
+
+
+def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
+    shuffled = campaign_of(tmp_path, order="random")
+    rater = judge()
+    ledger.plan(shuffled, rater)
+    for row in ledger.rows_of(shuffled, rater):
+        assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
+
+
+def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
+    rater = judge(granularity="unit")
+    ledger.plan(campaign, rater)
+    first = ledger.claim(campaign, rater, uuid.uuid4(), 7)
+    second = ledger.claim(campaign, rater, uuid.uuid4(), 7)
+    assert (len(first), len(second)) == (7, UNITS - 7)
+    assert not {r.pk for r in first} & {r.pk for r in second}
+
+
+def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
+    rater = judge()
+    ledger.plan(campaign, rater)
+    rows = ledger.claim(campaign, rater, uuid.uuid4(), 10)
+    assert [r.item.position for r in rows] == sorted(r.item.position for r in rows)
+
+
+def test_a_lease_is_had_by_one_at_a_time(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge())
+    assert runs.take(run)
+    assert runs.take(run) is None
+
+
+def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> None:
+    rater = judge()
+    runs.take(runs.start(campaign, rater))
+    with pytest.raises(runs.HeldError):
+        runs.start(campaign, rater)
+
+
+def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) -> None:
+    rater = judge()
+    dead = runs.start(campaign, rater)
+    lease = runs.take(dead)
+    assert lease
+    ledger.claim(campaign, rater, lease, 3)
+    let_the_lease_run_out(dead)
+    run = runs.start(campaign, rater)
+    assert runs.take(run)
+    dead.refresh_from_db()
+    assert (dead.state, dead.lease) == ("interrupted", None)
+    assert dead.ended_at
+    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert not runs.renew(dead, lease)
+    assert not runs.finish(dead, lease, "done")
+
+
+def test_a_renewed_lease_lasts_longer(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge())
+    lease = runs.take(run)
+    assert lease
+    let_the_lease_run_out(run)
+    assert runs.renew(run, lease)
+    assert runs.take(run) is None
+
+
+def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    rater = judge()
+    other = campaign_of(tmp_path, "rubric-passage")
+    assert runs.take(runs.start(campaign, rater))
+    assert runs.take(runs.start(other, rater))
+
+
+def test_a_changed_prompt_needs_a_new_judge(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = judge()
+    run = runs.start(campaign, rater)
+    runs.finish(run, runs.take(run) or uuid.uuid4(), "done")
+    monkeypatch.setattr(runs, "prompt_of", lambda judge, campaign: "another")
+    with pytest.raises(runs.ChangedPromptError, match="make a new judge"):
+        runs.start(campaign, rater)
+
+
+def test_a_limit_counts_what_the_run_has_closed(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge(), limit=10)
+    assert runs.remaining(run) == 10
+    JudgeRun.objects.filter(pk=run.pk).update(done=4, failures={"error": 3})
+    assert runs.remaining(run) == 3
+
+
+def test_judges_and_calls_are_never_changed(campaign: Campaign) -> None:
+    rater = judge()
+    rater.model = "another"
+    with pytest.raises(FrozenError):
+        rater.save()
+
+
+def test_rows_of_other_raters_are_left_alone(campaign: Campaign) -> None:
+    person = Rater.objects.create(name="ada")
+    item = campaign.items.first()
+    assert item
+    Assignment.objects.create(item=item, rater=person, asked=[], status="leased")
+    rater = judge()
+    assert runs.take(runs.start(campaign, rater))
+    assert Assignment.objects.get(rater=person).status == "leased"

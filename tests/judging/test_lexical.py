@@ -1,0 +1,140 @@
+"""The lexical floor: valid for every protocol, the same every time, and explained by its words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.doors import from_judge
+from annotation.models import Label
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.checking import check
+from datasets.text import sentences
+from judging import ledger
+from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
+from judging.backends.lexical import Lexical
+from judging.backends.words import content_words
+from judging.preparing import Preparer
+from judging.prompting import read_prompt
+from tests.judging.cast import campaign_of, judge, run_scripted
+
+LEXICAL = Lexical(Setup(split_sentences=sentences))
+ANSWERABLE = AskedVariable("answerable", ("yes", "no", "invalid"), "nominal")
+RATING = AskedVariable("rating", tuple("012345"), "ordinal")
+
+
+def answer(
+    text: str, question: str, variable: AskedVariable = ANSWERABLE, **unit: Any
+) -> dict[str, Any]:
+    asked = AskedUnit("q1", "question", question, (variable,), **unit)
+    facts = Facts("", (text,), (asked,), unit_by_unit=True)
+    read: dict[str, Any] = json.loads(asyncio.run(LEXICAL.ask(Request((), {}, facts))).text)
+    return read
+
+
+def covered(text: str, question: str) -> dict[str, Any]:
+    return answer(text, question, evidence=("answerable", "yes"))
+
+
+def test_a_question_whose_words_stand_in_a_sentence_is_a_yes_with_that_sentence() -> None:
+    got = covered("It rained. The ferry sank in March. All slept.", "When did the ferry sink?")
+    assert got["answerable"] == "no"
+    got = covered("It rained. The ferry sank in March. All slept.", "When had the ferry sank?")
+    assert got == {
+        "evidence": [{"quote": "The ferry sank in March.", "start": None}],
+        "answerable": "yes",
+    }
+
+
+def test_two_neighbouring_sentences_count_together_and_the_fuller_one_is_quoted() -> None:
+    text = "The red ferry left port. It sank. Much later a storm came."
+    assert covered(text, "Had the red ferry sank?")["evidence"][0]["quote"] == (
+        "The red ferry left port."
+    )
+    assert covered("A ferry left. It rained. All sank.", "ferry sank storm")["answerable"] == "no"
+
+
+def test_a_no_has_no_quote() -> None:
+    assert covered("It rained.", "Who built it?") == {"evidence": [], "answerable": "no"}
+
+
+def test_a_question_of_stop_words_alone_is_a_no() -> None:
+    assert covered("Who is it?", "Who is it?")["answerable"] == "no"
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "🌉🌉", "قديم"])
+def test_any_text_can_be_judged(text: str) -> None:
+    assert covered(text, "When did the ferry sink?")["answerable"] == "no"
+
+
+def test_an_ordered_scale_is_cut_into_equal_parts() -> None:
+    words = "alpha beta gamma delta epsilon zeta"
+    found = [answer(" ".join(words.split()[:n]), words, RATING)["rating"] for n in range(7)]
+    assert found == ["0", "1", "2", "3", "4", "5", "5"]
+
+
+@pytest.mark.parametrize(
+    "forms",
+    ["bridge bridges", "open opened opening openings", "ferry ferries", "judged judging Judges"],
+)
+def test_words_are_compared_without_their_endings(forms: str) -> None:
+    assert len(content_words(forms)) == 1
+
+
+def test_stop_words_and_signs_do_not_count() -> None:
+    assert content_words("What is the, and who were they? – 🌉") == frozenset()
+
+
+@pytest.mark.parametrize("granularity", ["item", "unit"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_its_answers_are_taken_for_every_protocol(
+    db: None, tmp_path: Path, protocol: str, granularity: str
+) -> None:
+    study = campaign_of(tmp_path, protocol)
+    rater = judge(granularity=granularity)
+    ledger.plan(study, rater)
+    preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
+    for row in ledger.rows_of(study, rater).select_related("item__campaign", "item__query"):
+        prepared = preparer.prepare(row)
+        text = asyncio.run(LEXICAL.ask(prepared.request)).text
+        payload = from_judge(text, prepared.units, preparer.by_unit)
+        entries, _ = check(preparer.schema, prepared.units, payload["units"], "judge")
+        assert len(entries) == len(prepared.units)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_its_answers_are_stored_under_the_units_real_names(
+    db: None, tmp_path: Path, protocol: str
+) -> None:
+    study = campaign_of(tmp_path, protocol)
+    run, ending, _ = run_scripted(study, judge(), backend=LEXICAL)  # type: ignore[arg-type]
+    assert ending.how == "finished"
+    assert (run.done, run.failed) == (study.items.count(), 0)
+    labelled = Label.objects.values_list("unit").distinct().count()
+    assert labelled == sum(item.units.count() for item in study.items.all())
+
+
+def test_optional_variables_and_categories_are_answered_too(db: None, tmp_path: Path) -> None:
+    study = campaign_of(tmp_path, variables="answerable,rating")
+    run, _, _ = run_scripted(study, judge(), backend=LEXICAL)  # type: ignore[arg-type]
+    assert run.done == study.items.count()
+    assert Label.objects.filter(variable="rating").count() == 12
+
+
+def test_equal_requests_get_equal_answers(db: None, tmp_path: Path) -> None:
+    study = campaign_of(tmp_path)
+    for name in ("first", "second"):
+        run_scripted(study, judge(name), backend=LEXICAL)  # type: ignore[arg-type]
+    values: list[list[tuple[Any, ...]]] = [
+        list(
+            Label.objects.filter(response__assignment__rater__name=name)
+            .order_by("unit")
+            .values_list("unit", "value", "spans__quote")
+        )
+        for name in ("first", "second")
+    ]
+    assert values[0] == values[1]

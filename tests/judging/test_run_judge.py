@@ -1,0 +1,229 @@
+"""`run_judge` in the foreground, and its doorbell for the workers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+
+from annotation.models import Assignment, Campaign, Label
+from judging import ledger, runs, tasks
+from judging.backends.base import FatalError, TransientError
+from judging.backends.scripted import Scripted
+from judging.management.commands import run_judge
+from judging.models import JudgeRun
+from tests.judging.cast import command, judge, yes
+
+
+def run(campaign: Campaign, *arguments: str, name: str = "judge") -> str:
+    return command("run_judge", "--campaign", campaign.name, "--judge", name, *arguments)
+
+
+def refusal(campaign: Campaign, *arguments: str, name: str = "judge") -> str:
+    with pytest.raises(CommandError) as caught:
+        run(campaign, *arguments, name=name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    rung: list[int] = []
+    monkeypatch.setattr(run_judge, "ring", rung.append)
+    monkeypatch.setattr(tasks, "ring", rung.append)
+    return rung
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, script: Any) -> None:
+    monkeypatch.setattr("judging.work.backend_of", lambda judge: Scripted(script))
+
+
+def test_it_runs_a_judge_and_says_what_came_of_it(campaign: Campaign) -> None:
+    judge()
+    said = run(campaign)
+    assert said.startswith("Run ")
+    assert "4 done, 0 failed, 4 calls, 0 tokens." in said
+    assert Label.objects.count() == 12
+
+
+def test_a_second_time_there_is_nothing_to_do(campaign: Campaign) -> None:
+    judge()
+    run(campaign)
+    assert "Nothing to do" in run(campaign)
+    assert "4 done, 0 missing" in run(campaign)
+    assert JudgeRun.objects.count() == 1
+
+
+def test_a_limit_leaves_the_rest_open(campaign: Campaign) -> None:
+    judge(granularity="unit")
+    assert "5 done, 0 failed, 5 calls, 0 tokens; 7 left open." in run(campaign, "--limit", "5")
+    assert "7 done" in run(campaign, "--limit", "50")
+
+
+def test_failures_are_results_with_their_reasons(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge()
+    scripted(monkeypatch, lambda request: "no JSON")
+    assert "0 done, 4 failed (unreadable 4), 4 calls" in run(campaign)
+    assert "0 done, 4 missing (unreadable 4)" in run(campaign)
+
+
+def test_a_server_that_refuses_us_is_an_error(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge()
+    scripted(monkeypatch, lambda request: FatalError("status-401", "the server answered 401"))
+    message = refusal(campaign)
+    assert "the server answered 401; mend that and run it again to go on" in message
+    assert "4 left open" in message
+    scripted(monkeypatch, yes)
+    assert "4 done" in run(campaign)
+
+
+def test_a_server_that_is_away_is_an_error(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge(params={"concurrency": 1})
+    gone = TransientError("refused-connection", "nobody listens", unreachable=True)
+    monkeypatch.setattr("judging.asking.Asker._jitter", lambda self, tries: 0.0)
+    scripted(monkeypatch, lambda request: gone)
+    assert "nobody listens" in refusal(campaign)
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"open"}
+
+
+def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:
+    assert refusal(campaign) == "There is no judge 'judge'; make it with create_judge."
+    with pytest.raises(CommandError, match="There is no campaign 'none'"):
+        command("run_judge", "--campaign", "none", "--judge", "judge")
+
+
+def test_a_limit_below_one_is_refused(campaign: Campaign) -> None:
+    judge()
+    assert "--limit" in refusal(campaign, "--limit", "0")
+
+
+def test_it_waits_for_a_dead_lease_and_says_so(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = runs.start(campaign, judge())
+    runs.take(dead)
+
+    def wait(seconds: float) -> None:
+        JudgeRun.objects.filter(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
+
+    monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", wait)
+    said = run(campaign)
+    assert "Waiting (at most 30 s)" in said
+    assert "4 done" in said
+
+
+def test_it_gives_up_on_a_lease_that_is_alive(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.take(runs.start(campaign, judge()))
+    monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", -1)
+    assert "is at work" in refusal(campaign)
+
+
+def test_queue_rings_after_the_commit_and_returns(
+    campaign: Campaign, bells: list[int], django_capture_on_commit_callbacks: Any
+) -> None:
+    judge()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert run(campaign, "--queue").startswith("Queued: run ")
+        assert bells == []
+    queued = JudgeRun.objects.get()
+    assert bells == [queued.pk]
+    assert (queued.state, queued.queued) == ("queued", True)
+    assert not Label.objects.exists()
+
+
+def test_queueing_a_run_that_died_leaves_it_to_the_workers(
+    campaign: Campaign, bells: list[int]
+) -> None:
+    rater = judge()
+    runs.take(runs.start(campaign, rater))
+    run(campaign, "--queue")
+    assert JudgeRun.objects.get().queued
+
+
+def test_the_pump_works_a_queued_run_off_and_a_second_message_does_nothing(
+    campaign: Campaign, bells: list[int]
+) -> None:
+    rater = judge()
+    queued = runs.start(campaign, rater, queued=True)
+    tasks.pump(queued.pk)
+    tasks.pump(queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.done, queued.calls) == ("done", 4, 4)
+    assert bells == []
+
+
+def test_a_doubled_message_is_nothing_while_another_is_at_work(
+    campaign: Campaign, bells: list[int]
+) -> None:
+    queued = runs.start(campaign, judge(), queued=True)
+    runs.take(queued)
+    tasks.pump(queued.pk)
+    assert not Label.objects.exists()
+
+
+def test_a_message_for_a_foreground_run_or_none_does_nothing(campaign: Campaign) -> None:
+    foreground = runs.start(campaign, judge())
+    tasks.pump(foreground.pk)
+    tasks.pump(10**6)
+    assert not Label.objects.exists()
+
+
+def test_a_pump_whose_time_is_over_rings_for_the_next(
+    campaign: Campaign,
+    bells: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    rater = judge(granularity="unit", params={"concurrency": 1})
+    monkeypatch.setattr("judging.work.backend_of", lambda judge: Scripted(yes, seconds=0.05))
+    monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
+    queued = runs.start(campaign, rater, queued=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.pump(queued.pk)
+    assert bells == [queued.pk]
+    monkeypatch.setattr(tasks, "BUDGET_SECONDS", 60.0)
+    tasks.pump(queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.done) == ("done", 12)
+    assert ledger.standing(campaign, rater) == {"done": 12}
+
+
+def test_without_a_broker_the_run_is_queued_all_the_same(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    def away(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("nobody listens")
+
+    judge()
+    monkeypatch.setattr(tasks.pump, "apply_async", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert run(campaign, "--queue").startswith("Queued")
+    assert list(runs.neglected()) == [JudgeRun.objects.get()]
+
+
+def test_the_sweep_rings_for_neglected_runs_alone(campaign: Campaign, bells: list[int]) -> None:
+    queued = runs.start(campaign, judge("queued"), queued=True)
+    runs.take(runs.start(campaign, judge("busy"), queued=True))
+    runs.start(campaign, judge("foreground"))
+    tasks.sweep()
+    assert bells == [queued.pk]
+
+
+def test_the_sweep_finds_a_run_whose_worker_died(campaign: Campaign, bells: list[int]) -> None:
+    dead = runs.start(campaign, judge(), queued=True)
+    runs.take(dead)
+    JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
+    tasks.sweep()
+    assert bells == [dead.pk]
