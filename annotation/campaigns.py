@@ -10,7 +10,8 @@ from django.db import transaction
 from annotation.assigning import draw, share_of
 from annotation.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit
-from annotation.presenting import items_of, relevant_passages
+from annotation.presenting import design as stored
+from annotation.presenting import items_of, relevant_passages, schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Protocol, name_units
 from annotation.protocols.schema import UnknownVariableError, schema_of
@@ -40,10 +41,8 @@ def create_campaign(
 ) -> Made:
     """Makes a campaign and its items, all or nothing. Raises DesignError."""
     declared = PROTOCOLS[protocol]
-    try:
-        schema_of(declared, design.variables, design.categories)
-    except UnknownVariableError as error:
-        raise DesignError(f"{error}; see the protocol's variables") from error
+    _check_name(name)
+    _check_options(declared, design)
     campaign = Campaign(
         name=name,
         protocol=protocol,
@@ -68,10 +67,8 @@ def create_campaign(
 
 
 def _same(there: Campaign, wanted: Campaign) -> Made:
-    columns = ("protocol", "batch_id", "raters_per_item", "overlap", "human_share")
-    same = all(getattr(there, c) == getattr(wanted, c) for c in columns)
-    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in wanted.options.items()}
-    if not same or there.options != plain:
+    same = (there.protocol, there.batch_id) == (wanted.protocol, wanted.batch_id)
+    if not same or stored(there) != stored(wanted):
         raise DesignError(f"a campaign called {there.name!r} has another design; choose a new name")
     return _counted(there, unchanged=True)
 
@@ -83,10 +80,34 @@ def _counted(campaign: Campaign, unchanged: bool = False) -> Made:
     return Made(campaign, items.count(), units, places, unchanged)
 
 
+def _check_name(name: str) -> None:
+    longest = Campaign._meta.get_field("name").max_length or 0
+    if not name.strip() or len(name) > longest:
+        raise DesignError(f"its name is blank or longer than {longest} characters; choose another")
+
+
+def _check_options(protocol: Protocol, design: Design) -> None:
+    """Refuses an option that the protocol would not heed."""
+    try:
+        asked = schema_of(protocol, design.variables, design.categories)
+    except UnknownVariableError as error:
+        raise DesignError(f"{error}; see the protocol's variables") from error
+    idle = {
+        "categories": design.categories and asked.variable("category") is None,
+        "sampling": design.sampling == "shared" and not protocol.drawn,
+        "passages": design.passages != "all" and "passages" not in protocol.needs,
+    }
+    for option in (name for name, means_nothing in idle.items() if means_nothing):
+        raise DesignError(f"option {option} means nothing to {protocol.name}; leave it out")
+
+
 def _check_passages(design: Design) -> None:
-    other = design.passages.partition(":")[2]
-    if other and not Campaign.objects.filter(name=other).exists():
-        raise DesignError(f"option passages names campaign {other!r}, which is not there; mend it")
+    name = design.passages.partition(":")[2]
+    other = Campaign.objects.filter(name=name).first()
+    if name and other is None:
+        raise DesignError(f"option passages names campaign {name!r}, which is not there; mend it")
+    if other and schema(other).variable("relevant") is None:
+        raise DesignError(f"campaign {name!r} does not ask which passages are relevant; name one")
 
 
 def _write_items(
@@ -98,13 +119,15 @@ def _write_items(
     drawn = _Draws(campaign, design)
     chunk: list[tuple[Item, ItemSpec]] = []
     keys: set[str] = set()
-    for position, (query, spec) in enumerate(_specs(campaign, protocol)):
+    for position, (query, spec, passages) in enumerate(_specs(campaign, protocol)):
         if spec.key in keys:
             raise DesignError(
                 f"two items would have the key {spec.key!r}; rename an id in the batch"
             )
         keys.add(spec.key)
-        chunk.append((_item(campaign, query, spec, position, drawn), spec))
+        item = _item(campaign, query, spec, position, drawn)
+        item.shown_passages = passages
+        chunk.append((item, spec))
         progress(position + 1)
         if len(chunk) == CHUNK:
             _write(chunk, design, protocol)
@@ -113,12 +136,17 @@ def _write_items(
     drawn.share_out()
 
 
-def _specs(campaign: Campaign, protocol: Protocol) -> Iterator[tuple[material.Query, ItemSpec]]:
+def _specs(
+    campaign: Campaign, protocol: Protocol
+) -> Iterator[tuple[material.Query, ItemSpec, list[str] | None]]:
+    """Each query's items, and the passages that they show where that is not all."""
     for query in stored_queries(campaign.batch, protocol.needs):
         row = as_row(query, protocol.needs)
-        for spec in items_of(campaign, row, relevant_passages(campaign, row)):
+        relevant = relevant_passages(campaign, row)
+        shown = None if relevant is None else [p.id for p in row.passages if p.id in relevant]
+        for spec in items_of(campaign, row, shown):
             if spec.units:
-                yield query, spec
+                yield query, spec, shown
 
 
 class _Draws:

@@ -13,6 +13,7 @@ class DesignError(ValueError):
 
 SAMPLINGS = ("shared", "all")
 ORDERS = ("fixed", "random")
+LONGEST_CODE = 255
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,13 @@ class Design:
     def __post_init__(self) -> None:
         if not 1 <= self.raters_per_item <= 1000:
             raise DesignError("raters per item is not from 1 to 1000; give another number")
+        if not self.per_passage:
+            raise DesignError("option per_passage is 0; give 1 or more")
         for name in ("overlap", "human_share"):
             if not 0 < getattr(self, name) <= 1:
                 raise DesignError(f"{name.replace('_', ' ')} is not above 0 and up to 1; mend it")
-        if self.passages != "all" and self.passages.split(":")[0] != "relevant":
+        named = self.passages.startswith("relevant:") and self.passages != "relevant:"
+        if self.passages not in ("all", "relevant") and not named:
             raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; mend it")
 
     def options(self) -> dict[str, Any]:
@@ -58,6 +62,8 @@ def design_of(
         if not equals or name not in _OPTIONS:
             known = ", ".join(sorted(_OPTIONS))
             raise DesignError(f"option {option!r} is not K=V with K one of {known}; mend it")
+        if name in pairs:
+            raise DesignError(f"option {name} is given twice; keep one")
         pairs[name] = _OPTIONS[name](name, value)
     return Design(raters_per_item, overlap, human_share, **pairs)
 
@@ -69,7 +75,7 @@ def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
 
 def _words(name: str, value: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in value.split(",") if word.strip())
-    if not words or len(set(words)) < len(words):
+    if not words or len(set(words)) < len(words) or max(map(len, words)) > LONGEST_CODE:
         raise DesignError(f"option {name} is a list such as a,b,c without repeats; mend it")
     return words
 

@@ -62,7 +62,9 @@ def _find(
 ) -> tuple[list[Located], Problem | None]:
     place = quote.field or next(iter(texts), "")
     if place not in texts:
-        return [], Problem(entry.name, EVIDENCE_KEY, f"{place!r} is no text of this item")
+        words = Located(place, None, None, quote.quote, "none")
+        problem = Problem(entry.name, EVIDENCE_KEY, f"{place!r} is no text of this item")
+        return [words], problem
     if strict:
         return _exact(entry, quote, place, texts[place])
     found = [

@@ -11,38 +11,36 @@ from annotation.presenting import design, present
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import name_units
 
-TRIES = 20
-
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
     """The person's open assignment, or a new one on the next item with a place; None at the end."""
-    mine = Assignment.objects.filter(item__campaign=campaign, rater=rater, slot__isnull=False)
-    if waiting := mine.filter(status="open").order_by("item__position").first():
+    if waiting := _waiting(campaign, rater):
         return waiting
-    for _ in range(TRIES):
-        item = _next_item(campaign, rater)
-        if item is None:
-            return None
-        if assignment := _take(item, rater):
-            return assignment
-    return None
-
-
-def _next_item(campaign: Campaign, rater: Rater) -> Item | None:
-    """The first item, in the campaign's order, with a place and not yet asked of this person."""
-    free = campaign.items.filter(taken__lt=F("quota")).exclude(assignments__rater=rater)
-    return free.order_by("position").first()
-
-
-def _take(item: Item, rater: Rater) -> Assignment | None:
     with transaction.atomic():
+        # One person's second click waits here, and then finds what the first one took.
+        Rater.objects.select_for_update().get(pk=rater.pk)
+        return _waiting(campaign, rater) or _take_next(campaign, rater)
+
+
+def _waiting(campaign: Campaign, rater: Rater) -> Assignment | None:
+    mine = Assignment.objects.filter(item__campaign=campaign, rater=rater, slot__isnull=False)
+    return mine.filter(status="open").order_by("item__position").first()
+
+
+def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
+    """A place on the first item, in the campaign's order, that has one and is new to this person.
+
+    Whoever loses a race for the last place of an item goes on to the next item.
+    """
+    free = campaign.items.filter(taken__lt=F("quota")).exclude(assignments__rater=rater)
+    while item := free.order_by("position").first():
         slot = claim_place(item)
-        if slot is None:
-            return None
-        asked, shown = order_for(item, rater)
-        return Assignment.objects.create(
-            item=item, rater=rater, slot=slot, asked=asked, shown=shown
-        )
+        if slot is not None:
+            asked, shown = order_for(item, rater)
+            return Assignment.objects.create(
+                item=item, rater=rater, slot=slot, asked=asked, shown=shown
+            )
+    return None
 
 
 def claim_place(item: Item) -> int | None:

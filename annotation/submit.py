@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.doors import Payload
-from annotation.locating import Located, locate
+from annotation.locating import Spans, locate
 from annotation.models import Assignment, Draft, Label, Response, Span, Unit
 from annotation.presenting import asked_units, present, schema
 from annotation.protocols.base import ItemSpec
@@ -101,28 +101,33 @@ def submit(
     spans, doubts = locate(entries, spec, door)
     with transaction.atomic():
         held = Assignment.objects.select_for_update().get(pk=assignment.pk)
+        if sent_before := _sent_before(held, circumstances):
+            return Outcome(sent_before, created=False, warnings=(*warnings, *doubts))
         _check_lease(held, circumstances)
         current = held.responses.filter(current=True).first()
-        if same := _stored_before(held, current, payload, circumstances):
-            return Outcome(same, created=False, warnings=(*warnings, *doubts))
-        if current and door == "import" and _says_the_same(current, entries, spans, circumstances):
+        answer = _Answer(payload, entries, spans, circumstances.details, asked_schema)
+        if current and answer.stands_as(current, door):
+            Draft.objects.filter(assignment=held).delete()
             return Outcome(current, created=False, warnings=(*warnings, *doubts))
         _check_conflict(current, circumstances)
         response = _revise(held, current, payload, door, circumstances)
-        _write_labels(response, held, entries, spans, circumstances)
+        _write_labels(response, held, answer)
         _close(held, circumstances)
     return Outcome(response, created=True, warnings=(*warnings, *doubts))
 
 
 def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:
-    """Closes an assignment without an answer. Raises LostLeaseError."""
+    """Closes an assignment without an answer.
+
+    Raises LostLeaseError where somebody else holds it, or an answer stands already.
+    """
     if reason not in REASONS:
         raise ValueError(f"{reason!r} is no reason for a missing label")
     status = Assignment.Status.DECLINED if reason == "declined" else Assignment.Status.FAILED
-    rows = Assignment.objects.filter(pk=assignment.pk)
+    rows = Assignment.objects.filter(pk=assignment.pk).exclude(status=Assignment.Status.DONE)
     if lease is not None:
         rows = rows.filter(lease=lease)
-    if not rows.update(status=status, reason=reason, lease=None):
+    if not rows.update(status=status, reason=reason, missing={}, lease=None):
         raise LostLeaseError
 
 
@@ -137,46 +142,64 @@ def _check_conflict(current: Response | None, circumstances: Circumstances) -> N
         raise ConflictError(current)
 
 
-def _stored_before(
-    held: Assignment,
-    current: Response | None,
-    payload: Payload,
-    circumstances: Circumstances,
-) -> Response | None:
-    if circumstances.key:
-        stored = held.responses.filter(key=circumstances.key).first()
-        if stored is not None:
-            return stored
-    same = current is not None and current.payload == payload
-    return current if same else None
+def _sent_before(held: Assignment, circumstances: Circumstances) -> Response | None:
+    """What this very save made, if it came before: whatever happened since, it is stored."""
+    if not circumstances.key:
+        return None
+    return held.responses.filter(key=circumstances.key).first()
 
 
-def _says_the_same(
-    current: Response,
-    entries: list[Entry],
-    spans: Mapping[tuple[str, str], list[Located]],
-    circumstances: Circumstances,
-) -> bool:
-    """Whether a file brings back what stands, so that loading one's own export changes nothing."""
-    given = {
-        (e.name, variable): (
-            value,
-            circumstances.details.get((e.name, variable), Detail()).score,
-            [(s.field, s.start, s.end, s.quote) for s in spans.get((e.name, variable), ())],
-        )
-        for e in entries
-        for variable, value in e.values.items()
-    }
-    stored = {
+@dataclass(frozen=True)
+class _Answer:
+    """A checked answer with the places of its quotes."""
+
+    payload: Payload
+    entries: list[Entry]
+    spans: Spans
+    details: Mapping[tuple[str, str], Detail]
+    asked: Schema
+
+    def detail(self, name: str, variable: str) -> Detail:
+        return self.details.get((name, variable), Detail())
+
+    def stands_as(self, current: Response, door: Door) -> bool:
+        """Whether it changes nothing. A file may say in other words what stands."""
+        if current.payload == self.payload:
+            return True
+        return door == "import" and self._labels() == _stored(current) and self._same_prose(current)
+
+    def _labels(self) -> dict[tuple[str, str], Any]:
+        return {
+            (e.name, variable): (
+                value,
+                self.detail(e.name, variable),
+                [(s.field, s.start, s.end, s.quote) for s in self.spans.get((e.name, variable), ())],
+            )
+            for e in self.entries
+            for variable, value in e.values.items()
+        }
+
+    def _same_prose(self, current: Response) -> bool:
+        comment = self.payload.get("comment") or ""
+        units, there = self.payload["units"], current.payload["units"]
+        return comment == current.comment and self._written(units) == self._written(there)
+
+    def _written(self, units: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        rule = self.asked.protocol.written
+        texts = {name: given.get(rule.name) for name, given in units.items()} if rule else {}
+        return {name: text for name, text in texts.items() if text is not None}
+
+
+def _stored(current: Response) -> dict[tuple[str, str], Any]:
+    labels = current.labels.select_related("unit").prefetch_related("spans")
+    return {
         (label.unit.name, label.variable): (
             label.value,
-            label.score,
+            Detail(label.score, label.meta),
             [(s.field, s.start, s.end, s.quote) for s in label.spans.all()],
         )
-        for label in current.labels.select_related("unit").prefetch_related("spans")
+        for label in labels
     }
-    written = {e.name for e in entries if e.written is not None}
-    return given == stored and not written
 
 
 def _revise(
@@ -200,32 +223,25 @@ def _revise(
     )
 
 
-def _write_labels(
-    response: Response,
-    held: Assignment,
-    entries: list[Entry],
-    spans: Mapping[tuple[str, str], list[Located]],
-    circumstances: Circumstances,
-) -> None:
+def _write_labels(response: Response, held: Assignment, answer: _Answer) -> None:
     ids = dict(Unit.objects.filter(item=held.item_id).values_list("name", "id"))
-    labels = [
-        Label(
+    labels = {
+        (entry.name, variable): Label(
             response=response,
             unit_id=ids[entry.name],
             variable=variable,
             value=value,
-            score=circumstances.details.get((entry.name, variable), Detail()).score,
-            meta=circumstances.details.get((entry.name, variable), Detail()).meta,
+            score=answer.detail(entry.name, variable).score,
+            meta=answer.detail(entry.name, variable).meta,
         )
-        for entry in entries
+        for entry in answer.entries
         for variable, value in entry.values.items()
-    ]
-    names = [(e.name, variable) for e in entries for variable in e.values]
-    Label.objects.bulk_create(labels)
+    }
+    Label.objects.bulk_create(labels.values())
     Span.objects.bulk_create(
         Span(label=label, field=s.field, start=s.start, end=s.end, quote=s.quote, method=s.method)
-        for label, name in zip(labels, names, strict=True)
-        for s in spans.get(name, ())
+        for name, label in labels.items()
+        for s in answer.spans.get(name, ())
     )
 
 

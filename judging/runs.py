@@ -66,7 +66,8 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
     active = JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE)
     for run in active.select_for_update():
         if not _free(JudgeRun.objects.filter(pk=run.pk)).exists():
-            raise HeldError(f"{run} of judge {judge} is at work")
+            so_far = f"{run.done} done and {run.failed} failed so far"
+            raise HeldError(f"{run} of judge {judge} is at work, {so_far}")
         JudgeRun.objects.filter(pk=run.pk).update(
             state=State.INTERRUPTED, lease=None, lease_until=None, ended_at=Now()
         )

@@ -102,6 +102,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=600)),
                 ('position', models.PositiveIntegerField()),
+                ('shown_passages', models.JSONField(null=True)),
                 ('quota', models.PositiveSmallIntegerField(default=1)),
                 ('taken', models.PositiveSmallIntegerField(default=0)),
                 ('probability', models.FloatField(default=1.0)),

@@ -166,6 +166,8 @@ byId("state").addEventListener("click", () => saver.clashing && conflict(saver.c
 byId("open-keys").addEventListener("click", does.keys);
 byId("texts").addEventListener("mousedown", () => document.activeElement?.matches("textarea, input") && document.activeElement.blur());
 
+for (const field of saver.closed ? form.querySelectorAll("input, textarea") : []) field.disabled = true;
+
 setUpKeys(does);
 setUpPointer(board, highlightSelection);
 setUpTheme();

@@ -54,6 +54,7 @@ export class Saver {
   }
 
   changed() {
+    if (this.closed) return;
     this.edition += 1;
     this.keep();
     if (this.clashing) return;
@@ -116,6 +117,7 @@ export class Saver {
     this.sent = [...this.sent.slice(-4), payload];
     this.keep();
     const { kind, body } = await post(this.draftUrl, fields(payload, { version, seen }));
+    if (kind === "refused") this.kept = edition; // the same again would be refused again
     if (kind !== "done") return this.failed(kind, body);
     this.acknowledged(body.version, seen);
     this.kept = edition;

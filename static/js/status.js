@@ -43,6 +43,6 @@ export class Status {
 export function clock(time) {
   const at = new Date(time);
   const sameDay = at.toDateString() === new Date().toDateString();
-  const hours = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const hours = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   return sameDay ? hours : `${at.toLocaleDateString([], { day: "numeric", month: "short" })}, ${hours}`;
 }

@@ -170,3 +170,9 @@ def test_previous_and_next_are_ones_own_items(study: Study) -> None:
     assert answer["next"] == page("item", second)
     assert page("item", first) in client.get(page("item", second)).content.decode()
     assert page("item", second) in client.get(page("item", first)).content.decode()
+
+
+def test_it_does_not_call_a_campaign_done_that_has_items_left(study: Study) -> None:
+    shown = client_of(study.ada).get(reverse("finished", args=[study.campaign.pk]))
+    assert "2 items left" in shown.content.decode()
+    assert "All done" not in shown.content.decode()

@@ -24,13 +24,11 @@ POINTS = """([container, from, to]) => {
     range.setStart(node, at);
     range.setEnd(node, at + wide);
     const box = range.getBoundingClientRect();
-    const leftward = /[\u0590-\u06ff]/.test(node.data[at]);
-    const [before, after] = [box.left + 1, box.right - 1];
-    return { before: leftward ? after : before, after: leftward ? before : after, y: box.top + box.height / 2 };
+    return { left: box.left + 1, right: box.right - 1, y: box.top + box.height / 2 };
   };
   const first = box(from);
   const last = box(to);
-  return [first.before, first.y, last.after, last.y];
+  return [first.left, first.y, last.right, last.y];
 }"""
 
 
@@ -83,18 +81,26 @@ class Desk:
         choice = self.unit(number).locator(".choice", has_text=re.compile(f"^{word}$"))
         choice.click()
 
+    def choices(self, variable: str, word: str) -> Locator:
+        """What is pressed to give a variable that answer, in every unit that is asked for it."""
+        group = self.page.locator(f"[data-variable='{variable}']")
+        return group.locator(".choice", has_text=re.compile(f"^{word}$"))
+
     def drag(self, quote: str) -> None:
         """Selects words by mouse, from the left half of the first to the right of the last."""
         start = self.text.index(quote)
         last = start + len(quote) - 1
         places = [units_of(self.text[:place]) for place in (start, last)]
         handle = self.reading.element_handle()
+        listed = self.page.locator(".unit.now .quote")
+        before = listed.count()
         left, top, right, bottom = self.page.evaluate(POINTS, [handle, *places])
         self.page.mouse.move(left, top)
         self.page.mouse.down()
         self.page.mouse.move((left + right) / 2, (top + bottom) / 2, steps=4)
         self.page.mouse.move(right, bottom, steps=4)
         self.page.mouse.up()
+        expect(listed).to_have_count(before + 1)
 
     def quotes(self, number: int) -> list[str]:
         return self.unit(number).locator(".quote > button:first-child").all_text_contents()

@@ -69,7 +69,7 @@ class Command(BaseCommand):
         transaction.on_commit(lambda: ring(run.pk))
         self.say(
             f"Queued: {run} of judge {judge} over {campaign}. The workers take it up "
-            "(celery -A config worker); run_judge without --queue waits for it or says how it went."
+            "(celery -A config worker); run_judge without --queue says how far it is."
         )
 
     def foreground(self, campaign: Campaign, judge: Judge, limit: int | None) -> None:

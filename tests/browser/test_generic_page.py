@@ -1,0 +1,76 @@
+"""The page of protocols without one of their own: several variables, conditions, writing."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Label, Response
+from datasets.models import Grounding, Passage
+from tests.browser.desk import Desk
+from tests.page_cast import Study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def begin(context: BrowserContext, study: Study, protocol: str) -> Desk:
+    """Ada before the first item of a campaign of another protocol, which is the only open one."""
+    batch = study.campaign.batch
+    study.campaign.is_open = False
+    study.campaign.save()
+    passage = Passage.objects.create(batch=batch, key="p", text="Ada rowed across. 🛶 It rained.")
+    Grounding.objects.create(
+        query=batch.queries.get(), passage=passage, position=0, title="A crossing"
+    )
+    made = create_campaign("Second", protocol, batch, Design())
+    desk = Desk(
+        context.new_page(), Study(made.campaign, study.ada, study.ben, study.rita, study.root)
+    )
+    desk.log_in("ada")
+    desk.start()
+    return desk
+
+
+def test_questions_appear_when_their_condition_holds(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    desk = begin(context, study, "question-typing")
+    group = desk.page.locator("[data-variable='complexity']")
+    expect(group).to_be_hidden()
+    for key in ("1", "2", "1"):
+        desk.page.keyboard.press(key)
+    expect(group).to_be_visible()
+    desk.choices("valid", "No").click()
+    expect(group).to_be_hidden()
+    first = desk.assignment
+    for name in ("false_premise", "information_seeking"):
+        desk.choices(name, "No").click()
+    desk.page.keyboard.press("Control+Enter")
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    assert set(Label.objects.values_list("variable", flat=True)) == {
+        "valid",
+        "false_premise",
+        "information_seeking",
+    }
+
+
+def test_an_answer_is_written_with_what_it_cites(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    desk = begin(context, study, "grounded-answer")
+    first = desk.assignment
+    field = desk.page.get_by_label("The answer")
+    expect(field).to_be_hidden()
+    desk.choices("descriptor", "Complete answer").click()
+    desk.choices("deflected", "No").click()
+    desk.choices("selected", "Yes").click()
+    field.fill("Ada rowed. 🛶\nIt rained.")
+    desk.page.get_by_role("checkbox", name="A crossing").check()
+    desk.page.keyboard.press("Control+Enter")
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    written = next(
+        a["written"] for a in Response.objects.get().payload["units"].values() if "written" in a
+    )
+    assert written == {"text": "Ada rowed. 🛶\nIt rained.", "citations": ["p"]}
