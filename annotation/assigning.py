@@ -38,8 +38,14 @@ def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[Un
 
 
 def shuffle_fields(fields: Sequence[str], seed: int, purpose: str) -> list[str]:
-    """The fields of texts, in the order that `shuffle_units` gives the texts' own units."""
-    return sorted(fields, key=lambda field: rank(seed, purpose, field.partition(":")[2]))
+    """The fields of texts, each kind by itself, in the order of `shuffle_units` for reports."""
+    kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
+
+    def place(field: str) -> tuple[int, bytes]:
+        kind, _, key = field.partition(":")
+        return kinds.index(kind), rank(seed, purpose, key)
+
+    return sorted(fields, key=place)
 
 
 def _text_of(unit: UnitSpec) -> str:

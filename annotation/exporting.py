@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from annotation.files.rows import LabelRow, SpanRow, as_line
-from annotation.models import Assignment, Campaign, Item, Label, Response
 from annotation.missing import reasons
+from annotation.models import Assignment, Campaign, Item, Label, Response
 from annotation.presenting import items_of, schema, shown_texts
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import Schema

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ class Group:
     rows: list[CheckedRow] = field(default_factory=list)
     comment: str | None = None
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scope: str = ""
 
     @property
     def order(self) -> tuple[str, int, int]:
@@ -96,21 +97,67 @@ def moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
+    """A group in the parts of a judge that works unit by unit; `scopes` are those of its units."""
+    parts: dict[str, Group] = {}
+    for row in group.rows:
+        scope = scopes.get(row.name, "")
+        if scope not in parts:
+            parts[scope] = replace(group, rows=[], written={}, scope=scope)
+        parts[scope].rows.append(row)
+        if row.name in group.written:
+            parts[scope].written[row.name] = group.written[row.name]
+    yield from parts.values()
+
+
+def fill_quotes(group: Group, texts: Mapping[str, str]) -> None:
+    """Writes the words of spans that have offsets only. Raises InputError where none stand."""
+    for n, (row, name) in enumerate((each.row, each.name) for each in group.rows):
+        if any(not span.text.strip() for span in row.spans or ()):
+            spans = tuple(_with_words(span, texts, row.place) for span in row.spans or ())
+            group.rows[n] = CheckedRow(replace(row, spans=spans), name)
+
+
+def _with_words(span: SpanRow, texts: Mapping[str, str], place: Place) -> SpanRow:
+    if span.text.strip():
+        return span
+    text = texts.get(span.field or next(iter(texts), ""), "")
+    words = text[span.start : span.end]
+    if span.end is None or span.end > len(text) or not words.strip():
+        wrong = f"no words stand from {span.start} to {span.end} of {span.field or 'the text'}"
+        raise InputError(place, wrong, "give offsets in code points, or the quote")
+    return replace(span, text=words)
+
+
 def _quote(span: SpanRow, variable: str) -> dict[str, Any]:
     return {"quote": span.text, "start": span.start, "field": span.field, "variable": variable}
 
 
 def group_rows(rows: Iterable[CheckedRow]) -> list[Group]:
-    """Groups in the order of their first rows. Raises InputError where a label stands twice."""
+    """Groups in the order of their first rows. Raises InputError as `check_groups` does."""
     groups: dict[tuple[str, str, int, int | None], Group] = {}
-    seen: dict[tuple[str, str, int, int | None, str, str], Place] = {}
     for checked in rows:
         row = checked.row
         key = (row.rater, row.item, row.replicate, row.revision)
-        label = (*key, checked.name, row.variable)
+        groups.setdefault(key, Group(*key)).rows.append(checked)
+    return check_groups(groups.values())
+
+
+def check_groups(groups: Iterable[Group]) -> list[Group]:
+    """The groups. Raises InputError where a label stands twice, or a rater is of two kinds."""
+    groups = list(groups)
+    seen: dict[tuple[str, str, int, int | None, str, str], Place] = {}
+    kinds: dict[str, tuple[str, Place]] = {}
+    rows = sorted((row for g in groups for row in g.rows), key=lambda c: c.row.place.line or 0)
+    for checked in rows:
+        row = checked.row
+        label = (row.rater, row.item, row.replicate, row.revision, checked.name, row.variable)
         if label in seen:
             wrong = f"{row.rater!r} has this label on line {seen[label].line} too"
             raise InputError(row.place, wrong, "keep one, or number replicates or revisions")
         seen[label] = row.place
-        groups.setdefault(key, Group(*key)).rows.append(checked)
-    return list(groups.values())
+        kind, place = kinds.setdefault(row.rater, (row.rater_kind, row.place))
+        if kind != row.rater_kind:
+            wrong = f"{row.rater!r} is a {row.rater_kind} here and a {kind} on line {place.line}"
+            raise InputError(row.place, wrong, "mend rater_kind, or give each a name of its own")
+    return groups

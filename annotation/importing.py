@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
 
+from annotation.doors import Payload
 from annotation.files import crux
 from annotation.files.labels import read_labels
 from annotation.files.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.grouping import Group, group_rows, moment
+from annotation.grouping import (
+    Group,
+    check_groups,
+    fill_quotes,
+    group_rows,
+    moment,
+    split_by_scope,
+)
 from annotation.known import KnownItems
+from annotation.merging import details_of, merged
+from annotation.missing import Reasons, joined, reasons
 from annotation.models import Assignment, Campaign, Rater
-from annotation.presenting import present, schema
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.submit import Circumstances, Detail, submit
+from annotation.presenting import present, schema, shown_texts
+from annotation.protocols.base import ItemSpec
+from annotation.protocols.checking import RefusedError
+from annotation.submit import Circumstances, submit
 from datasets.models import Question
 from datasets.readers.jsonl import records
 from datasets.rows import InputError, ReadNotes
@@ -64,12 +75,14 @@ def _groups(
         labels = crux.read_crux(path, rater or crux.rater_of(path), texts, notes)
         return group_rows(known.checked(labels))
     if format == "responses":
-        return [_whole(response, known) for response in read_responses(path, rater)]
+        return check_groups(_whole(response, known) for response in read_responses(path, rater))
     return group_rows(known.checked(read_labels(path, rater)))
 
 
 def _whole(response: ResponseRow, known: KnownItems) -> Group:
     rows = list(known.checked(known.rows_of(response)))
+    if not rows:
+        raise InputError(response.place, "the response holds no label", "take the line out")
     group = Group(response.rater, response.item, response.replicate, response.revision, rows)
     group.comment = response.comment
     rule = known.schema.protocol.written
@@ -111,48 +124,65 @@ class _Importer:
         for item_key, of_item in groupby(ordered, key=lambda g: g.item):
             item = self.known.item(item_key)
             spec = present(item)
+            texts = shown_texts(spec)
             for group in of_item:
-                self._group(group, item.pk, spec)
+                fill_quotes(group, texts)
+                scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
+                for part in split_by_scope(group, scopes):
+                    self._group(part, item.pk, spec)
                 done += len(group.rows)
                 progress(done)
 
-    def _group(self, group: Group, item: int, spec: Any) -> None:
+    def _group(self, group: Group, item: int, spec: ItemSpec) -> None:
         assignment = self._assignment(group, item)
         if _stands_already(assignment, group):
             self._count(group, changed=False)
             return
-        payload = _merged(assignment, group.payload())
-        missing = {**assignment.missing, **group.missing()}
-        if group.values:
-            outcome = submit(
-                assignment,
-                payload,
-                "import",
-                Circumstances(
-                    seconds=group.seconds,
-                    revision=group.revision,
-                    created_at=moment(group.created_at) if group.created_at else None,
-                    details=_details(payload),
-                    missing=missing,
-                ),
-                spec,
-                self.schema,
-            )
-            self._count(group, outcome.created or missing != assignment.missing)
-            self.report.warnings += [
-                f"{group.place_of(w.unit)}: {w}" for w in outcome.warnings if outcome.created
-            ]
-        else:
-            self._miss(group, assignment, missing)
+        current = assignment.responses.filter(current=True).first()
+        rule = self.schema.protocol.evidence
+        stands = current.payload if current else None
+        payload = merged(stands, group.payload(), rule.variable if rule else None)
+        told = self._reasons(assignment)
+        missing = _unanswered(joined(told, group.missing()), payload)
+        answered = bool(group.values) and self._submit(assignment, group, payload, missing, spec)
+        if not answered and missing != told:
+            self._keep(assignment, missing, current is None)
+        self._count(group, answered or missing != told)
 
-    def _miss(
-        self, group: Group, assignment: Assignment, missing: dict[str, dict[str, str]]
-    ) -> None:
-        self._count(group, missing != assignment.missing)
+    def _submit(
+        self,
+        assignment: Assignment,
+        group: Group,
+        payload: Payload,
+        missing: Reasons,
+        spec: ItemSpec,
+    ) -> bool:
+        circumstances = Circumstances(
+            seconds=group.seconds,
+            revision=group.revision,
+            created_at=moment(group.created_at) if group.created_at else None,
+            details=details_of(payload),
+            missing=missing,
+        )
+        try:
+            outcome = submit(assignment, payload, "import", circumstances, spec, self.schema)
+        except RefusedError as error:
+            first = error.problems[0]
+            raise InputError(group.place_of(first.unit), str(first), "mend the answer") from error
+        if outcome.created:
+            self.report.warnings += [f"{group.place_of(w.unit)}: {w}" for w in outcome.warnings]
+        return outcome.created
+
+    def _reasons(self, assignment: Assignment) -> Reasons:
+        kinds = self.known.kinds(assignment.item_id)
+        return reasons(assignment, self.schema, {n: kinds[n] for n in assignment.asked})
+
+    def _keep(self, assignment: Assignment, missing: Reasons, failed: bool) -> None:
         assignment.missing = missing
-        if not assignment.responses.exists():
-            first = next(iter(group.missing().values()))
-            assignment.status, assignment.reason = "failed", next(iter(first.values()))
+        if failed:
+            reason = next(reason for each in missing.values() for reason in each.values())
+            declined = reason == "declined"
+            assignment.status, assignment.reason = "declined" if declined else "failed", reason
         assignment.save(update_fields=["missing", "status", "reason"])
 
     def _count(self, group: Group, changed: bool) -> None:
@@ -163,6 +193,16 @@ class _Importer:
         here[group.rater] = here.get(group.rater, 0) + len(group.values)
         self.report.missing += len(group.rows) - len(group.values)
 
+    @cached_property
+    def scopes(self) -> dict[tuple[int, str, int], dict[str, str]]:
+        """Where a judge works unit by unit: the scope of each unit, by item, rater, replicate."""
+        found: dict[tuple[int, str, int], dict[str, str]] = {}
+        scoped = Assignment.objects.filter(item__campaign=self.campaign).exclude(scope="")
+        values = scoped.values_list("item", "rater__name", "replicate", "scope", "asked")
+        for item, rater, replicate, scope, asked in values:
+            found.setdefault((item, rater, replicate), {}).update(dict.fromkeys(asked, scope))
+        return found
+
     def _assignment(self, group: Group, item: int) -> Assignment:
         asked = self.known.names(group.item)
         named = {row.name for row in group.rows}
@@ -170,7 +210,7 @@ class _Importer:
             item_id=item,
             rater=self._rater(group),
             replicate=group.replicate,
-            scope="",
+            scope=group.scope,
             defaults={"asked": [], "assisted_by": group.assisted_by or ""},
         )
         wanted = [name for name in asked if name in named or name in assignment.asked]
@@ -203,31 +243,10 @@ def _stands_already(assignment: Assignment, group: Group) -> bool:
     return there is not None and bool(there.payload == group.payload())
 
 
-def _merged(assignment: Assignment, payload: dict[str, Any]) -> dict[str, Any]:
-    """A payload over the answers that stand, so that two files may hold parts of one item."""
-    current = assignment.responses.filter(current=True).first()
-    if current is None:
-        return payload
-    units = {name: dict(answer) for name, answer in current.payload["units"].items()}
-    for name, answer in payload["units"].items():
-        units[name] = _with_quotes(units.get(name, {}), answer)
-    details = {**current.payload.get("details", {}), **payload.get("details", {})}
-    merged = {**current.payload, "units": units}
-    if payload["comment"]:
-        merged["comment"] = payload["comment"]
-    return {**merged, "details": details} if details else merged
-
-
-def _with_quotes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    quotes = [q for q in old.get(EVIDENCE_KEY) or () if q.get("variable") not in new]
-    if quotes or new.get(EVIDENCE_KEY):
-        return {**old, **new, EVIDENCE_KEY: quotes + list(new.get(EVIDENCE_KEY) or ())}
-    return {**old, **new}
-
-
-def _details(payload: dict[str, Any]) -> dict[tuple[str, str], Detail]:
-    return {
-        (name, variable): Detail(detail.get("score"), detail.get("meta"))
-        for name, variables in payload.get("details", {}).items()
-        for variable, detail in variables.items()
+def _unanswered(missing: Reasons, payload: Payload) -> Reasons:
+    """The reasons of what the answer does not hold."""
+    left = {
+        name: {v: why for v, why in each.items() if payload["units"].get(name, {}).get(v) is None}
+        for name, each in missing.items()
     }
+    return {name: each for name, each in left.items() if each}

@@ -55,6 +55,10 @@ class KnownItems:
     def position(self, key: str) -> int:
         return self.items[key].position
 
+    def kinds(self, item: int) -> dict[str, str]:
+        """The kinds of an item's units by name."""
+        return {name: kind for kind, _, name in self.units.get(item, ())}
+
     def names(self, key: str) -> list[str]:
         return [name for _, _, name in self.units.get(self.items[key].pk, ())]
 
@@ -81,16 +85,21 @@ class KnownItems:
         self, response: ResponseRow, kind: str, key: str, answer: Mapping[str, Any]
     ) -> Iterator[LabelRow]:
         rule, written = self.schema.evidence(kind), self.schema.written(kind)
-        quotes = quote_rows(answer.get(EVIDENCE_KEY), rule.field if rule else "", response.place)
+        default = (rule.variable, rule.field) if rule else ("", "")
+        quotes = quote_rows(answer.get(EVIDENCE_KEY), *default, response.place)
         for variable, value in answer.items():
             if variable == EVIDENCE_KEY or (written and variable == written.name) or value is None:
                 continue
+            code = coerce(value)
+            if code is None:
+                wrong = f"{shown(variable)} of unit {shown(key)} is no code"
+                raise InputError(response.place, wrong, "write it as text or a whole number")
             yield LabelRow(
                 item=response.item,
                 unit=key,
                 kind=kind,
                 variable=variable,
-                value=coerce(value),
+                value=code,
                 rater=response.rater,
                 rater_kind=response.rater_kind,
                 replicate=response.replicate,
@@ -98,7 +107,7 @@ class KnownItems:
                 created_at=response.created_at,
                 seconds=response.seconds,
                 assisted_by=response.assisted_by,
-                spans=quotes if rule and rule.variable == variable else None,
+                spans=quotes.get(variable),
                 place=response.place,
             )
 

@@ -173,7 +173,10 @@ class _Answer:
             (e.name, variable): (
                 value,
                 self.detail(e.name, variable),
-                [(s.field, s.start, s.end, s.quote) for s in self.spans.get((e.name, variable), ())],
+                [
+                    (s.field, s.start, s.end, s.quote)
+                    for s in self.spans.get((e.name, variable), ())
+                ],
             )
             for e in self.entries
             for variable, value in e.values.items()

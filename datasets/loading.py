@@ -43,6 +43,7 @@ def load_batch(
     A batch of that name with the same content is left as it is; with other content it is an error,
     since what was judged must not change under its labels.
     """
+    _check_name(name)
     format = format or recognise(paths)
     notes, digest = ReadNotes(), Digest()
     located = _checked(read(paths, format, notes), notes, digest, progress)
@@ -58,6 +59,13 @@ def load_batch(
         batch.warnings, batch.skipped = notes.warnings, notes.skipped
         batch.save()
     return LoadReport(name, format, counts, notes.warnings, notes.skipped)
+
+
+def _check_name(name: str) -> None:
+    longest = models.Batch._meta.get_field("name").max_length or 0
+    if not name.strip() or len(name) > longest:
+        wrong = f"the batch's name is blank or longer than {longest} characters"
+        raise InputError(Place("--name"), wrong, "choose another")
 
 
 def _checked(

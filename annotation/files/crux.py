@@ -58,11 +58,11 @@ def _answers(fields: Fields, rater: str, texts: Texts) -> Iterator[LabelRow]:
         unit = f"{_topic(item)}:q{number}"
         if label in _NOT_ASKED and not isinstance(label, bool):
             continue
-        if isinstance(label, bool) or label not in _ANSWERS:
+        if isinstance(label, bool) or label not in (0, 1):
             raise InputError(
                 fields.place, f"label {number} is {shown(str(label))}", "give 1, 0, -1 or -2"
             )
-        quote = quotes.get(asked.get(unit, ""), "")
+        quote = str(quotes.get(asked.get(unit, "")) or "")
         spans = (SpanRow("report", None, None, quote),) if quote.strip() else ()
         yield LabelRow(
             item, unit, "answerable", rater, _ANSWERS[label], kind="question", spans=spans,

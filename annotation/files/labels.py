@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from annotation.files.cells import strict_json
 from annotation.files.rows import COLUMNS, LabelRow, SpanRow
 from annotation.files.spreadsheet import read_rows
 from annotation.protocols.checking import coerce
@@ -21,6 +21,10 @@ KINDS = ("human", "judge", "reference")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
 _UNLIMITED = float("inf")
+MAX_RATER = 150
+MAX_FIELD = 300
+MAX_COUNT = 30_000
+MAX_OFFSET = 2**31 - 1
 
 
 def read_labels(path: Path, rater: str | None = None) -> Iterator[LabelRow]:
@@ -44,7 +48,7 @@ def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
     for name in (*_NUMBERS, *_OBJECTS):
         if name in cells:
             try:
-                typed[name] = json.loads(cells[name])
+                typed[name] = strict_json(cells[name])
             except (ValueError, RecursionError):
                 raise InputError(
                     place, f"{name} is {shown(cells[name])}", "write it as JSON"
@@ -63,20 +67,20 @@ def _row(fields: Fields, place: Place, rater: str | None) -> LabelRow:
         item=_key(fields, "item"),
         unit=_key(fields, "unit"),
         variable=fields.filled("variable"),
-        rater=fields.optional_string("rater") or rater or fields.filled("rater"),
+        rater=rater_of(fields, rater),
         value=value,
         missing=missing,
         campaign=fields.optional_string("campaign"),
         protocol=fields.optional_string("protocol"),
         kind=fields.optional_string("kind"),
         rater_kind=_kind(fields),
-        replicate=_whole(fields, "replicate") or 0,
-        created_at=_moment(fields),
-        revision=_whole(fields, "revision", low=1),
+        replicate=whole(fields, "replicate") or 0,
+        created_at=moment(fields),
+        revision=whole(fields, "revision", low=1),
         seconds=fields.number("seconds", 0, _UNLIMITED),
         score=fields.number("score", -_UNLIMITED, _UNLIMITED),
         spans=_spans(fields),
-        assisted_by=fields.optional_string("assisted_by"),
+        assisted_by=short(fields, "assisted_by", MAX_RATER),
         batch=fields.optional_string("batch"),
         query=fields.optional_string("query"),
         system=fields.optional_string("system"),
@@ -110,19 +114,35 @@ def _kind(fields: Fields) -> str:
     return kind
 
 
-def _whole(fields: Fields, name: str, low: int = 0) -> int | None:
-    number = fields.number(name, low, 30_000)
+def rater_of(fields: Fields, rater: str | None) -> str:
+    """The rater that a line names, or else the one that stands in."""
+    name = short(fields, "rater", MAX_RATER) or rater or fields.filled("rater")
+    if not name.strip() or len(name) > MAX_RATER:
+        wrong = f"the rater is blank or longer than {MAX_RATER} characters"
+        raise InputError(fields.place, wrong, "give a name")
+    return name
+
+
+def short(fields: Fields, name: str, limit: int) -> str | None:
+    text = fields.optional_string(name)
+    if text is not None and len(text) > limit:
+        raise InputError(fields.place, f"{name} has {len(text)} characters", f"use at most {limit}")
+    return text
+
+
+def whole(fields: Fields, name: str, high: int = MAX_COUNT, low: int = 0) -> int | None:
+    number = fields.number(name, low, high)
     if number is not None and number != int(number):
         raise InputError(fields.place, f"{name} is {number}", "write a whole number")
     return None if number is None else int(number)
 
 
-def _moment(fields: Fields) -> str | None:
+def moment(fields: Fields) -> str | None:
     text = fields.optional_string("created_at")
     if text is not None:
         try:
-            datetime.fromisoformat(text)
-        except ValueError:
+            datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
             raise InputError(
                 fields.place, f"created_at is {shown(text)}", "write it as 2024-05-31T12:30:00Z"
             ) from None
@@ -137,15 +157,10 @@ def _spans(fields: Fields) -> tuple[SpanRow, ...] | None:
 
 
 def _span(fields: Fields) -> SpanRow:
-    start, end = _whole_offset(fields, "start"), _whole_offset(fields, "end")
+    start, end = whole(fields, "start", MAX_OFFSET), whole(fields, "end", MAX_OFFSET)
     text = fields.optional_string("text") or ""
     if not text.strip() and (start is None or end is None or end <= start):
         raise InputError(
             fields.place, f"{fields.of} has no text", "give its quote, or start and end"
         )
-    return SpanRow(fields.optional_string("field") or "", start, end, text)
-
-
-def _whole_offset(fields: Fields, name: str) -> int | None:
-    number = fields.number(name, 0, 2**31)
-    return None if number is None else int(number)
+    return SpanRow(short(fields, "field", MAX_FIELD) or "", start, end, text)

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotation.files.labels import KINDS
+from annotation.files.labels import (
+    KINDS,
+    MAX_FIELD,
+    MAX_OFFSET,
+    MAX_RATER,
+    moment,
+    rater_of,
+    short,
+    whole,
+)
 from annotation.files.rows import SpanRow
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import records, shown
@@ -65,22 +74,17 @@ def read_responses(path: Path, rater: str | None = None) -> Iterator[ResponseRow
             raise InputError(place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}")
         yield ResponseRow(
             item=fields.filled("item"),
-            rater=fields.optional_string("rater") or rater or fields.filled("rater"),
+            rater=rater_of(fields, rater),
             rater_kind=kind,
-            replicate=int(fields.number("replicate", 0, 30_000) or 0),
-            revision=_revision(fields),
-            created_at=fields.date("created_at"),
+            replicate=whole(fields, "replicate") or 0,
+            revision=whole(fields, "revision", low=1),
+            created_at=moment(fields),
             seconds=fields.number("seconds", 0, float("inf")),
-            assisted_by=fields.optional_string("assisted_by"),
+            assisted_by=short(fields, "assisted_by", MAX_RATER),
             comment=fields.optional_string("comment"),
             units=_units(fields),
             place=place,
         )
-
-
-def _revision(fields: Fields) -> int | None:
-    number = fields.number("revision", 1, 30_000)
-    return None if number is None else int(number)
 
 
 def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
@@ -91,22 +95,23 @@ def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
     return units
 
 
-def quote_rows(evidence: object, field: str, place: Place) -> tuple[SpanRow, ...] | None:
-    """An answer's evidence as spans; the text is searched for quotes without a start."""
-    if not evidence:
-        return None
-    if not isinstance(evidence, list) or not all(isinstance(one, dict) for one in evidence):
+def quote_rows(
+    evidence: object, variable: str, field: str, place: Place
+) -> dict[str, tuple[SpanRow, ...]]:
+    """An answer's evidence as spans by variable; `variable` and `field` where a quote names none.
+
+    The text is searched for quotes without a start.
+    """
+    if evidence is not None and not isinstance(evidence, list):
         raise InputError(place, "evidence is no list of quotes", "write {quote, start} for each")
-    quotes = [Fields(one, place, "a quote", _QUOTE_KEYS) for one in evidence]
-    return tuple(
-        SpanRow(quote.optional_string("field") or field, _start(quote), None, quote.filled("quote"))
-        for quote in quotes
-    )
+    rows: dict[str, tuple[SpanRow, ...]] = {}
+    for one in evidence or ():
+        quote = Fields(one, place, "a quote", _QUOTE_KEYS)
+        of = quote.optional_string("variable") or variable or quote.filled("variable")
+        where = short(quote, "field", MAX_FIELD) or field
+        span = SpanRow(where, whole(quote, "start", MAX_OFFSET), None, quote.filled("quote"))
+        rows[of] = (*rows.get(of, ()), span)
+    return rows
 
 
 _QUOTE_KEYS = ("quote", "start", "field", "variable")
-
-
-def _start(quote: Fields) -> int | None:
-    number = quote.number("start", 0, 2**31)
-    return None if number is None else int(number)

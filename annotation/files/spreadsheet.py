@@ -52,10 +52,11 @@ def cell(value: Any) -> str:
 def write_rows(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     """Lines of CSV, the header first. Line ends inside cells stay as they are."""
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    # The writer puts quotes round a lone CR only where CR is a part of its line end.
+    writer = csv.writer(buffer, lineterminator="\r\n")
     for cells in _with_header(columns, rows):
         writer.writerow(cells)
-        yield buffer.getvalue()
+        yield buffer.getvalue().removesuffix("\r\n") + "\n"
         buffer.seek(0)
         buffer.truncate()
 
@@ -72,19 +73,21 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[st
     """Rows of a CSV file: the line of the last cell, and filled cells. Raises InputError."""
     csv.field_size_limit(MAX_LINE_BYTES)
     header: list[str] | None = None
+    empty = True
     for line, cells in _records(path):
         if header is None:
             header = _header(cells, columns, Place(os.fspath(path), line))
         elif cells:
+            empty = False
             yield line, _row(header, cells, Place(os.fspath(path), line))
-    if header is None:
+    if empty:
         raise InputError(
             Place(os.fspath(path)), "holds no records", "check that it is the right file"
         )
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with path.open("rb") as handle:
+    with _opened(path) as handle:
         text = _Text(handle, os.fspath(path))
         reader = csv.reader(text, strict=True)
         while True:
@@ -96,6 +99,15 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
             if cells is None:
                 return
             yield reader.line_num, cells
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        wrong = f"cannot be read ({(error.strerror or str(error)).lower()})"
+        mend = "check the path and its permissions"
+        raise InputError(Place(os.fspath(path)), wrong, mend) from None
 
 
 class _Text:

@@ -2,7 +2,18 @@
 import { same } from "./sheet.js";
 import { clock } from "./status.js";
 
+const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="conflict-title">
+<h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>Two versions of this item</h2>
+<p>It was saved somewhere else<span id="conflict-when"></span>, in another tab perhaps, while you
+worked on it here. Choose which to go on with. The other one is kept aside, so nothing is lost.</p>
+<div class="compare"><table><thead><tr><th scope="col">Where they differ</th><th scope="col">Here</th>
+<th scope="col">Saved elsewhere</th></tr></thead><tbody id="differences"></tbody></table></div>
+<p class="choose"><button class="button" type="button" id="take-theirs">Take the other</button>
+<button class="button main" type="button" id="keep-mine" autofocus>Keep mine</button></p>
+</dialog>`;
+
 export function showConflict(body, sheet, settle) {
+  if (!document.getElementById("conflict")) document.body.insertAdjacentHTML("beforeend", DIALOG);
   const dialog = document.getElementById("conflict");
   const choose = (mine) => () => {
     dialog.close();

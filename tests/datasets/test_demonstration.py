@@ -275,11 +275,19 @@ def test_spans_quote_the_report_exactly(labels: list[Row], reports: dict[str, Ro
 
 
 def test_times_are_plausible(labels: list[Row]) -> None:
-    assert all(3 <= label["seconds"] <= 120 for label in labels)
+    assert all(20 <= label["seconds"] <= 600 for label in labels)
     for rater in {label["rater"] for label in labels}:
         times = [datetime.fromisoformat(r["created_at"]) for r in labels if r["rater"] == rater]
         assert times == sorted(times)
         assert all(time.tzinfo is not None for time in times)
+
+
+def test_an_item_has_one_time(labels: list[Row]) -> None:
+    times: dict[Any, set[Any]] = {}
+    for label in labels:
+        key = (label["rater"], label["item"])
+        times.setdefault(key, set()).add((label["seconds"], label["created_at"]))
+    assert all(len(of_item) == 1 for of_item in times.values())
 
 
 def cohen_kappa(first: dict[Any, str], second: dict[Any, str]) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,19 +59,47 @@ class Command(BaseCommand):
         if chosen == "trec" and options["what"] != "qrels":
             raise CommandError("Only qrels have TREC's form; give --format jsonl or csv.")
         try:
-            lines = as_text(chosen, columns, make(campaign))
             if options["output"]:
-                write_whole(options["output"], lines)
+                with self.progress("lines") as tick:
+                    told = counted(make(campaign), tick)
+                    write_whole(options["output"], as_text(chosen, columns, told))
             else:
-                for line in lines:
-                    self.stdout.write(line, ending="")
-        except NoGradesError as error:
+                self.print(as_text(chosen, columns, make(campaign)))
+        except (NoGradesError, BlankError) as error:
             raise CommandError(f"{error}.") from error
+
+    def print(self, lines: Iterator[str]) -> None:
+        """Lines to standard output, for as long as somebody reads it."""
+        try:
+            for line in lines:
+                self.stdout.write(line, ending="")
+            self.stdout.flush()
+        except BrokenPipeError:
+            # Python would complain of it once more at its end, when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class BlankError(ValueError):
+    """An identifier that TREC's form, whose columns are parted by blanks, cannot hold."""
+
+
+def counted(lines: Iterator[Line], tick: Callable[[int], None]) -> Iterator[Line]:
+    for number, line in enumerate(lines, start=1):
+        tick(number)
+        yield line
+
+
+def as_trec(line: Line) -> str:
+    cells = [str(line[name]) for name in ("query", "subtopic", "passage", "grade")]
+    for cell in cells:
+        if cell.split() != [cell]:
+            raise BlankError(f"The id {cell!r} holds a blank; give --format jsonl or csv")
+    return " ".join(cells) + "\n"
 
 
 def as_text(chosen: str, columns: tuple[str, ...], lines: Iterator[Line]) -> Iterator[str]:
     if chosen == "csv":
         return write_rows(columns, lines)
     if chosen == "trec":
-        return (f"{g['query']} {g['subtopic']} {g['passage']} {g['grade']}\n" for g in lines)
+        return map(as_trec, lines)
     return (json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

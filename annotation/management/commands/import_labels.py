@@ -32,7 +32,8 @@ class Command(BaseCommand):
 
     def tell(self, report: ImportReport) -> None:
         for rater, count in report.labels.items():
-            self.say(f"Loaded {count} labels of {rater}.")
+            if count:
+                self.say(f"Loaded {count} labels of {rater}.")
         if report.missing:
             self.say(f"Loaded {report.missing} missing labels with their reasons.")
         if report.unchanged:
