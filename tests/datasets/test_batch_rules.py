@@ -1,0 +1,173 @@
+"""What must hold across lines, whatever format they came from."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from datasets.readers.batch_rules import BatchRules, folded
+from datasets.readers.warn import IN_FULL
+from datasets.rows import (
+    InputError,
+    KeyPoint,
+    Located,
+    Passage,
+    Place,
+    Query,
+    Question,
+    Ranking,
+    ReadNotes,
+    Reference,
+    Report,
+)
+from tests.datasets.helpers import refusal
+
+FILE = Path("batch.jsonl")
+
+
+def checked(*queries: Query) -> list[str]:
+    """The warnings of queries that stand on lines 1, 2, … of one file."""
+    notes = ReadNotes()
+    rules = BatchRules(notes)
+    for line, query in enumerate(queries, 1):
+        rules.add(Located(query, Place(str(FILE), line)))
+    rules.finish()
+    return notes.warnings
+
+
+def refused(line: int, *queries: Query) -> InputError:
+    def check() -> Iterator[object]:
+        yield checked(*queries)
+
+    return refusal(check, FILE, line)
+
+
+def with_part(name: str, part: str, value: str) -> Query:
+    parts = {
+        "question": {"questions": (Question(value, "t"),)},
+        "report": {"reports": (Report(value, "t"),)},
+        "key point": {
+            "passages": (Passage("p", "t"),),
+            "key_points": (KeyPoint(value, "t", "p"),),
+        },
+    }
+    return Query(name, "t", **parts[part])  # type: ignore[arg-type]
+
+
+def test_a_clean_batch_has_no_warnings() -> None:
+    one = Query(
+        "1", "t", passages=(Passage("p", "x"),), reports=(Report("r", "t", context=("p",)),)
+    )
+    assert checked(one, Query("2", "t", rankings=(Ranking("s", ("p",)),))) == []
+
+
+def test_a_query_id_stands_once() -> None:
+    error = refused(3, Query("a", "t"), Query("b", "t"), Query("a", "t"))
+    assert error.wrong == 'the query id "a" stands already at batch.jsonl, line 1'
+
+
+@pytest.mark.parametrize("part", ["question", "report", "key point"])
+def test_a_part_id_stands_once_in_the_batch(part: str) -> None:
+    error = refused(2, with_part("a", part, "x"), with_part("b", part, "x"))
+    assert error.wrong == f'the {part} id "x" stands already at batch.jsonl, line 1'
+
+
+def test_ids_of_different_kinds_may_be_equal() -> None:
+    assert (
+        checked(Query("x", "t", questions=(Question("x", "t"),), reports=(Report("x", "t"),))) == []
+    )
+
+
+def test_a_passage_may_stand_beside_several_queries_with_one_text() -> None:
+    first = Query("1", "t", passages=(Passage("p", "x", title="A"),))
+    second = Query("2", "t", passages=(Passage("p", "x", title="B", relevant=True),))
+    assert checked(first, second) == []
+
+
+@pytest.mark.parametrize("other", ["y", "x ", "X", "", "x\r"])
+def test_a_passage_has_one_text(other: str) -> None:
+    first = Query("1", "t", passages=(Passage("p", "x"),))
+    error = refused(2, first, Query("2", "t", passages=(Passage("p", other),)))
+    assert error.wrong == 'the passage "p" has another text than at batch.jsonl, line 1'
+
+
+@pytest.mark.parametrize("other", ["Q", " q", "q\t", "ｑ "])
+def test_near_collisions_are_warned_about(other: str) -> None:
+    warnings = checked(Query("q", "t"), Query(other, "t"))
+    if other == "ｑ ":
+        assert warnings == []
+        return
+    (warning,) = warnings
+    assert warning.startswith("batch.jsonl, line 2: the query id")
+    assert "batch.jsonl, line 1" in warning
+
+
+def test_unicode_forms_nearly_collide() -> None:
+    decomposed = unicodedata.normalize("NFD", "é")
+    assert len(checked(Query("é", "t"), Query(decomposed, "t"))) == 1
+    assert folded(f" Straße  {decomposed} ") == folded("STRASSE É")
+
+
+def test_near_collisions_of_passages_and_parts_are_seen() -> None:
+    one = Query("1", "t", passages=(Passage("p", "x"),), questions=(Question("a b", "t"),))
+    two = Query("2", "t", passages=(Passage("P", "x"),), questions=(Question("a  b", "t"),))
+    assert len(checked(one, two)) == 2
+
+
+def test_the_same_passage_again_is_no_collision() -> None:
+    one = Query("1", "t", passages=(Passage("p", "x"),))
+    assert checked(one, Query("2", "t", passages=(Passage("p", "x"),))) == []
+
+
+def report(ids: Iterable[str], citations: Iterable[str] = ()) -> Query:
+    return Query(
+        "1", "t", reports=(Report("r", "t", context=tuple(ids), citations=tuple(citations)),)
+    )
+
+
+def test_a_passage_may_come_on_a_later_line() -> None:
+    assert checked(report(["p"]), Query("2", "t", passages=(Passage("p", "x"),))) == []
+
+
+def test_unknown_passages_give_one_line_a_report_and_a_total() -> None:
+    each, total = checked(report(["p1", "p2"], ["p2", "p3"]))
+    assert each.startswith('batch.jsonl, line 1: report "r" names 3 passages, "p1" the first')
+    assert total == "in all, 3 passage ids are named that are not in the batch"
+
+
+def test_unknown_passages_in_rankings_and_references_are_seen() -> None:
+    query = Query(
+        "1",
+        "t",
+        rankings=(Ranking("bm25", ("p1",)),),
+        references=(Reference("t", ("p1", "p2")),),
+    )
+    ranking, reference, total = checked(query)
+    assert 'the ranking of "bm25" for query "1" names the passage "p1"' in ranking
+    assert 'reference 1 of query "1" names 2 passages' in reference
+    assert "2 passage ids" in total
+
+
+def test_many_reports_with_unknown_passages_stay_readable() -> None:
+    reports = tuple(Report(f"r{n}", "t", context=("x",)) for n in range(IN_FULL + 4))
+    warnings = checked(Query("1", "t", reports=reports))
+    assert len(warnings) == IN_FULL + 2
+    assert warnings[-2].startswith("4 more texts")
+
+
+def test_a_key_point_needs_its_passage_in_the_batch() -> None:
+    query = Query("1", "t", key_points=(KeyPoint("k", "t", "p"),))
+    assert checked(query, Query("2", "t", passages=(Passage("p", "x"),))) == []
+    error = refused(1, query, Query("2", "t"))
+    assert error.wrong == 'key point "k" names the passage "p", which is not in the batch'
+
+
+def test_it_keeps_no_texts() -> None:
+    rules = BatchRules(ReadNotes())
+    text = "x" * 1000
+    rules.add(Located(Query("1", text, passages=(Passage("p", text),)), Place("f", 1)))
+    assert text not in repr(vars(rules))
+    assert all(len(digest) == 16 for digest in rules._digests.values())

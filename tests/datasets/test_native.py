@@ -1,0 +1,366 @@
+"""The native format: every key of a line, and every way to get one wrong."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets.readers import native
+from datasets.readers.warn import IN_FULL
+from datasets.rows import (
+    InputError,
+    KeyPoint,
+    Passage,
+    Query,
+    Question,
+    Ranking,
+    ReadNotes,
+    Reference,
+    Report,
+)
+from tests.datasets.helpers import jsonl, refusal
+
+Row = dict[str, Any]
+
+FULL: Row = {
+    "id": "q 1/#",
+    "text": "Why does 😀 e\u0301 مرحبا\r\nmatter?",
+    "asked_at": "2024-05-31T12:30:00Z",
+    "questions": [{"id": "q1:a", "text": "Who?", "weight": 2, "meta": {"by": "x"}}],
+    "passages": [
+        {
+            "id": "p1",
+            "text": "One. Two. One.",
+            "title": "T",
+            "source": "web",
+            "published_at": "May 2024",
+            "age": "3 days",
+            "sentences": ["One.", "Two.", "One."],
+            "relevant": False,
+            "meta": {"nested": {"anything": [1, None]}},
+        },
+        {"id": "p2", "text": ""},
+    ],
+    "key_points": [
+        {
+            "id": "k1",
+            "text": "Two",
+            "passage": "p1",
+            "spans": ["Two", "One"],
+            "score": 1,
+            "meta": {},
+        }
+    ],
+    "reports": [
+        {
+            "id": "r1",
+            "text": "A report.",
+            "system": "s",
+            "setting": "t",
+            "context": ["p2", "p1"],
+            "citations": ["p1", "p1"],
+            "sentences": ["A report."],
+            "deflected": True,
+            "meta": {"k": 5},
+        }
+    ],
+    "rankings": [{"system": "bm25", "passages": ["p1", "p9"]}],
+    "references": [{"text": "", "citations": ["p1"], "deflected": True, "meta": {"by": 7}}],
+    "meta": {"domain": "law"},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "batch.jsonl"
+
+
+def read(file: Path, *rows: Row) -> tuple[list[Query], list[str]]:
+    notes = ReadNotes()
+    jsonl(file, *rows)
+    return [located.query for located in native.read([file], notes)], notes.warnings
+
+
+def changed(change: Callable[[Row], object]) -> Row:
+    row = copy.deepcopy(FULL)
+    change(row)
+    return row
+
+
+def refused(file: Path, row: Row) -> InputError:
+    jsonl(file, {"id": "first", "text": "t"}, row)
+    return refusal(lambda: native.read([file], ReadNotes()), file, 2)
+
+
+def test_it_reads_every_key(file: Path) -> None:
+    (query,), warnings = read(file, FULL)
+    assert query == Query(
+        id="q 1/#",
+        text="Why does 😀 e\u0301 مرحبا\r\nmatter?",
+        asked_at="2024-05-31T12:30:00Z",
+        questions=(Question("q1:a", "Who?", 2.0, {"by": "x"}),),
+        passages=(
+            Passage(
+                id="p1",
+                text="One. Two. One.",
+                title="T",
+                source="web",
+                published_at="May 2024",
+                age="3 days",
+                sentences=("One.", "Two.", "One."),
+                relevant=False,
+                meta={"nested": {"anything": [1, None]}},
+            ),
+            Passage("p2", ""),
+        ),
+        key_points=(KeyPoint("k1", "Two", "p1", ("Two", "One"), 1.0, {}),),
+        reports=(
+            Report(
+                id="r1",
+                text="A report.",
+                system="s",
+                setting="t",
+                context=("p2", "p1"),
+                citations=("p1", "p1"),
+                sentences=("A report.",),
+                deflected=True,
+                meta={"k": 5},
+            ),
+        ),
+        rankings=(Ranking("bm25", ("p1", "p9")),),
+        references=(Reference("", ("p1",), True, {"by": 7}),),
+        meta={"domain": "law"},
+    )
+    assert warnings == []
+
+
+def test_id_and_text_are_enough(file: Path) -> None:
+    (query,), _ = read(file, {"id": "q", "text": "t"})
+    assert query == Query("q", "t")
+
+
+def test_null_is_absent_where_a_key_is_optional(file: Path) -> None:
+    keys = ["asked_at", "questions", "passages", "key_points", "reports", "meta"]
+    (query,), _ = read(file, {"id": "q", "text": "t"} | dict.fromkeys(keys))
+    assert query == Query("q", "t")
+
+
+def test_an_empty_list_is_not_an_absent_one(file: Path) -> None:
+    report = {"id": "r", "text": "", "context": [], "citations": None}
+    (query,), _ = read(file, {"id": "q", "text": "t", "reports": [report]})
+    assert (query.reports[0].context, query.reports[0].citations) == ((), None)
+
+
+def test_it_places_each_query(file: Path) -> None:
+    jsonl(file, {"id": "a", "text": "t"}, {"id": "b", "text": "t"})
+    places = [str(located.place) for located in native.read([file], ReadNotes())]
+    assert places == [f"{file}, line 1", f"{file}, line 2"]
+
+
+def test_it_keeps_blanks_around_an_identifier(file: Path) -> None:
+    (query,), _ = read(file, {"id": " q\t", "text": " t "})
+    assert (query.id, query.text) == (" q\t", " t ")
+
+
+def test_an_identifier_may_have_255_code_points(file: Path) -> None:
+    (query,), _ = read(file, {"id": "😀" * 255, "text": "t"})
+    assert len(query.id) == 255
+    assert "256 characters" in refused(file, {"id": "😀" * 256, "text": "t"}).wrong
+
+
+PARTS = {"questions", "passages", "key_points", "reports", "rankings", "references"}
+
+
+@pytest.mark.parametrize("part", ["", *sorted(PARTS)])
+def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str) -> None:
+    error = refused(file, changed(lambda r: (r[part][0] if part else r).update(zebra=1)))
+    assert 'unknown key "zebra"' in error.wrong
+    assert "the keys here are" in error.mend
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("ID", "id"), ("Text", "text"), ("question", "questions"), ("keypoints", "key_points")],
+)
+def test_it_says_which_key_was_meant(file: Path, key: str, meant: str) -> None:
+    error = refused(file, {"id": "q", "text": "t", key: "x"})
+    assert error.mend == f'did you mean "{meant}"?'
+
+
+def test_an_unknown_key_cannot_break_the_line(file: Path) -> None:
+    refused(file, {"id": "q", "text": "t", "a\nb\u202e" + "x" * 5000: 1})
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        ("", "id"),
+        ("", "text"),
+        ("questions", "id"),
+        ("questions", "text"),
+        ("passages", "id"),
+        ("passages", "text"),
+        ("key_points", "id"),
+        ("key_points", "text"),
+        ("key_points", "passage"),
+        ("reports", "id"),
+        ("reports", "text"),
+        ("rankings", "system"),
+        ("references", "text"),
+    ],
+)
+def test_it_refuses_a_missing_required_key(file: Path, part: str, key: str) -> None:
+    absent = refused(file, changed(lambda r: (r[part][0] if part else r).pop(key)))
+    assert f'"{key}"' in absent.wrong
+    assert absent.wrong.endswith("is missing")
+    null = refused(file, changed(lambda r: (r[part][0] if part else r).update({key: None})))
+    assert null.wrong.endswith("is null")
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("", "id", 1),
+        ("", "text", ["t"]),
+        ("", "asked_at", 2024),
+        ("", "meta", "x"),
+        ("", "meta", []),
+        ("questions", "weight", True),
+        ("questions", "weight", "1"),
+        ("passages", "title", 7),
+        ("passages", "age", 3),
+        ("passages", "relevant", 1),
+        ("passages", "relevant", "yes"),
+        ("passages", "sentences", "One."),
+        ("passages", "sentences", [1]),
+        ("key_points", "score", False),
+        ("key_points", "spans", [None]),
+        ("key_points", "passage", 1),
+        ("reports", "system", 1),
+        ("reports", "deflected", "true"),
+        ("reports", "context", {"a": 1}),
+        ("reports", "citations", [True]),
+        ("rankings", "passages", "p1"),
+        ("references", "meta", 1),
+    ],
+)
+def test_it_refuses_a_value_of_another_type(file: Path, part: str, key: str, value: Any) -> None:
+    error = refused(file, changed(lambda r: (r[part][0] if part else r).update({key: value})))
+    assert f'"{key}"' in error.wrong
+    assert ", not " in error.wrong
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_it_refuses_parts_that_are_no_objects(file: Path, part: str) -> None:
+    assert "not a list" in refused(file, changed(lambda r: r.update({part: {}}))).wrong
+    assert "not an object" in refused(file, changed(lambda r: r[part].append("x"))).wrong
+
+
+def test_it_says_which_part_is_wrong(file: Path) -> None:
+    row = changed(lambda r: r["passages"][1].update(title=1))
+    assert refused(file, row).wrong == '"title" of passage 2 is a number, not a string'
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_it_refuses_empty_identifiers_and_questions(file: Path, blank: str) -> None:
+    assert "is empty" in refused(file, {"id": blank, "text": "t"}).wrong
+    assert "is empty" in refused(file, {"id": "q", "text": blank}).wrong
+    assert "is empty" in refused(file, changed(lambda r: r["reports"][0].update(id=blank))).wrong
+    assert (
+        "is empty"
+        in refused(file, changed(lambda r: r["rankings"][0].update(passages=[blank]))).wrong
+    )
+
+
+@pytest.mark.parametrize("date", ["2024-02-29", "2024-05-31T12:30", "2024-05-31 12:30:00+02:00"])
+def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
+    (query,), _ = read(file, {"id": "q", "text": "t", "asked_at": date})
+    assert query.asked_at == date
+
+
+@pytest.mark.parametrize(
+    "date", ["2023-02-29", "31.5.2024", "20240531", "2024", "now", "", "٢٠٢٤-٠٥-٣١"]
+)
+def test_it_refuses_what_is_no_date(file: Path, date: str) -> None:
+    assert "no ISO date" in refused(file, {"id": "q", "text": "t", "asked_at": date}).wrong
+
+
+@pytest.mark.parametrize("score", [-0.01, 1.01, 2])
+def test_it_refuses_a_score_outside_its_range(file: Path, score: float) -> None:
+    assert (
+        "from 0 to 1"
+        in refused(file, changed(lambda r: r["key_points"][0].update(score=score))).mend
+    )
+
+
+def test_it_refuses_a_negative_weight(file: Path) -> None:
+    assert (
+        "at least 0" in refused(file, changed(lambda r: r["questions"][0].update(weight=-1))).mend
+    )
+
+
+@pytest.mark.parametrize("part", ["passages", "reports"])
+def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> None:
+    def put(*sentences: str) -> Row:
+        return changed(lambda r: r[part][0].update(text="One. Two.", sentences=sentences))
+
+    assert "sentence 1 of" in refused(file, put("one.")).wrong
+    assert "out of order" in refused(file, put("Two.", "One.")).wrong
+    assert "does not stand" in refused(file, put("One.", "Two. Three.")).wrong
+    assert "out of order" in refused(file, put("One.", "One.")).wrong
+    assert "is empty" in refused(file, put("One.", "")).wrong
+    assert len(read(file, put("One.", "Two."))[0]) == 1
+
+
+@pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
+def test_it_refuses_a_part_twice_on_a_line(file: Path, part: str) -> None:
+    error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))
+    assert "stands twice on this line" in error.wrong
+
+
+def test_it_refuses_a_passage_twice_in_a_ranking(file: Path) -> None:
+    twice = ["p1", "p2", "p1"]
+    for row in (
+        changed(lambda r: r["rankings"][0].update(passages=twice)),
+        changed(lambda r: r["reports"][0].update(context=twice)),
+    ):
+        assert 'names the passage "p1" twice' in refused(file, row).wrong
+
+
+def test_ids_that_differ_in_case_are_two(file: Path) -> None:
+    rows = [{"id": "a", "text": "x"}, {"id": "A", "text": "y"}]
+    (query,), _ = read(file, {"id": "q", "text": "t", "questions": rows})
+    assert [question.id for question in query.questions] == ["a", "A"]
+
+
+def test_it_warns_of_a_span_that_is_not_in_its_passage(file: Path) -> None:
+    row = changed(lambda r: r["key_points"][0].update(spans=["Two", "three"]))
+    _, (warning,) = read(file, row)
+    assert warning.startswith(f"{file}, line 1: key point")
+    assert '"three"' in warning
+
+
+def test_it_does_not_drown_the_reader_in_warnings(file: Path) -> None:
+    points = [
+        {"id": f"k{n}", "text": "t", "passage": "p1", "spans": ["?"]} for n in range(IN_FULL + 7)
+    ]
+    _, warnings = read(file, changed(lambda r: r.update(key_points=points)))
+    assert len(warnings) == IN_FULL + 1
+    assert warnings[-1].startswith("7 more key points")
+
+
+def test_it_says_that_spans_of_other_lines_were_not_checked(file: Path) -> None:
+    row = changed(lambda r: r["key_points"][0].update(passage="elsewhere"))
+    (query,), (warning,) = read(file, row)
+    assert query.key_points[0].passage == "elsewhere"
+    assert "not checked" in warning
+
+
+def test_it_names_the_file_of_several(tmp_path: Path) -> None:
+    good = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "t"})
+    bad = jsonl(tmp_path / "b.jsonl", {"id": "b", "text": "t"}, {"id": "c"})
+    refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2)
