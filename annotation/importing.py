@@ -146,7 +146,7 @@ class _Importer:
         missing = _unanswered(joined(told, group.missing()), payload)
         answered = bool(group.values) and self._submit(assignment, group, payload, missing, spec)
         if not answered and missing != told:
-            self._keep(assignment, missing, current is None)
+            self._keep(assignment, missing, group.seconds, failed=current is None)
         self._count(group, answered or missing != told)
 
     def _submit(
@@ -177,13 +177,16 @@ class _Importer:
         kinds = self.known.kinds(assignment.item_id)
         return reasons(assignment, self.schema, {n: kinds[n] for n in assignment.asked})
 
-    def _keep(self, assignment: Assignment, missing: Reasons, failed: bool) -> None:
+    def _keep(
+        self, assignment: Assignment, missing: Reasons, seconds: float | None, failed: bool
+    ) -> None:
         assignment.missing = missing
         if failed:
+            assignment.seconds = seconds
             reason = next(reason for each in missing.values() for reason in each.values())
             declined = reason == "declined"
             assignment.status, assignment.reason = "declined" if declined else "failed", reason
-        assignment.save(update_fields=["missing", "status", "reason"])
+        assignment.save(update_fields=["missing", "status", "reason", "seconds"])
 
     def _count(self, group: Group, changed: bool) -> None:
         if not changed:

@@ -12,7 +12,7 @@ from datasets.fuzzy import tokens
 LEAST_CHARACTERS = 12
 LEAST_WORDS = 3
 WORDS_OF_ONE_CHARACTER = 8
-WORDS_BESIDE_LOST = 6
+WORDS_BESIDE_LOST = 5
 MOST_LOST = 200
 MOST_SWALLOWED = 3
 STOPS = (".", "!", "?", ";", ":")
@@ -35,7 +35,7 @@ def pieces(text: str, quote: str) -> list[Piece]:
 
     Case, blanks and typography count nothing. A stretch has at least `LEAST_WORDS` words and
     `LEAST_CHARACTERS` characters, since a shorter one stands somewhere by chance, and
-    `WORDS_BESIDE_LOST` words where not all of the quote is found. What is in no stretch comes back
+    `WORDS_BESIDE_LOST` words where most of the quote is in none. What is in no stretch comes back
     without a place, neighbours together.
     """
     there, wanted = fold(text, True), fold(quote, True)
@@ -51,7 +51,7 @@ def pieces(text: str, quote: str) -> list[Piece]:
         begin, end = wanted.span(_skip(wanted.text, cuts[at]), cuts[upto])
         found.append(Piece(begin, end, there.span(start, behind)))
         at = upto
-    if lost:
+    if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
         found = [piece for piece in found if _stands_out(quote[piece.begin : piece.end])]
     return list(_with_rest(found, quote))
 

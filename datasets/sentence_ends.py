@@ -37,7 +37,7 @@ _STOP = re.compile(
 )
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]+\.)*[^\W\d_]+$")
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[]*(\w*)")
-_BULLET = re.compile(r"\s*(?:[-*•‣▪◦·–—]\s|\(?\w{1,3}[.)]\s|#)")
+_BULLET = re.compile(r"\s*(?:[-*•‣▪◦·–—]\s|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})[.)]\s|#)")
 _MARKER = re.compile(r"[\s(\"“*_]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.$")
 _REACH = 40
 

@@ -15,9 +15,12 @@ if "TANDEM_DATA_DIR" not in os.environ:
     os.environ["TANDEM_DATA_DIR"] = tempfile.mkdtemp(prefix="tandem-tests-")
     atexit.register(shutil.rmtree, os.environ["TANDEM_DATA_DIR"], ignore_errors=True)
 
-from config.settings import *  # noqa: E402, F403
+from config.settings import *  # noqa: F403
 
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.MD5PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 
 # What tests start as processes of their own runs under the settings that people run.
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

@@ -150,7 +150,7 @@ def test_null_is_absent_where_a_key_is_optional(file: Path) -> None:
 
 
 def test_an_empty_list_is_not_an_absent_one(file: Path) -> None:
-    report = {"id": "r", "text": "", "context": [], "citations": None}
+    report: Row = {"id": "r", "text": "", "context": [], "citations": None}
     (query,), _ = read(file, {"id": "q", "text": "t", "reports": [report]})
     assert (query.reports[0].context, query.reports[0].citations) == ((), None)
 

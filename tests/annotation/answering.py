@@ -1,0 +1,46 @@
+"""People with an assignment in a place, and whole answers that no door refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation.models import Assignment, Item, Rater
+from annotation.places import claim_place, order_for
+from annotation.presenting import asked_units, present, schema, shown_texts
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+
+
+def person(item: Item, name: str) -> Assignment:
+    """A person's assignment to an item, in one of its places."""
+    rater, _ = Rater.objects.get_or_create(name=name)
+    asked, shown = order_for(item, rater)
+    return Assignment.objects.create(
+        item=item, rater=rater, slot=claim_place(item), asked=asked, shown=shown
+    )
+
+
+def good_answer(assignment: Assignment) -> dict[str, Any]:
+    """An answer: the first code of every variable that is asked, and evidence where it may be."""
+    spec, asked = present(assignment.item), schema(assignment.item.campaign)
+    texts = dict(shown_texts(spec))
+    return {
+        name: _unit(asked, unit.kind, texts) for name, unit in asked_units(assignment, spec).items()
+    }
+
+
+def _unit(asked: Schema, kind: str, texts: dict[str, str]) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    if rule := asked.evidence(kind):
+        text = texts[rule.field]
+        answer[EVIDENCE_KEY] = [
+            {"quote": text[5:14], "start": 5},
+            {"quote": text[2:9], "start": 2},
+        ]
+    for variable in asked.of(kind):
+        held = asked.holds(variable.asked_if, answer)
+        answer[variable.name] = variable.codes[0] if held else None
+    if written := asked.written(kind):
+        cited = [field.partition(":")[2] for field in texts]
+        answer["deflected"] = "no"
+        answer[written.name] = {"text": "By hand 🌉.\r\nשלום [1]", "citations": cited}
+    return answer

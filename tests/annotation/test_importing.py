@@ -1,0 +1,241 @@
+"""Files that hold parts of what stands, or say it in other words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
+from annotation.submit import fail, submit
+from tests.annotation.answering import good_answer, person
+from tests.cast import FULL, Line, campaign_of, exported, run, write_lines
+
+pytestmark = pytest.mark.usefixtures("batch")
+
+YES: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes", "rater": "ann"}
+SPAN = {"field": "report", "start": 20, "end": 28, "text": FULL[20:28]}
+
+
+@pytest.fixture
+def coverage(batch: Path) -> Campaign:
+    return campaign_of("report-coverage")
+
+
+def take(folder: Path, *rows: Line, what: str = "labels.jsonl", name: str = "c") -> str:
+    return run("import_labels", write_lines(folder / what, rows), "--campaign", name)
+
+
+def facts(*names: str) -> list[tuple[Any, ...]]:
+    return [tuple(line.get(name) for name in names) for line in exported("c", "labels")]
+
+
+def test_two_files_may_hold_parts_of_one_item(coverage: Campaign, tmp_path: Path) -> None:
+    first = YES | {"spans": [SPAN]}
+    second = YES | {"unit": "a/b#1", "value": "no"}
+    take(tmp_path, first)
+    take(tmp_path, second)
+    assert facts("unit", "value") == [("a/b#1", "no"), ("🌉", "yes")]
+    assert take(tmp_path, first).startswith("Nothing to do for 1 labels")
+    assert take(tmp_path, second).startswith("Nothing to do for 1 labels")
+    assert exported("c", "labels")[1]["spans"] == [SPAN]
+
+
+def test_the_same_label_without_its_quotes_takes_none_away(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    take(tmp_path, YES | {"spans": [SPAN], "score": 0.5})
+    assert take(tmp_path, YES).startswith("Nothing to do")
+    assert facts("score", "spans") == [(0.5, [SPAN])]
+
+
+def test_another_value_takes_quotes_and_score_of_the_old_one_with_it(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    take(tmp_path, YES | {"spans": [SPAN], "score": 0.5, "meta": {"a": 1}})
+    take(tmp_path, YES | {"value": "no"})
+    assert facts("value", "score", "spans", "meta", "revision") == [("no", None, None, None, 2)]
+
+
+def test_another_score_or_free_data_is_a_new_revision(coverage: Campaign, tmp_path: Path) -> None:
+    take(tmp_path, YES | {"value": "no", "score": 0.5})
+    take(tmp_path, YES | {"value": "no", "score": 0.25})
+    take(tmp_path, YES | {"value": "no", "meta": {"why": "🌉"}})
+    assert facts("score", "meta", "revision") == [(None, {"why": "🌉"}, 3)]
+
+
+def test_detail_of_one_variable_stays_when_another_comes(batch: Path, tmp_path: Path) -> None:
+    campaign_of("key-point-verification")
+    row = {"item": "k/1", "unit": "k/1", "rater": "j", "rater_kind": "judge"}
+    take(tmp_path, row | {"variable": "grounded", "value": "yes", "score": 0.75})
+    take(tmp_path, row | {"variable": "key", "value": "agree", "score": 0.5})
+    assert facts("variable", "score") == [("grounded", 0.75), ("key", 0.5)]
+
+
+def test_quotes_are_not_doubled_over_an_answer_of_the_page(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    item = coverage.items.get(key="r")
+    assignment = person(item, "ann")
+    submit(assignment, {"units": good_answer(assignment), "comment": None}, "page")
+    before = exported("c", "labels")
+    take(tmp_path, before[0] | {"score": 1.0})
+    after = exported("c", "labels")
+    assert [line["spans"] for line in after] == [line["spans"] for line in before]
+    assert after[0]["score"] == 1.0
+
+
+def test_spans_may_come_as_offsets_alone(coverage: Campaign, tmp_path: Path) -> None:
+    take(tmp_path, YES | {"spans": [{"start": 20, "end": 28}]})
+    assert facts("spans") == [([SPAN],)]
+
+
+def test_offsets_outside_the_text_are_refused(coverage: Campaign, tmp_path: Path) -> None:
+    row = YES | {"spans": [{"start": 20, "end": len(FULL) + 1}]}
+    with pytest.raises(Exception, match=r"line 1: no words stand from 20 to \d+ of the text; give"):
+        take(tmp_path, row)
+    assert not Label.objects.exists()
+
+
+def test_a_joined_quote_is_taken_apart(coverage: Campaign, tmp_path: Path) -> None:
+    quote = f"{FULL[:8]} {FULL[20:28]}"
+    take(tmp_path, YES | {"spans": [{"text": quote}]})
+    assert [s["text"] for s in facts("spans")[0][0]] == [FULL[:8], FULL[20:28]]
+    take(tmp_path, *exported("c", "labels"))
+    assert Response.objects.count() == 1
+
+
+def test_a_quote_that_stands_nowhere_is_kept_with_a_warning(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    said = take(tmp_path, YES | {"spans": [{"text": "Quite another thing, by far"}]})
+    assert "Warning:" in said
+    assert "line 1: unit '🌉' evidence: 'Quite another thing, by far' does not stand" in said
+    lost = {"field": "report", "start": None, "end": None, "text": "Quite another thing, by far"}
+    assert facts("spans") == [([lost],)]
+
+
+def test_a_quote_of_an_unknown_text_is_kept_with_a_warning(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    said = take(tmp_path, YES | {"spans": [SPAN | {"field": "passage:p"}]})
+    assert "'passage:p' is no text of this item" in said
+    lost = {"field": "passage:p", "start": None, "end": None, "text": SPAN["text"]}
+    assert facts("spans") == [([lost],)]
+    assert take(tmp_path, *exported("c", "labels")).startswith("Nothing to do")
+
+
+def test_a_label_without_its_owed_quote_is_kept_with_a_warning(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    said = take(tmp_path, YES)
+    assert "Loaded 1 labels of ann." in said
+    assert "evidence: answerable is yes without its quote" in said
+
+
+def test_evidence_of_a_variable_without_a_rule_comes_in_and_out(
+    batch: Path, tmp_path: Path
+) -> None:
+    campaign_of("grounding-relevance")
+    span = {"field": "passage:p2", "start": 0, "end": 4, "text": "Anna"}
+    row = {"item": "q 2", "unit": "q 2/p2", "rater": "ann", "variable": "relevant", "value": "yes"}
+    take(tmp_path, row | {"spans": [span]})
+    responses = exported("c", "responses")
+    campaign_of("grounding-relevance", name="again")
+    take(tmp_path, *responses, name="again")
+    assert exported("again", "labels")[0]["spans"] == [span]
+
+
+def test_a_missing_label_gets_its_value_later(coverage: Campaign, tmp_path: Path) -> None:
+    gone = {k: v for k, v in YES.items() if k != "value"} | {"missing": "timeout"}
+    other = gone | {"unit": "a/b#1"}
+    take(tmp_path, gone, other)
+    assert Assignment.objects.get().status == "failed"
+    take(tmp_path, YES)
+    assert facts("unit", "value", "missing") == [("a/b#1", None, "timeout"), ("🌉", "yes", None)]
+    assert Assignment.objects.get().missing == {"a/b#1": {"answerable": "timeout"}}
+
+
+def test_a_reason_may_come_after_the_values(coverage: Campaign, tmp_path: Path) -> None:
+    take(tmp_path, YES)
+    gone = YES | {"unit": "a/b#1", "missing": "refused"}
+    del gone["value"]
+    assert "Loaded 1 missing labels" in take(tmp_path, gone)
+    assert facts("unit", "value", "missing") == [("a/b#1", None, "refused"), ("🌉", "yes", None)]
+    assert take(tmp_path, gone).startswith("Nothing to do")
+
+
+def test_an_export_of_a_failed_answer_changes_nothing(batch: Path, tmp_path: Path) -> None:
+    campaign = campaign_of("key-point-recall")
+    assignment = person(campaign.items.get(key="r"), "ann")
+    fail(assignment, "declined")
+    out = exported("c", "labels")
+    wanted = [("k/1", "entailed", "declined"), ("k#2", "entailed", "declined")]
+    assert facts("unit", "variable", "missing") == wanted
+    assert take(tmp_path, *out).startswith("Nothing to do for 2 labels")
+    assignment.refresh_from_db()
+    assert (assignment.status, assignment.missing) == ("declined", {})
+
+
+def by_unit(item: Item) -> None:
+    judge = Rater.objects.create(name="jude", kind="judge")
+    for unit in item.units.all():
+        row = Assignment.objects.create(item=item, rater=judge, scope=unit.name, asked=[unit.name])
+        submit(row, {"units": good_answer(row), "comment": None}, "judge")
+
+
+@pytest.mark.parametrize("what", ["labels", "responses"])
+def test_the_export_of_a_judge_that_works_unit_by_unit_changes_nothing(
+    coverage: Campaign, tmp_path: Path, what: str
+) -> None:
+    by_unit(coverage.items.get(key="r"))
+    assert take(tmp_path, *exported("c", what)).startswith("Nothing to do for 3 labels")
+    assert Assignment.objects.count() == 3
+    assert len(exported("c", "labels")) == 3
+
+
+def test_a_judge_is_one_assignment_where_it_comes_from_a_file(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    by_unit(coverage.items.get(key="r"))
+    lines = exported("c", "labels")
+    campaign_of("report-coverage", name="again")
+    take(tmp_path, *lines, name="again")
+    assert Assignment.objects.filter(item__campaign__name="again").count() == 1
+
+
+def test_whoever_is_named_becomes_a_rater_without_a_place(
+    coverage: Campaign, tmp_path: Path
+) -> None:
+    take(tmp_path, YES | {"rater": "שרה", "rater_kind": "reference"})
+    assert Rater.objects.get().kind == "reference"
+    assert Assignment.objects.get().slot is None
+    assert coverage.items.get(key="r").taken == 0
+
+
+def test_a_rater_may_be_named_for_the_whole_file(coverage: Campaign, tmp_path: Path) -> None:
+    row = {k: v for k, v in YES.items() if k != "rater"}
+    path = write_lines(tmp_path / "l.jsonl", [row])
+    run("import_labels", path, "--campaign", "c", "--rater", "zoë")
+    assert facts("rater") == [("zoë",)]
+
+
+def test_an_older_revision_comes_behind_the_newer(coverage: Campaign, tmp_path: Path) -> None:
+    old, new = YES | {"value": "no", "revision": 1}, YES | {"value": "invalid", "revision": 4}
+    take(tmp_path, new, old)
+    assert facts("value", "revision") == [("invalid", 4)]
+    assert list(Response.objects.order_by("id").values_list("revision", flat=True)) == [1, 4]
+    assert take(tmp_path, new, old).startswith("Nothing to do for 2 labels")
+
+
+def test_a_comment_that_was_changed_comes_in(coverage: Campaign, tmp_path: Path) -> None:
+    take(tmp_path, YES)
+    (response,) = exported("c", "responses")
+    take(tmp_path, response | {"comment": "on second thoughts 🌉"})
+    assert Response.objects.get(current=True).comment == "on second thoughts 🌉"
+
+
+def test_moments_without_a_zone_are_utc(coverage: Campaign, tmp_path: Path) -> None:
+    take(tmp_path, YES | {"created_at": "2026-03-01T08:00:00"})
+    assert facts("created_at") == [("2026-03-01T08:00:00+00:00",)]

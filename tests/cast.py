@@ -1,0 +1,143 @@
+"""A small batch that tries hard to go wrong, and the commands as a user runs them.
+
+Ids hold slashes, hashes and blanks; the report `r#1` stands beside sentence 1 of `r`; the texts
+have emoji, combining marks, right-to-left script and CRLF.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from annotation.models import Campaign
+
+ROOT = Path(__file__).resolve().parents[1]
+Line = dict[str, Any]
+
+BRIDGE = "The bridge 🌉 opened in 1901.\r\nAnna Lee\u0301 built it. שלום, said the pilot."
+RIVER = "It spans the river.\nقديم means old. 👩‍👩‍👧 cross it."
+FULL = "Anna Lee\u0301 built it 🌉. It opened in 1901.\r\nשלום לכולם! It opened in 1901."
+SHORT = "Nobody knows 🤷🏽. Perhaps Anna."
+
+FIRST: Line = {
+    "id": "q/1",
+    "text": "How was the bridge built?",
+    "asked_at": "2024-05-03",
+    "questions": [
+        {"id": "a/b#1", "text": "When did it open?", "weight": 2.0},
+        {"id": " blank ", "text": "Who built it?", "meta": {"by": "hand"}},
+        {"id": "🌉", "text": "Is it old?"},
+    ],
+    "passages": [
+        {
+            "id": "p",
+            "text": BRIDGE,
+            "title": "The bridge",
+            "source": "web",
+            "published_at": "2024-04-30",
+            "age": "3 days",
+            "sentences": ["The bridge 🌉 opened in 1901.", "Anna Lee\u0301 built it."],
+            "relevant": True,
+        },
+        {"id": "p#1", "text": RIVER, "source": "private", "relevant": False},
+    ],
+    "key_points": [
+        {"id": "k/1", "text": "It opened in 1901.", "passage": "p", "spans": ["opened in 1901"]},
+        {"id": "k#2", "text": "It spans a river.", "passage": "p#1", "score": 0.5},
+    ],
+    "reports": [
+        {
+            "id": "r",
+            "text": FULL,
+            "system": "one",
+            "setting": "top",
+            "context": ["p", "p#1"],
+            "citations": ["p"],
+            "sentences": ["Anna Lee\u0301 built it 🌉.", "It opened in 1901."],
+            "deflected": False,
+        },
+        {"id": "r#1", "text": SHORT, "system": "two"},
+    ],
+    "rankings": [{"system": "bm25", "passages": ["p#1", "p"]}],
+    "references": [{"text": "By hand.", "citations": ["p"], "meta": {"writer": 1}}],
+    "meta": {"domain": "bridges", "nested": {"list": [1, None, True, "x"]}},
+}
+SECOND: Line = {
+    "id": "q 2",
+    "text": "Who was Anna?",
+    "questions": [{"id": "q2:a", "text": "When was she born?"}, {"id": "q2:b", "text": "Where?"}],
+    "passages": [{"id": "p2", "text": "Anna was born in Ghent 🏙 in 1860.", "relevant": True}],
+    "key_points": [{"id": "k3", "text": "She was born in Ghent.", "passage": "p2"}],
+    "reports": [
+        {"id": "s one", "text": "She was born in Ghent 🏙.", "system": "one"},
+        {"id": "s/two", "text": "She was born\u2028in 1860. No more is known.", "system": "two"},
+    ],
+}
+THIRD: Line = {**json.loads(json.dumps(SECOND).replace('"q2:', '"q3:')), "id": "q3"}
+THIRD["passages"] = [{"id": "p3", "text": "Bruges lies near.\rGhent does not.", "relevant": True}]
+THIRD["key_points"] = [{"id": "k4", "text": "Bruges lies near.", "passage": "p3"}]
+THIRD["reports"] = [
+    {"id": "t1", "text": "Bruges lies near.", "system": "one"},
+    {"id": "t2", "text": "It does not.", "system": "two"},
+]
+BATCH = (FIRST, SECOND, THIRD)
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def run(*arguments: object) -> str:
+    """A command in this process; what it says on standard output."""
+    out = io.StringIO()
+    call_command(*map(str, arguments), stdout=out, stderr=io.StringIO())
+    return out.getvalue()
+
+
+def exported(campaign: str, what: str, *arguments: str) -> list[Line]:
+    text = run("export", "--campaign", campaign, "--what", what, "--format", "jsonl", *arguments)
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def load(folder: Path, lines: Iterable[Mapping[str, Any]] = BATCH, name: str = "b") -> Path:
+    path = write_lines(folder / f"{name}.jsonl", lines)
+    run("load_batch", path, "--name", name)
+    return path
+
+
+def campaign_of(protocol: str, *arguments: str, name: str = "c", batch: str = "b") -> Campaign:
+    run("create_campaign", name, "--protocol", protocol, "--batch", batch, *arguments)
+    return Campaign.objects.get(name=name)
+
+
+def manage(
+    folder: Path, *arguments: object, timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, over the database in `folder`."""
+    env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "SECRET_KEY")}
+    env |= {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "manage.py", *map(str, arguments)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def peak_of_children() -> int:
+    """The most memory, in MiB, that any process started from here has had."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024

@@ -1,0 +1,30 @@
+"""What all tests share; the environment they run in is `tests.settings`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import cast
+
+
+@pytest.fixture
+def batch(db: None, tmp_path: Path) -> Path:
+    """The small cast, loaded as batch `b`; the file that it came from."""
+    return cast.load(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a migrated database, batch `b` and campaign `c`, for real commands."""
+    folder = tmp_path_factory.mktemp("house")
+    path = cast.write_lines(folder / "b.jsonl", cast.BATCH)
+    for command in (
+        ("migrate", "--verbosity", "0"),
+        ("load_batch", path, "--name", "b"),
+        ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b"),
+    ):
+        done = cast.manage(folder, *command)
+        assert done.returncode == 0, done.stderr
+    return folder

@@ -1,0 +1,56 @@
+"""The registry of formats: recognising one, and asking for one by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datasets.readers import READERS, read, recognise
+from datasets.rows import InputError, ReadNotes
+from tests.datasets.helpers import jsonl, refusal
+
+
+def test_every_format_says_what_it_is_on_one_line() -> None:
+    assert list(READERS) == ["crux", "clapnq", "native"]
+    for reader in READERS.values():
+        assert len(reader.SUMMARY.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "row", [{"id": "q", "text": "t"}, {"id": "q", "txt": "t"}, {"id": "q", "text": "t", "zebra": 1}]
+)
+def test_a_query_is_native_with_a_misspelt_key_too(tmp_path: Path, row: dict[str, str]) -> None:
+    assert recognise([jsonl(tmp_path / "b.jsonl", row)]) == "native"
+
+
+def test_it_names_the_formats_where_it_recognises_none(tmp_path: Path) -> None:
+    file = jsonl(tmp_path / "b.jsonl", {"item": "r1", "unit": "q1", "variable": "x"})
+    error = refusal(lambda: read([file]), file, 1)
+    assert "crux, clapnq, native" in error.mend
+
+
+def test_a_folder_that_it_does_not_know_is_an_error(tmp_path: Path) -> None:
+    refusal(lambda: read([tmp_path]), tmp_path, None)
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "missing.run"])
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    refusal(lambda: read([file]), file, None)
+
+
+def test_a_format_that_there_is_not_is_an_error(tmp_path: Path) -> None:
+    file = jsonl(tmp_path / "b.jsonl", {"id": "q", "text": "t"})
+    assert 'no format "xml"' in refusal(lambda: read([file], "xml"), file, None).wrong
+
+
+def test_a_named_format_is_not_guessed(tmp_path: Path) -> None:
+    file = jsonl(tmp_path / "b.jsonl", {"id": "q", "text": "t"})
+    with pytest.raises(InputError, match='"input" is missing'):
+        list(read([file], "clapnq"))
+
+
+def test_it_reads_several_files_as_one_batch(tmp_path: Path) -> None:
+    files = [jsonl(tmp_path / f"{n}.jsonl", {"id": n, "text": "t"}) for n in "ab"]
+    assert [located.query.id for located in read(files, notes=ReadNotes())] == ["a", "b"]
