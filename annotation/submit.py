@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.doors import Payload
-from annotation.locating import Spans, locate
+from annotation.locating import Located, Spans, locate
 from annotation.models import Assignment, Draft, Label, Response, Span, Unit
 from annotation.presenting import asked_units, present, schema
 from annotation.protocols.base import ItemSpec
@@ -166,21 +166,18 @@ class _Answer:
         """Whether it changes nothing. A file may say in other words what stands."""
         if current.payload == self.payload:
             return True
-        return door == "import" and self._labels() == _stored(current) and self._same_prose(current)
+        return door == "import" and self._same_labels(current) and self._same_prose(current)
 
-    def _labels(self) -> dict[tuple[str, str], Any]:
-        return {
-            (e.name, variable): (
-                value,
-                self.detail(e.name, variable),
-                [
-                    (s.field, s.start, s.end, s.quote)
-                    for s in self.spans.get((e.name, variable), ())
-                ],
-            )
-            for e in self.entries
-            for variable, value in e.values.items()
-        }
+    def _same_labels(self, current: Response) -> bool:
+        values = {(e.name, v): value for e in self.entries for v, value in e.values.items()}
+        given = {name: (value, self.detail(*name)) for name, value in values.items()}
+        labels = current.labels.select_related("unit").prefetch_related("spans")
+        there = {(label.unit.name, label.variable): label for label in labels}
+        stands = {n: (x.value, Detail(x.score, x.meta)) for n, x in there.items()}
+        return given == stands and all(
+            _same_spans(self.spans.get(name, []), list(label.spans.all()))
+            for name, label in there.items()
+        )
 
     def _same_prose(self, current: Response) -> bool:
         comment = self.payload.get("comment") or ""
@@ -193,16 +190,13 @@ class _Answer:
         return {name: text for name, text in texts.items() if text is not None}
 
 
-def _stored(current: Response) -> dict[tuple[str, str], Any]:
-    labels = current.labels.select_related("unit").prefetch_related("spans")
-    return {
-        (label.unit.name, label.variable): (
-            label.value,
-            Detail(label.score, label.meta),
-            [(s.field, s.start, s.end, s.quote) for s in label.spans.all()],
-        )
-        for label in labels
-    }
+def _same_spans(given: list[Located], stored: list[Span]) -> bool:
+    """A part of a joined quote that was not found may be found now, by itself; it is the same."""
+    return len(given) == len(stored) and all(
+        (new.field, new.quote) == (old.field, old.quote)
+        and (old.start is None or (new.start, new.end) == (old.start, old.end))
+        for new, old in zip(given, stored, strict=True)
+    )
 
 
 def _revise(

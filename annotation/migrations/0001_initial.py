@@ -251,7 +251,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='span',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('end__isnull', True), ('start__isnull', True)), ('start__lt', models.F('end')), _connector='OR'), name='a_span_has_both_ends_or_none'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('end__isnull', True), ('start__isnull', True)), models.Q(('end__isnull', False), ('start__isnull', False), ('start__lt', models.F('end'))), _connector='OR'), name='a_span_has_both_ends_or_none'),
         ),
         migrations.AddConstraint(
             model_name='unit',

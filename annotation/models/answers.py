@@ -88,7 +88,9 @@ class Span(models.Model):
         ordering = ("label", "id")
         constraints = [
             models.CheckConstraint(
-                condition=Q(start__isnull=True, end__isnull=True) | Q(start__lt=models.F("end")),
+                # An unknown comparison would pass, so both ends are asked for by name.
+                condition=Q(start__isnull=True, end__isnull=True)
+                | Q(start__isnull=False, end__isnull=False, start__lt=models.F("end")),
                 name="a_span_has_both_ends_or_none",
             )
         ]

@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
     def serve(self, wanted: int) -> None:
         port = free_port(wanted)
-        self.say(f"4. The site: open http://127.0.0.1:{port}/ and log in as one of")
+        self.say(f"\n4. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
         self.say("   Stop it with Ctrl+C; make demo again changes nothing that is there.")

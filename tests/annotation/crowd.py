@@ -1,0 +1,57 @@
+"""People who all ask for their next item at once, as a process of its own over a file database.
+
+`python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE times CLICKS threads at a
+barrier, CLICKS for each person, and each takes items until there are none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+
+def main(campaign: str, people: int, clicks: int) -> int:
+    import django
+
+    django.setup()
+
+    from annotation.models import Campaign, Rater
+
+    study = Campaign.objects.get(name=campaign)
+    raters = [Rater.objects.create(name=f"{campaign}: person {n}") for n in range(people)]
+    barrier = threading.Barrier(people * clicks)
+    errors: list[str] = []
+    threads = [
+        threading.Thread(target=_work, args=(study, rater, barrier, errors))
+        for rater in raters
+        for _ in range(clicks)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("\n".join(errors), file=sys.stderr)
+    return len(errors)
+
+
+def _work(campaign: object, rater: object, barrier: threading.Barrier, errors: list[str]) -> None:
+    from django.db import connection
+
+    from annotation.models import Assignment
+    from annotation.places import next_assignment
+
+    barrier.wait()
+    try:
+        while assignment := next_assignment(campaign, rater):  # type: ignore[arg-type]
+            Assignment.objects.filter(pk=assignment.pk).update(status="done")
+    except Exception as error:
+        errors.append(repr(error))
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -1,0 +1,406 @@
+"""Labels that cannot be taken: one line with file, line and mend, and nothing loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.files.spreadsheet import armed, defused
+from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
+from tests.cast import Line, campaign_of, exported, manage, peak_of_children, run, write_lines
+
+MIB = 1024 * 1024
+GOOD: Line = {
+    "item": "r",
+    "unit": "🌉",
+    "variable": "answerable",
+    "value": "no",
+    "rater": "ann",
+}
+HEADER = "item,unit,variable,value,rater"
+CELLS = "r,🌉,answerable,no,ann"
+
+
+@pytest.fixture
+def coverage(batch: Path) -> Campaign:
+    return campaign_of("report-coverage")
+
+
+def counts() -> list[int]:
+    return [m.objects.count() for m in (Rater, Assignment, Response, Label, Span)]
+
+
+def refusal(path: Path, *arguments: str) -> str:
+    before = counts()
+    with pytest.raises(CommandError) as error:
+        run("import_labels", path, "--campaign", "c", *arguments)
+    assert counts() == before
+    line = str(error.value)
+    assert "\n" not in line
+    return line
+
+
+def without(*names: str) -> Line:
+    return {name: value for name, value in GOOD.items() if name not in names}
+
+
+WRONG: dict[str, tuple[Line, str]] = {
+    "an unknown key": (GOOD | {"vlaue": "no"}, 'unknown key "vlaue"; did you mean "value"?'),
+    "an unknown item": (
+        GOOD | {"item": "zz"},
+        "campaign 'c': item \"zz\" is not in it; check the key",
+    ),
+    "an unknown unit": (
+        GOOD | {"unit": "q2:a"},
+        'campaign \'c\': unit "q2:a" of item "r" is not asked; check key and kind',
+    ),
+    "a unit of another kind": (GOOD | {"kind": "sentence"}, "is not asked; check key and kind"),
+    "an unknown variable": (
+        GOOD | {"variable": "rating"},
+        "campaign 'c': variable \"rating\" is not asked; it asks answerable",
+    ),
+    "an unknown code": (
+        GOOD | {"value": "maybe"},
+        "campaign 'c': answerable is \"maybe\"; give one of yes, no, invalid",
+    ),
+    "a code in other letters": (GOOD | {"value": "Yes"}, 'answerable is "Yes"; give one of yes'),
+    "a boolean": (GOOD | {"value": True}, "value is no code; write it as text or a whole number"),
+    "a broken number": (GOOD | {"value": 0.5}, "value is no code"),
+    "an empty value": (GOOD | {"value": ""}, "value is no code"),
+    "no value at all": (without("value"), "a label has a value or a missing reason; give one"),
+    "a value and a reason": (
+        GOOD | {"missing": "timeout"},
+        "a label has a value or a missing reason; give one",
+    ),
+    "an unknown reason": (without("value") | {"missing": "tired"}, 'missing is "tired"; give one'),
+    "no rater": (without("rater"), '"rater" is missing; add it'),
+    "a blank rater": (GOOD | {"rater": "  "}, "the rater is blank"),
+    "a rater with a long name": (GOOD | {"rater": "x" * 151}, "rater has 151 characters"),
+    "no item": (without("item"), '"item" is missing; add it'),
+    "an unknown kind of rater": (
+        GOOD | {"rater_kind": "robot"},
+        'rater_kind is "robot"; give human, judge or reference',
+    ),
+    "half a replicate": (GOOD | {"replicate": 0.5}, "replicate is 0.5; write a whole number"),
+    "a negative replicate": (GOOD | {"replicate": -1}, '"replicate" is -1; write a number'),
+    "revision 0": (GOOD | {"revision": 0}, '"revision" is 0; write a number from 1'),
+    "negative seconds": (GOOD | {"seconds": -1}, '"seconds" is -1; write a number at least 0'),
+    "a moment that is none": (GOOD | {"created_at": "noon"}, 'created_at is "noon"; write it as'),
+    "a moment before all time": (
+        GOOD | {"created_at": "0001-01-01T00:00:00+14:00"},
+        "created_at is",
+    ),
+    "spans that are no list": (GOOD | {"spans": {}}, '"spans" is an object, not a list'),
+    "an empty span": (GOOD | {"spans": [{}]}, "span 1 has no text; give its quote, or start"),
+    "an unknown key in a span": (
+        GOOD | {"spans": [{"text": "a", "begin": 1}]},
+        'unknown key "begin" in span 1',
+    ),
+    "a span with a long field": (
+        GOOD | {"spans": [{"text": "a", "field": "x" * 301}]},
+        "field has 301 characters",
+    ),
+    "meta that is no object": (GOOD | {"meta": "x"}, '"meta" is a string, not an object'),
+}
+
+
+class TestLines:
+    @pytest.mark.parametrize(("line", "said"), WRONG.values(), ids=WRONG)
+    def test_a_wrong_line_is_named_with_its_mend(
+        self, coverage: Campaign, tmp_path: Path, line: Line, said: str
+    ) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD | {"unit": "a/b#1"}, line])
+        told = refusal(path)
+        assert told.startswith(f"{path}, line 2: ")
+        assert said in told
+        assert "; " in told
+
+    @pytest.mark.parametrize(
+        ("raw", "said"),
+        [
+            (b'{"item": ', "line 2: broken JSON"),
+            (b"[1]", "line 2: the line is a list, not an object"),
+            (b'{"item": "r\0"}', "line 2: NUL character"),
+            (b'{"item": "\\u0000"}', "line 2: NUL character"),
+            (b'{"item": "\\udc00"}', "line 2: lone surrogate"),
+            (b'{"item": "\xff"}', "line 2: not UTF-8"),
+            (b'{"score": Infinity}', "line 2: Infinity is not JSON"),
+            (b'{"item": "r", "item": "r"}', 'line 2: the key "item" stands twice'),
+        ],
+    )
+    def test_bytes_that_are_no_line_are_named(
+        self, coverage: Campaign, tmp_path: Path, raw: bytes, said: str
+    ) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD])
+        path.write_bytes(path.read_bytes() + raw + b"\n")
+        assert said in refusal(path)
+
+    def test_a_label_that_stands_twice_is_named_with_both_lines(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD, GOOD | {"value": "yes"}])
+        assert refusal(path) == (
+            f"{path}, line 2: 'ann' has this label on line 1 too; "
+            "keep one, or number replicates or revisions"
+        )
+
+    def test_a_rater_of_two_kinds_in_one_file_is_refused(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
+        other = GOOD | {"unit": "a/b#1", "rater_kind": "judge"}
+        path = write_lines(tmp_path / "l.jsonl", [GOOD, other])
+        assert refusal(path) == (
+            f"{path}, line 2: 'ann' is a judge here and a human on line 1; "
+            "mend rater_kind, or give each a name of its own"
+        )
+
+    def test_a_rater_that_is_known_as_another_kind_is_refused(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
+        Rater.objects.create(name="ann", kind="judge")
+        path = write_lines(tmp_path / "l.jsonl", [GOOD])
+        assert refusal(path) == (
+            f"{path}, line 1: rater 'ann' is of kind judge, not human; "
+            "mend rater_kind, or give the rater another name"
+        )
+
+    def test_a_key_of_two_kinds_asks_for_the_kind(self, batch: Path, tmp_path: Path) -> None:
+        campaign_of("grounded-answer")
+        row = {
+            "item": "q/1",
+            "unit": "q/1/p#1",
+            "variable": "selected",
+            "value": "yes",
+            "rater": "a",
+        }
+        path = write_lines(tmp_path / "l.jsonl", [row])
+        assert 'unit "q/1/p#1" of item "q/1" may be one of 2; give its kind' in refusal(path)
+        write_lines(path, [row | {"kind": "passage"}])
+        run("import_labels", path, "--campaign", "c")
+        assert Label.objects.get().unit.kind == "passage"
+
+    def test_a_unit_that_was_not_drawn_says_how_to_draw_all(
+        self, batch: Path, tmp_path: Path
+    ) -> None:
+        campaign_of("rubric-passage", "--option", "per_passage=1")
+        asked = {unit["unit"] for unit in exported("c", "units") if unit["item"] == "q/1/p"}
+        (other, *_) = {"a/b#1", "🌉", " blank "} - asked
+        row = {"item": "q/1/p", "unit": other, "variable": "rating", "value": 1, "rater": "a"}
+        told = refusal(write_lines(tmp_path / "l.jsonl", [row]))
+        assert "is not asked; check key and kind or make the campaign with --option" in told
+
+    def test_an_error_in_a_second_file_leaves_nothing_of_the_first(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
+        good = write_lines(tmp_path / "a.jsonl", [GOOD])
+        bad = write_lines(tmp_path / "b.jsonl", [GOOD | {"value": "maybe"}])
+        with pytest.raises(CommandError, match=r"b\.jsonl, line 1"):
+            run("import_labels", good, bad, "--campaign", "c")
+        assert counts() == [0] * 5
+
+    @pytest.mark.parametrize("name", ["l.jsonl", "l.csv"])
+    def test_an_empty_file_and_a_missing_one_are_named(
+        self, coverage: Campaign, tmp_path: Path, name: str
+    ) -> None:
+        path = tmp_path / name
+        assert "cannot be read (no such file or directory); check the path" in refusal(path)
+        path.touch()
+        assert refusal(path) == f"{path}: holds no records; check that it is the right file"
+
+    def test_a_folder_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
+        for name in ("x", "x.csv"):
+            (tmp_path / name).mkdir()
+            assert f"{tmp_path / name}: " in refusal(tmp_path / name)
+
+    def test_an_unknown_campaign_is_named(self, db: None, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD])
+        assert refusal(path) == "There is no campaign 'c'; make it with create_campaign."
+
+
+class TestCsv:
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (f"{HEADER}\n", "holds no records"),
+            (f"{HEADER},colour\n", "line 1: unknown column 'colour'; the columns are campaign,"),
+            ("item,item\n", "line 1: a column stands twice; keep one of the two"),
+            (f"{HEADER}\nr,🌉\n", "line 2: 2 cells where the header has 5; mend the line's commas"),
+            (f'{HEADER}\nr,"🌉"x,answerable,no,ann\n', "line 2: broken CSV"),
+            (f'{HEADER}\nr,"🌉,answerable,no,ann\n', "broken CSV (unexpected end of data)"),
+            (f"{HEADER}\nr,🌉\0,answerable,no,ann\n", "line 2: holds a NUL character; take it out"),
+            (f"{HEADER}\nr,🌉,answerable,maybe,ann\n", "line 2: campaign 'c': answerable is \"may"),
+            (f"{HEADER}\nr,🌉,answerable,,ann\n", "line 2: a label has a value or a missing"),
+            (f"{HEADER},score\n{CELLS},NaN\n", 'line 2: score is "NaN"; write it as JSON'),
+            (f"{HEADER},score\n{CELLS},1e999\n", 'line 2: score is "1e999"; write it as JSON'),
+            (f"{HEADER},score\n{CELLS},Infinity\n", 'line 2: score is "Infinity"'),
+            (f"{HEADER},score\n{CELLS},true\n", '"score" is true or false, not a number'),
+            (f"{HEADER},meta\n{CELLS},{{\n", 'line 2: meta is "{"; write it as JSON'),
+            (f'{HEADER},meta\n{CELLS},"{{""a"":1,""a"":2}}"\n', "line 2: meta is"),
+            (f'{HEADER},meta\n{CELLS},"{{""a"":""\\u0000""}}"\n', "line 2: meta is"),
+            (f'{HEADER},meta\n{CELLS},"{{""a"":""\\ud800""}}"\n', "line 2: meta is"),
+            (f'{HEADER},meta\n{CELLS},"{"[" * 9999}"\n', "line 2: meta is"),
+            (f'{HEADER},meta\n{CELLS},"{{""n"":{"9" * 31}}}"\n', "line 2: meta is"),
+        ],
+    )
+    def test_a_wrong_cell_is_named(
+        self, coverage: Campaign, tmp_path: Path, text: str, said: str
+    ) -> None:
+        path = tmp_path / "l.csv"
+        path.write_text(text, "utf-8")
+        assert said in refusal(path)
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+    def test_another_encoding_is_named(
+        self, coverage: Campaign, tmp_path: Path, encoding: str
+    ) -> None:
+        path = tmp_path / "l.csv"
+        path.write_text(f"{HEADER}\nr,é,answerable,no,ann\n", encoding)
+        assert "save it as UTF-8" in refusal(path) or "save the file as UTF-8" in refusal(path)
+
+    def test_what_a_spreadsheet_saves_is_taken(self, coverage: Campaign, tmp_path: Path) -> None:
+        path = tmp_path / "l.csv"
+        path.write_bytes(f"\ufeff{HEADER}\r\n{CELLS}\r\n\r\n".encode())
+        assert "Loaded 1 labels of ann." in run("import_labels", path, "--campaign", "c")
+
+    @pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@x", "\tx", "\rx", " =x", "'=x", "＝x"])
+    def test_a_formula_is_defused_and_armed_again(self, text: str) -> None:
+        assert defused(text) == f"'{text}"
+        assert armed(defused(text)) == text
+
+    @pytest.mark.parametrize("text", ["", "x", "-1.5", "+2", "'x", "it's", "1-2", " x"])
+    def test_what_is_no_formula_stays(self, text: str) -> None:
+        assert defused(text) == text
+        assert armed(text) == text
+
+
+class TestResponses:
+    def row(self, **changes: Any) -> Line:
+        return {"item": "r", "rater": "ann", "units": {"🌉": {"answerable": "no"}}, **changes}
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"item": "zz"}, "item \"zz\" is not in campaign 'c'; check the key"),
+            ({"units": {"zz": {}}}, 'unit "zz" of item "r" is not asked; check its name'),
+            ({"units": {"🌉": []}}, 'unit "🌉" is no object; write its answer'),
+            ({"units": {}}, "the response holds no label; take the line out"),
+            ({"units": {"🌉": {"answerable": "maybe"}}}, 'answerable is "maybe"; give one of'),
+            ({"units": {"🌉": {"answerable": True}}}, "is no code; write it as text"),
+            ({"units": {"🌉": {"answerable": ["no"]}}}, "is no code; write it as text"),
+            ({"units": {"🌉": {"colour": "red"}}}, 'variable "colour" is not asked'),
+            ({"units": {"🌉": {"answerable": "no", "evidence": "x"}}}, "evidence is no list"),
+            ({"units": {"🌉": {"answerable": "no", "evidence": [1]}}}, "a quote is a number"),
+            ({"replicate": 1.5}, "replicate is 1.5; write a whole number"),
+            ({"coment": "x"}, 'unknown key "coment"; did you mean "comment"?'),
+        ],
+    )
+    def test_a_wrong_response_is_named(
+        self, coverage: Campaign, tmp_path: Path, changes: Line, said: str
+    ) -> None:
+        path = write_lines(tmp_path / "r.jsonl", [self.row(**changes)])
+        told = refusal(path)
+        assert told.startswith(f"{path}, line 1: ")
+        assert said in told
+
+    def test_a_response_that_stands_twice_is_named(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
+        path = write_lines(tmp_path / "r.jsonl", [self.row(), self.row()])
+        assert "line 2: 'ann' has this label on line 1 too" in refusal(path)
+
+    def test_a_written_answer_that_is_none_is_named(self, batch: Path, tmp_path: Path) -> None:
+        campaign_of("grounded-answer")
+        answer = {"descriptor": "complete", "deflected": "no", "written": {"text": "x"}}
+        row = {"item": "q3", "rater": "ann", "units": {"q3": answer}}
+        told = refusal(write_lines(tmp_path / "r.jsonl", [row]))
+        assert "line 1: unit 'q3' written: is not {text, citations}; mend the answer" in told
+
+
+class TestCrux:
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ({"id": "r", "answerability": 3}, '"answerability" is not a list'),
+            ({"id": "r", "answerability": [7]}, 'label 0 is "7"; give 1, 0, -1 or -2'),
+            ({"id": "r", "answerability": [True]}, 'label 0 is "True"'),
+            ({"id": "r", "answerability": [[]]}, 'label 0 is "[]"'),
+            ({"id": "zz", "answerability": [1]}, 'item "zz" is not in it'),
+            ({"id": "r", "answerability": [1], "question_based_nugget": []}, "not an object"),
+        ],
+    )
+    def test_a_wrong_line_is_named(
+        self, coverage: Campaign, tmp_path: Path, line: Line, said: str
+    ) -> None:
+        path = write_lines(tmp_path / "qlabels.jsonl", [line])
+        told = refusal(path)
+        assert told.startswith(f"{path}, line 1: ")
+        assert said in told
+
+    def test_a_line_that_is_neither_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD])
+        assert "line 1: is no CRUX label; give qlabels" in refusal(path, "--format", "crux")
+
+
+@pytest.mark.processes
+class TestTheCommandItself:
+    """Exit status, standard error and memory, of a process of its own."""
+
+    def test_an_error_is_one_line_and_status_1(self, house: Path, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "l.jsonl", [GOOD, GOOD | {"value": "maybe"}])
+        done = manage(house, "import_labels", path, "--campaign", "c")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"{path}, line 2: campaign 'c': answerable is \"maybe\"; give one of yes, no, invalid\n"
+        )
+        labels = manage(house, "export", "--campaign", "c", "--what", "labels")
+        assert (labels.returncode, labels.stdout) == (0, "")
+
+    @pytest.mark.parametrize("name", ["long.jsonl", "long.csv"])
+    def test_a_line_of_200_mib_is_refused_in_little_memory(
+        self, house: Path, tmp_path: Path, name: str
+    ) -> None:
+        path = tmp_path / name
+        path.write_text(json.dumps(GOOD) + "\n" if name.endswith("jsonl") else HEADER + "\n")
+        with path.open("r+b") as file:
+            file.truncate(200 * MIB)
+        done = manage(house, "import_labels", path, "--campaign", "c", timeout=20)
+        wanted = f"{path}, line 2: the line is longer than 32 MiB; "
+        assert (done.returncode, done.stderr.startswith(wanted)) == (1, True)
+        assert done.stderr.count("\n") == 1
+        assert peak_of_children() < 300
+
+    def test_a_cell_of_200_mib_is_refused_in_little_memory(
+        self, house: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "cell.csv"
+        with path.open("w", encoding="utf-8") as file:
+            file.write(f'{HEADER}\nr,"')
+            file.writelines("x" * MIB + "\n" for _ in range(200))
+        done = manage(house, "import_labels", path, "--campaign", "c", timeout=60)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "broken CSV (field larger than field limit" in done.stderr
+        assert peak_of_children() < 300
+
+    def test_an_export_to_a_place_that_is_none_is_one_line(
+        self, house: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "none" / "units.jsonl"
+        done = manage(house, "export", "--campaign", "c", "--what", "units", "--output", out)
+        assert done.returncode == 1
+        assert done.stderr == (
+            f"{out}: cannot be written (no such file or directory); choose another file.\n"
+        )
+
+    def test_an_export_is_written_whole_and_readable(self, house: Path, tmp_path: Path) -> None:
+        out = tmp_path / "units.jsonl"
+        done = manage(house, "export", "--campaign", "c", "--what", "units", "--output", out)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [path.name for path in tmp_path.iterdir()] == ["units.jsonl"]
+        assert len(out.read_text("utf-8").split("\n")) == 15
+        plain = tmp_path / "plain"
+        plain.touch()
+        assert out.stat().st_mode == plain.stat().st_mode
