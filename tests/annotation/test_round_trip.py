@@ -194,7 +194,9 @@ def test_qrels_with_blanks_in_ids_are_refused_in_trecs_own_form(tmp_path: Path) 
     ]
 
 
-@pytest.mark.parametrize("protocol", set(PROTOCOLS) - {"grounding-relevance", "rubric-passage"})
+@pytest.mark.parametrize(
+    "protocol", sorted(set(PROTOCOLS) - {"grounding-relevance", "rubric-passage"})
+)
 def test_other_protocols_have_no_qrels(protocol: str) -> None:
     campaign_of(protocol)
     with pytest.raises(Exception, match="grades no passages"):

@@ -150,7 +150,8 @@ def test_a_quote_that_is_not_at_its_place_is_refused_by_people_s_doors(mine: Ass
         with pytest.raises(RefusedError, match="unit '🌉' evidence: 'opened' does not stand there"):
             submit(mine, quoted(mine, moved), door)
     submit(mine, quoted(mine, {"quote": "opened", "start": place}), "page")
-    assert (Span.objects.last().start, Response.objects.count()) == (place, 1)
+    starts = Span.objects.filter(label__unit__name="🌉").values_list("start", flat=True)
+    assert (list(starts), Response.objects.count()) == ([place], 1)
 
 
 def test_offsets_count_code_points(mine: Assignment) -> None:
@@ -166,7 +167,8 @@ def test_the_second_of_two_equal_quotes_stays_the_second(mine: Assignment) -> No
     second = FULL.rindex("It opened in 1901.")
     for door in ("page", "judge"):
         submit(mine, quoted(mine, {"quote": "It opened in 1901.", "start": second}), door)
-        assert Span.objects.filter(label__unit__name="🌉").last().start == second
+        spans = Span.objects.filter(label__unit__name="🌉")
+        assert set(spans.values_list("start", flat=True)) == {second}
 
 
 def test_a_judge_s_quote_is_searched_for(mine: Assignment) -> None:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.desk import Desk
@@ -24,13 +24,17 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("there is no Chromium on this machine; install the package chromium")
+    """The system's Chromium, else Playwright's own; for a module, since tests of other modules in
+    this process start event loops of their own and could not beside Playwright's."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
+        try:
+            browser = playwright.chromium.launch(executable_path=path)
+        except Error:
+            pytest.skip("there is no Chromium on this machine; install the package chromium")
         yield browser
         browser.close()
 
