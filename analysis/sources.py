@@ -9,6 +9,7 @@ from analysis.frames import Frame, LabelFact, Scale, make_frame
 from analysis.statistics import Level
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
+from annotation.missing import reasons
 from annotation.models import Assignment, Campaign, Label, Unit
 from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
@@ -64,18 +65,11 @@ def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     )
     related = ("item__query", "item__report", "rater")
     for assignment in closed.select_related(*related).prefetch_related("item__units").iterator(500):
-        for unit in assignment.item.units.all():
-            for variable, reason in _reasons(assignment, unit, asked):
-                yield _missing_fact(assignment, unit, variable, reason)
-
-
-def _reasons(assignment: Assignment, unit: Unit, asked: Schema) -> Iterable[tuple[str, str]]:
-    if assignment.missing:
-        reasons: Mapping[str, str] = assignment.missing.get(unit.name, {})
-        return reasons.items()
-    if assignment.status == "done" or unit.name not in assignment.asked:
-        return ()
-    return [(v.name, assignment.reason) for v in asked.of(unit.kind) if not v.asked_if]
+        units = {u.name: u for u in assignment.item.units.all() if u.name in assignment.asked}
+        kinds = {name: unit.kind for name, unit in units.items()}
+        for name, lost in reasons(assignment, asked, kinds).items():
+            for variable, reason in lost.items():
+                yield _missing_fact(assignment, units[name], variable, reason)
 
 
 def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str) -> LabelFact:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -125,12 +125,10 @@ def manage(
     folder: Path, *arguments: object, timeout: float = 120
 ) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, over the database in `folder`."""
-    env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "SECRET_KEY")}
-    env |= {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}
     return subprocess.run(
-        [sys.executable, "manage.py", *map(str, arguments)],
+        _command(arguments),
         cwd=ROOT,
-        env=env,
+        env=_environment(folder),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -138,6 +136,25 @@ def manage(
     )
 
 
-def peak_of_children() -> int:
-    """The most memory, in MiB, that any process started from here has had."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
+    """The same: its exit status, what it said of errors, and the most memory it had in MiB."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            _command(arguments),
+            cwd=ROOT,
+            env=_environment(folder),
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        said.seek(0)
+        return os.waitstatus_to_exitcode(status), said.read(), usage.ru_maxrss // 1024
+
+
+def _command(arguments: Iterable[object]) -> list[str]:
+    return [sys.executable, "manage.py", *map(str, arguments)]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "SECRET_KEY")}
+    return env | {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}
