@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 import zoneinfo
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
+
+ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
+UNREADABLE_DATABASE = (
+    "DATABASE_URL cannot be read; set it to postgresql://user:password@host/name or to "
+    "sqlite:////path/to/a/file"
+)
 
 
 def flag(name: str, default: bool = False) -> bool:
@@ -46,7 +53,12 @@ def data_dir() -> Path:
 
 
 def made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{folder} cannot be made ({error.strerror}); set TANDEM_DATA_DIR to a folder of yours"
+        ) from error
     return folder
 
 
@@ -72,12 +84,14 @@ def _kept_key(path: Path) -> str:
 
 def database(folder: Path) -> dict[str, object]:
     """DATABASE_URL, by default a SQLite file. SQLite gets WAL and immediate transactions."""
+    # environ warns of an engine that it does not know; the error below says it better.
+    warnings.filterwarnings("ignore", message="Engine not recognized", module="environ")
     try:
         config = env.db("DATABASE_URL", default=f"sqlite:///{folder / 'tandem.sqlite3'}")
     except Exception as error:
-        raise ImproperlyConfigured(
-            "DATABASE_URL cannot be read; set it to a form such as postgresql://user:pass@host/name"
-        ) from error
+        raise ImproperlyConfigured(UNREADABLE_DATABASE) from error
+    if config.get("ENGINE") not in ENGINES:
+        raise ImproperlyConfigured(UNREADABLE_DATABASE)
     options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
         options |= {

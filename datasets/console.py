@@ -33,10 +33,8 @@ class Command(BaseCommand):
             self.run(**options)
         except (InputError, CommandError) as error:
             self.refuse(error)
-        except (OperationalError, ProgrammingError):
-            if not is_behind():
-                raise
-            self.refuse(CommandError("The database is not up to date; run manage.py migrate."))
+        except (OperationalError, ProgrammingError) as error:
+            self.refuse(CommandError(why_not(error)))
 
     def refuse(self, error: Exception) -> NoReturn:
         if not self.from_command_line:
@@ -61,10 +59,16 @@ class Command(BaseCommand):
             yield _lines(what, total, self.stderr.write)
 
 
-def is_behind() -> bool:
-    """Whether migrations wait to be applied."""
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+def why_not(error: Exception) -> str:
+    """Why the database could not be used; what is no matter of set-up is raised again."""
+    try:
+        executor = MigrationExecutor(connection)
+        behind = bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    except OperationalError:
+        return f"The database cannot be reached ({error}); check DATABASE_URL."
+    if not behind:
+        raise error
+    return "The database is not up to date; run manage.py migrate."
 
 
 def one_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from judging.work import backend_of
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 LONGEST_PROMPT = 1_000_000
+LONGEST = {"model": 200, "base_url": 500, "api_key_env": 100}
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 COMPARED = (
     "backend",
     "model",
@@ -66,9 +69,30 @@ def define(wanted: Definition) -> tuple[Judge, bool]:
         return _same(rater, judge), False
 
 
-def _judge(wanted: Definition) -> Judge:
+def _check(wanted: Definition) -> None:
     if not wanted.name.strip() or len(wanted.name) > 150:
         raise JudgeError("a judge's name has 1 to 150 characters; choose another")
+    for name, longest in LONGEST.items():
+        if len(getattr(wanted, name)) > longest:
+            what = name.replace("_", " ")
+            raise JudgeError(f"the {what} has over {longest} characters; shorten it")
+    # Its value is not repeated, as somebody may have given the key itself.
+    if wanted.api_key_env and not ENVIRONMENT_NAME.fullmatch(wanted.api_key_env):
+        raise JudgeError("--api-key-env names an environment variable; give its name, not the key")
+    if wanted.backend == "lexical":
+        _check_unused(wanted)
+
+
+def _check_unused(wanted: Definition) -> None:
+    given = {"--model": wanted.model, "--base-url": wanted.base_url, "--prompt": wanted.prompt,
+             "--api-key-env": wanted.api_key_env, "--param": wanted.params}  # fmt: skip
+    unused = [option for option, value in given.items() if value]
+    if unused:
+        raise JudgeError(f"the lexical judge uses no {unused[0]}; leave it out")
+
+
+def _judge(wanted: Definition) -> Judge:
+    _check(wanted)
     text = _prompt(wanted.prompt) if wanted.prompt else ""
     networked = wanted.backend != "lexical"
     return Judge(
