@@ -6,14 +6,15 @@ then held against them; nothing is pooled.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from analysis.statistics import Floats, Ints, Level
+from analysis.statistics import Bools, Floats, Ints, Level
 
 
 class LabelFact(NamedTuple):
@@ -36,18 +37,35 @@ class LabelFact(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """What is measured: categories in order of rank, escapes, and the level of measurement."""
+    """What is measured: categories in order of rank, escapes, and the level of measurement.
+
+    `foreign` categories are used by judges alone: they are wrong answers, and no part of k.
+    """
 
     categories: tuple[str, ...]
     level: Level
     escapes: tuple[str, ...] = ()
+    foreign: frozenset[str] = frozenset()
 
     def values(self) -> Floats:
         """The number of each category: itself where all are numbers, else its rank."""
-        try:
-            return np.array([float(c) for c in self.categories])
-        except ValueError:
+        numbers = [number_of(category) for category in self.categories]
+        if None in numbers:
             return np.arange(len(self.categories), dtype=float)
+        return np.array(numbers, dtype=float)
+
+    def own(self) -> Bools:
+        """Which categories are the protocol's or the people's own."""
+        return np.array([c not in self.foreign for c in self.categories], dtype=bool)
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text writes, if it writes one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 @dataclass(frozen=True)
@@ -197,7 +215,8 @@ def make_frame(
         people.setdefault(fact.rater, _Person(fact.rater_kind)).add(fact)
     raters = tuple(people[n].facts(n, (excluded or {}).get(n)) for n in sorted(people))
     numbers = {key: n for n, key in enumerate(items)}
-    queries = {q: n for n, q in enumerate(dict.fromkeys(i.query for i in items.values()))}
+    # By name, so that the same labels in another order get the same resamples.
+    queries = {q: n for n, q in enumerate(sorted({i.query for i in items.values()}))}
     frames = {
         name: _variable(name, found, scales.get(name), raters, numbers, queries)
         for name, found in columns.items()
@@ -228,9 +247,7 @@ def _variable(
     items: Mapping[str, int],
     queries: Mapping[str, int],
 ) -> VariableFrame:
-    scale = scale or Scale((), "nominal")
-    if not scale.categories:
-        scale = Scale(_used(found, raters), scale.level, scale.escapes)
+    scale = _whole_scale(scale or Scale((), "nominal"), found, raters)
     column = {r.name: n for n, r in enumerate(raters)}
     code = {category: n for n, category in enumerate(scale.categories)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
@@ -256,12 +273,22 @@ def _unit_facts(
     )
 
 
-def _used(found: _Columns, raters: Sequence[RaterFacts]) -> tuple[str, ...]:
-    """The categories that people used, or all that were used; numbers in order, else words."""
+def _whole_scale(scale: Scale, found: _Columns, raters: Sequence[RaterFacts]) -> Scale:
+    """A scale with every category in use: its own, what people added, what judges alone gave."""
     people = {r.name for r in raters if r.kind == "human"}
-    used = {value for (_, rater), (_, value) in found.values.items() if rater in people}
-    used = used or {value for _, value in found.values.values()}
-    try:
-        return tuple(sorted(used, key=float))
-    except ValueError:
-        return tuple(sorted(used))
+    known = {*scale.categories, *scale.escapes}
+    used = {(rater in people, value) for (_, rater), (_, value) in found.values.items()}
+    added = {value for by_people, value in used if by_people} - known
+    rest = {value for _, value in used} - known - added
+    if not known and not added:
+        added, rest = rest, set()
+    categories = _ranked(scale.categories, added | rest)
+    return replace(scale, categories=categories, foreign=frozenset(rest))
+
+
+def _ranked(declared: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
+    """Declared categories as they are and others behind them; all numbers in their order."""
+    every = [*declared, *sorted(others)]
+    if others and all(number_of(category) is not None for category in every):
+        every.sort(key=float)
+    return tuple(every)

@@ -80,7 +80,7 @@ def _variable(frame: VariableFrame, choices: Choices) -> JSON:
     sample = Sample(frame, draws)
     return {
         "measurement": frame.scale.level,
-        "categories": list(frame.scale.categories),
+        "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         **_comparison(sample, choices),
         "strata": _strata(sample, choices),

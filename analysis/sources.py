@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from analysis.frames import Frame, LabelFact, Scale, make_frame
+from analysis.frames import Frame, LabelFact, Scale, make_frame, number_of
 from analysis.statistics import Level
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
+from annotation.grouping import group_rows
+from annotation.known import CheckedRow
 from annotation.missing import reasons
 from annotation.models import Assignment, Campaign, Label, Unit
 from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema
+from datasets.readers.jsonl import shown
+from datasets.rows import InputError
 
 _COLUMNS = (
     "response__assignment__item__key",
@@ -31,6 +35,10 @@ _COLUMNS = (
     "response__assignment__assisted_by",
 )
 _ORDER = ("response__assignment__item__position", "unit__position", "id")
+
+
+class UnknownLevelError(ValueError):
+    """A level for a variable that no label is of."""
 
 
 def campaign_frame(campaign: Campaign) -> Frame:
@@ -92,20 +100,41 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
 
 
 def file_frame(paths: Iterable[Path], levels: Mapping[str, Level]) -> tuple[Frame, set[str]]:
-    """The labels of files, and the protocols that they name. Raises InputError.
+    """The labels of files, and the protocols that they name.
+
+    Raises InputError, and UnknownLevelError.
 
     Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
     Only the newest revision of a label counts.
     """
+    read = [row for path in paths for row in read_labels(path)]
+    # A label that stands twice, and a rater of two kinds, are refused as they are on import.
+    group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
     newest: dict[tuple[str, ...], LabelRow] = {}
-    for path in paths:
-        for row in read_labels(path):
-            key = (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
-            if key not in newest or (row.revision or 0) >= (newest[key].revision or 0):
-                newest[key] = row
+    for row in read:
+        before = newest.setdefault(_identity(row), row)
+        if (row.revision or 0) > (before.revision or 0):
+            newest[_identity(row)] = row
     rows = list(newest.values())
     protocols = {row.protocol for row in rows if row.protocol}
-    return make_frame(map(_fact, rows), _scales(rows, protocols, levels)), protocols
+    scales = _scales(rows, protocols, levels)
+    for row in rows:
+        _check_order(row, scales.get(row.variable))
+    return make_frame(map(_fact, rows), scales), protocols
+
+
+def _identity(row: LabelRow) -> tuple[str, ...]:
+    return (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
+
+
+def _check_order(row: LabelRow, scale: Scale | None) -> None:
+    """Refuses words for numbers: where a word ranks among others, no file says."""
+    if scale is None or scale.level == "nominal" or row.value is None:
+        return
+    known = row.value in scale.categories or row.value in scale.escapes
+    if not known and number_of(row.value) is None:
+        wrong = f"{row.variable} is {shown(row.value)}, no number, and {scale.level}"
+        raise InputError(row.place, wrong, "code it as a number, or call it nominal")
 
 
 def _fact(row: LabelRow) -> LabelFact:
@@ -123,7 +152,11 @@ def _scales(
     if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
         scales = {v.name: scale_of(v) for v in known.variables}
         scales.pop("category", None)
+    there = {row.variable for row in rows}
     for name, level in levels.items():
+        if name not in there:
+            known = ", ".join(sorted(there))
+            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {known}")
         given = scales.get(name, Scale((), level))
         scales[name] = Scale(given.categories, level, given.escapes)
     return scales

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from analysis.blocks.resampling import JSON, Sample
+from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     Estimate,
     Floats,
@@ -32,9 +33,10 @@ def agreement(sample: Sample) -> JSON:
     """The agreement of the human raters on the units of a sample."""
     codes = sample.frame.of("human")
     scale = sample.frame.scale
-    level, values = scale.level, scale.values()
+    own = scale.own()
+    level, values, k = scale.level, scale.values()[own], max(1, int(own.sum()))
     labelled = (codes >= 0).sum(axis=1) >= 2
-    of = sample.of_counts
+    of = partial(sample.of_counts, own_only=True)
     return {
         "units": int(labelled.sum()),
         "raters": int((codes >= 0).any(axis=0).sum()),
@@ -44,9 +46,9 @@ def agreement(sample: Sample) -> JSON:
             fleiss_kappa_pooled, codes, "Fleiss' kappa, pairs pooled"
         ).as_json(),
         "randolph_kappa": of(
-            lambda c, w: randolph_kappa(c, sample.k, w),
+            lambda c, w: randolph_kappa(c, k, w),
             codes,
-            f"Randolph's free-marginal kappa, k = {sample.k}",
+            f"Randolph's free-marginal kappa, k = {k}",
         ).as_json(),
         "krippendorff_alpha": of(
             lambda c, w: krippendorff_alpha(c, level, values, w),
@@ -87,8 +89,10 @@ def pair_percent(sample: Sample, one: Ints, other: Ints) -> Estimate:
 def pair_kappa(sample: Sample, one: Ints, other: Ints, weighting: str | None = None) -> Estimate:
     """Cohen's kappa of two columns of codes."""
     both = (one >= 0) & (other >= 0)
-    reason = reason_undefined(_counts(one, other, sample.k))
     method = f"Cohen's kappa, {weighting} weights" if weighting else "Cohen's kappa"
+    if sample.is_continuous:
+        return undefined(TOO_MANY, int(both.sum()), method)
+    reason = reason_undefined(_counts(one, other, sample.k))
 
     def kappa(weights: Floats | None) -> Value:
         return cohen_kappa(confusion(one, other, sample.k, weights), weighting)

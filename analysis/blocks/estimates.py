@@ -44,8 +44,8 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
 def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bool | None) -> JSON:
     scores = of.values[items, judge]
     judged = _query_means(scores, of.queries[items])
-    labelled = np.isfinite(people) & np.isfinite(judged)
-    only = judged[~np.isfinite(people) & np.isfinite(judged)]
+    labelled = np.isfinite(people)
+    only = judged[~labelled & np.isfinite(judged)]
     powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
     return {
         "humans": people_only_mean(people[np.isfinite(people)]).as_json(),
@@ -61,7 +61,13 @@ def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bo
 def _powered(
     human: Floats, judge: Floats, only: Floats, sampled: bool | None
 ) -> tuple[Estimate, float | None]:
-    if len(only) and not sampled:
+    if not len(only):
+        # Nothing is gained from a judge then, so that where it failed does not matter either.
+        judge = human
+    elif np.isnan(judge).any():
+        reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
+        return undefined(reason, len(human), POWERED), None
+    elif not sampled:
         reason = "the queries that people labelled are no drawn sample (see --human-share)"
         return undefined(reason, len(human), POWERED), None
     return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)

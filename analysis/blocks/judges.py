@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from analysis.blocks.agreement import NO_ORDER, numbers, pair_kappa, pair_percent
-from analysis.blocks.resampling import JSON, Sample
+from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
     Estimate,
@@ -80,6 +80,8 @@ def _agreement(sample: Sample, reference: Ints, codes: Ints) -> JSON:
 
 
 def _classes(sample: Sample, reference: Ints, codes: Ints) -> JSON:
+    if sample.is_continuous:
+        return {}
     both = (reference >= 0) & (codes >= 0)
     table = np.asarray(confusion(reference, codes, sample.k))
     scores = {"precision": precision, "recall": recall, "f1": f1}
@@ -107,6 +109,8 @@ def _classes(sample: Sample, reference: Ints, codes: Ints) -> JSON:
 
 def _confusion(sample: Sample, reference: Ints, codes: Ints) -> JSON:
     """Rows people, columns judge; only categories that occur on either side."""
+    if sample.is_continuous:
+        return {"labels": [], "matrix": []}
     table = confusion(reference, codes, sample.k).astype(int)
     used = np.flatnonzero(table.sum(axis=0) + table.sum(axis=1))
     return {
@@ -130,8 +134,13 @@ def human_ceiling(sample: Sample) -> JSON:
         return _mean([percent_agreement(c, weights) for c in counts])
 
     method, reason = "mean over pairs of people of", "no two people share labels that vary"
+    kappas = f"{method} Cohen's kappa"
     return {
-        "cohen_kappa": sample.estimate(kappa, enter, f"{method} Cohen's kappa", reason).as_json(),
+        "cohen_kappa": (
+            undefined(TOO_MANY, int(enter.sum()), kappas)
+            if sample.is_continuous
+            else sample.estimate(kappa, enter, kappas, reason)
+        ).as_json(),
         "percent": sample.estimate(
             percent, enter, f"{method} the share of equal labels", reason
         ).as_json(),

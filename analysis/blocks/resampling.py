@@ -24,6 +24,9 @@ from analysis.statistics import (
 
 JSON = dict[str, Any]
 
+MANY = 60
+TOO_MANY = f"over {MANY} different values: a coefficient of categories says nothing"
+
 AT_ONCE = 8_000_000
 """Weights that are kept rather than made anew for each statistic: 64 MB."""
 
@@ -42,6 +45,11 @@ class Sample:
     @property
     def k(self) -> int:
         return max(1, len(self.frame.scale.categories))
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether there are so many values that tables of them would be large and mean nothing."""
+        return self.k > MANY
 
     @cached_property
     def weights(self) -> Floats | Resamples:
@@ -64,9 +72,18 @@ class Sample:
         return estimate(function, self.weights, self.clusters[enter], n, method, reason)
 
     def of_counts(
-        self, function: Callable[[Ints, Floats | None], Value], codes: Ints, method: str
+        self,
+        function: Callable[[Ints, Floats | None], Value],
+        codes: Ints,
+        method: str,
+        own_only: bool = False,
     ) -> Estimate:
-        """The estimate of a coefficient of the counts of labels (U, R)."""
+        """The estimate of a coefficient of the counts of labels (U, R).
+
+        `own_only` leaves the categories out that judges alone used, for coefficients of people.
+        """
         counts = counts_of(codes, self.k)
+        if own_only and self.frame.scale.foreign:
+            counts = counts[:, self.frame.scale.own()]
         enter = counts.sum(axis=1) >= 2
         return self.estimate(lambda w: function(counts, w), enter, method, reason_undefined(counts))

@@ -28,7 +28,7 @@ def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSO
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
-            keys = {item.query: n for n, item in reversed(list(enumerate(frame.items)))}
+            keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
             of_items = Scores(frame, labels, measure(labels, len(frame.items)), queries)
             found[name] = _block(of_items, resamples, seed, sampled)

@@ -20,12 +20,12 @@ BELOW, REACHED = 0, 1
 
 
 def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
-    """One row for each category but the lowest; none for nominal categories.
+    """One row for each category but the lowest; none for nominal ones or too many.
 
     A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
     ties left out. Precision and recall are of reaching it.
     """
-    if sample.frame.scale.level == "nominal":
+    if sample.frame.scale.level == "nominal" or sample.is_continuous:
         return []
     values = sample.frame.scale.values()
     return [_row(sample, codes, rank, float(values[rank])) for rank in range(1, sample.k)]

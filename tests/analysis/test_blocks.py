@@ -161,5 +161,17 @@ class TestCoverage:
         assert drawn["prediction_powered"]["value"] is not None
         assert drawn["effective_labels"] is None or drawn["effective_labels"] > 0
 
+    def test_a_judge_that_failed_takes_no_label_from_people(self) -> None:
+        rows = {"Ada": "yn" * 12, JUDGE: "yn" * 6}
+        found = scores(frame_of(table(rows)), 50, 0, None)["coverage"]["estimate"][""]
+        assert found["prediction_powered"]["n"] == found["humans"]["n"] == 12
+        assert found["prediction_powered"]["value"] == found["humans"]["value"]
+
+    def test_a_labelled_query_without_a_judgement_leaves_no_estimate(self) -> None:
+        rows = {"Ada": "yn" * 12 + "." * 8, JUDGE: ".." + "yn" * 15}
+        found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
+        assert found["prediction_powered"]["value"] is None
+        assert "no score on 1 of the labelled" in found["prediction_powered"]["reason"]
+
     def test_other_variables_make_no_coverage(self) -> None:
         assert scores(frame_of(table({"Ada": "0123"}, "rating")), 50, 0, None) == {}

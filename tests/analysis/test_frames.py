@@ -64,9 +64,31 @@ def test_two_kinds_of_unit_with_one_key_stay_apart() -> None:
 
 def test_a_bare_file_has_the_categories_that_people_used() -> None:
     facts = table({"Ada": "31", JUDGE: "35"}, variable="mood")
-    labels = make_frame(facts, {}).variables["mood"]
-    assert labels.scale.categories == ("1", "3")
-    assert labels.scale.level == "nominal"
+    scale = make_frame(facts, {}).variables["mood"].scale
+    assert [c for c, own in zip(scale.categories, scale.own(), strict=True) if own] == ["1", "3"]
+    assert scale.level == "nominal"
+
+
+def test_what_judges_alone_answered_is_a_category_but_not_the_peoples() -> None:
+    labels = make_frame(table({"Ada": "31", JUDGE: "35"}, variable="mood"), {}).variables["mood"]
+    assert labels.scale.categories == ("1", "3", "5")
+    assert labels.scale.foreign == {"5"}
+    assert labels.aside(JUDGE, is_missing=False) == {}
+
+
+def test_the_order_of_the_labels_does_not_matter_to_queries() -> None:
+    facts = table({"Ada": "ynyn"})
+    numbers = [
+        dict(zip(labels.units.names, labels.units.query.tolist(), strict=True))
+        for labels in (frame_of(f).variables["answerable"] for f in (facts, facts[::-1]))
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_only_finite_numbers_are_numbers() -> None:
+    facts = [fact("r", f"q{n}", "Ada", value, "grade") for n, value in enumerate(["2", "inf"])]
+    scale = make_frame(facts, {}).variables["grade"].scale
+    assert scale.values().tolist() == [0, 1]
 
 
 def test_numbers_are_in_numeric_order() -> None:

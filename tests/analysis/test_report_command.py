@@ -54,9 +54,33 @@ def test_a_bare_file_needs_no_campaign_and_each_item_is_a_query(mood: Path) -> N
     assert found["variables"]["mood"]["categories"] == ["bad", "fair", "good"]
 
 
-def test_a_level_may_be_given(mood: Path) -> None:
-    found = json.loads(run("report", "--labels", str(mood), "--level", "mood=ordinal"))
-    assert found["variables"]["mood"]["measurement"] == "ordinal"
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """Ratings with decimals by three people, each unit another value."""
+    path = tmp_path / "ratings.jsonl"
+    rows = [
+        {"item": f"i{n}", "unit": f"i{n}", "variable": "score", "value": f"{n + shift / 10:.1f}",
+         "rater": rater}
+        for shift, rater in enumerate(("Ada", "Bram", "Chidi"))
+        for n in range(40)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def test_a_level_may_be_given(ratings: Path) -> None:
+    found = json.loads(run("report", "--labels", str(ratings), "--level", "score=interval"))
+    score = found["variables"]["score"]
+    assert score["measurement"] == "interval"
+    assert score["agreement"]["krippendorff_alpha"]["value"] > 0.99
+
+
+def test_a_table_of_over_sixty_values_says_nothing_and_is_not_made(ratings: Path) -> None:
+    found = json.loads(run("report", "--labels", str(ratings), "--level", "score=interval"))
+    pair = found["variables"]["score"]["agreement"]["pairs"][0]
+    assert pair["cohen_kappa"]["value"] is None
+    assert "over 60 different values" in pair["cohen_kappa"]["reason"]
+    assert pair["spearman"]["value"] == pytest.approx(1)
 
 
 def test_markdown_shows_the_same_numbers() -> None:
@@ -77,6 +101,9 @@ def test_it_writes_a_file_whole(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (("--labels", str(LABELS), "--level", "mood"), "VARIABLE=nominal|ordinal|interval"),
+        (("--labels", str(LABELS), "--level", "mood=ordinal"), "no label is of 'mood'"),
+        (("--labels", str(LABELS), "--epsilon", "nan"), "from 0 to 1"),
+        (("--campaign", "c", "--level", "mood=ordinal"), "goes with --labels"),
         (("--labels", str(LABELS), "--resamples", "0"), "at least 1"),
         (("--labels", "nowhere.jsonl"), "nowhere.jsonl: cannot be read"),
     ],
@@ -92,3 +119,44 @@ def test_a_wrong_call_is_told_in_one_line(options: tuple[str, ...], says: str) -
 def test_a_campaign_that_is_not_there_is_told_in_one_line() -> None:
     with pytest.raises(CommandError, match="There is no campaign 'nothing'"):
         run("report", "--campaign", "nothing")
+
+
+def test_words_have_no_rank_that_a_file_could_tell(mood: Path) -> None:
+    with pytest.raises(CommandError, match=r'line 1: mood is "good", no number'):
+        run("report", "--labels", str(mood), "--level", "mood=ordinal")
+
+
+def lines_of(path: Path, *rows: dict[str, str]) -> str:
+    base = {"item": "i", "unit": "i", "variable": "mood", "rater": "Ada"}
+    path.write_text("".join(json.dumps({**base, **row}) + "\n" for row in rows), "utf-8")
+    return str(path)
+
+
+def test_contradictions_are_refused_as_they_are_on_import(tmp_path: Path) -> None:
+    twice = lines_of(tmp_path / "twice.jsonl", {"value": "good"}, {"value": "bad"})
+    with pytest.raises(CommandError, match=r"line 2: .* on line 1 too"):
+        run("report", "--labels", twice)
+    human = {"value": "good", "rater_kind": "human"}
+    judge = {"value": "good", "unit": "j", "rater_kind": "judge"}
+    with pytest.raises(CommandError, match=r"line 2: 'Ada' is a judge here"):
+        run("report", "--labels", lines_of(tmp_path / "kinds.jsonl", human, judge))
+
+
+def test_an_answer_that_no_person_gave_counts_against_the_judge(tmp_path: Path) -> None:
+    rows = [
+        {"unit": f"u{n}", "value": "xy"[n % 2], "rater": rater, "rater_kind": "human"}
+        for rater in ("Ada", "Bram")
+        for n in range(4)
+    ] + [
+        {"unit": f"u{n}", "value": "x" if n == 0 else "z", "rater": "m", "rater_kind": "judge"}
+        for n in range(4)
+    ]
+    found = json.loads(run("report", "--labels", lines_of(tmp_path / "z.jsonl", *rows)))
+    mood = found["variables"]["mood"]
+    judge = mood["judges"]["m"]
+    assert mood["categories"] == ["x", "y"]
+    assert judge["units"] == 4
+    assert judge["agreement"]["percent"]["value"] == pytest.approx(1 / 4)
+    assert judge["confusion"]["labels"] == ["x", "y", "z"]
+    assert judge["escapes"] == {}
+    assert mood["agreement"]["randolph_kappa"]["value"] == 1

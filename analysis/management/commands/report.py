@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from django.core.management.base import CommandError
 
 from analysis.markdown import as_markdown
 from analysis.reports import Choices, campaign_report, labels_report
+from analysis.sources import UnknownLevelError
 from analysis.statistics import Level
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import write_whole
@@ -50,10 +52,18 @@ class Command(BaseCommand):
         choices = Choices(options["seed"], options["resamples"], options["epsilon"])
         if choices.resamples < 1 or choices.seed < 0:
             raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        if not math.isfinite(choices.epsilon) or not 0 <= choices.epsilon <= 1:
+            raise CommandError("--epsilon is a number from 0 to 1; mend it.")
+        if options["campaign"] and options["level"]:
+            raise CommandError("--level goes with --labels; a campaign's protocol has its levels.")
         if options["campaign"]:
             report = campaign_report(campaign_called(options["campaign"]), choices)
         else:
-            report = labels_report(options["labels"], levels_of(options["level"]), choices)
+            levels = levels_of(options["level"])
+            try:
+                report = labels_report(options["labels"], levels, choices)
+            except UnknownLevelError as error:
+                raise CommandError(f"{error}.") from error
         text = FORMATS[options["format"]](report)
         if options["output"]:
             write_whole(options["output"], [text])
