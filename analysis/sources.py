@@ -155,8 +155,8 @@ def _scales(
     there = {row.variable for row in rows}
     for name, level in levels.items():
         if name not in there:
-            known = ", ".join(sorted(there))
-            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {known}")
+            names = ", ".join(sorted(there))
+            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {names}")
         given = scales.get(name, Scale((), level))
         scales[name] = Scale(given.categories, level, given.escapes)
     return scales

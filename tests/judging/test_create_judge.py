@@ -161,3 +161,24 @@ def test_a_parameter_that_cannot_be_is_refused(given: str) -> None:
 def test_a_parameter_is_given_once() -> None:
     with pytest.raises(ParamError, match="twice"):
         read_params(["seed=1", "seed=2"])
+
+
+def test_a_key_given_for_its_name_is_refused_and_not_repeated() -> None:
+    said = refusal("a", *OPENAI, "--base-url", "http://localhost:1/v1", "--api-key-env", "sk-a b")
+    assert "give its name, not the key" in said
+    assert "sk-a" not in said
+    assert not Judge.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "unused", [("--model", "m"), ("--base-url", "http://x"), ("--param", "temperature=1")]
+)
+def test_the_lexical_judge_refuses_what_it_does_not_use(unused: tuple[str, str]) -> None:
+    assert f"uses no {unused[0]}" in refusal("floor", "--backend", "lexical", *unused)
+
+
+@pytest.mark.parametrize("option", ["--model", "--base-url"])
+def test_what_no_column_holds_is_refused(option: str) -> None:
+    given = {"--model": "m", "--base-url": "http://localhost:1/v1"} | {option: "x" * 3000}
+    arguments = [word for pair in given.items() for word in pair]
+    assert "characters; shorten it" in refusal("a", "--backend", "openai", *arguments)

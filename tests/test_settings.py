@@ -1,0 +1,74 @@
+"""The environment: read once, and what is wrong in it is told in one line that says what to set."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("DATABASE_URL", "SECRET_KEY", "DEBUG", "TIME_ZONE", "TANDEM_MAX_UPLOAD_MB")
+
+
+def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A command that only reads the settings and looks for the database."""
+    kept = {k: v for k, v in os.environ.items() if k not in NAMES}
+    environment = {**kept, "TANDEM_DATA_DIR": str(folder), **settings}
+    return subprocess.run(
+        [sys.executable, "manage.py", "report", "--campaign", "none"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "SECRET_KEY is not set; set it to 50 random characters, or DEBUG=1"),
+        ({"DEBUG": "maybe"}, "DEBUG is 'maybe'; set it to 1 or 0"),
+        ({"DEBUG": "1", "TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE is 'Mars/Olympus'; set it to"),
+        ({"DEBUG": "1", "TANDEM_MAX_UPLOAD_MB": "-1"}, "TANDEM_MAX_UPLOAD_MB is '-1'; set it to"),
+        ({"DEBUG": "1", "DATABASE_URL": "nonsense"}, "DATABASE_URL cannot be read; set it to"),
+        ({"DEBUG": "1", "DATABASE_URL": "mysql://a/b"}, "DATABASE_URL cannot be read; set it to"),
+        (
+            {"DEBUG": "1", "DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"},
+            "The database cannot be reached",
+        ),
+        (
+            {"DEBUG": "1", "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"},
+            "The database cannot be reached",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_told_in_one_line(
+    tmp_path: Path, settings: dict[str, str], says: str
+) -> None:
+    done = start(tmp_path, **settings)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+
+
+def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = start(tmp_path / "file" / "folder", DEBUG="1")
+    assert done.returncode == 1
+    assert "set TANDEM_DATA_DIR to a folder of yours" in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+
+
+def test_a_development_start_makes_a_key_and_keeps_it_to_itself(tmp_path: Path) -> None:
+    start(tmp_path, DEBUG="1")
+    path = tmp_path / "secret_key"
+    key = path.read_text("utf-8")
+    assert len(key) >= 50
+    assert path.stat().st_mode & 0o077 == 0
+    start(tmp_path, DEBUG="1")
+    assert path.read_text("utf-8") == key
+
+
+def test_a_database_that_was_never_made_says_what_to_run(tmp_path: Path) -> None:
+    done = start(tmp_path, DEBUG="1")
+    assert done.stderr == "The database is not up to date; run manage.py migrate.\n"
