@@ -40,7 +40,7 @@ def addresses(path: str, uids: list[uuid.UUID]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "home"), [("ada", "/work/"), ("rita", "/campaigns/"), ("root", "/batches/")]
+    ("name", "home"), [("ada", "/tasks/"), ("rita", "/campaigns/"), ("root", "/batches/")]
 )
 def test_it_brings_each_role_home(study: Study, name: str, home: str) -> None:
     answer = Client().post("/login/", {"username": name, "password": PASSWORD}, follow=True)
@@ -58,9 +58,9 @@ def test_it_refuses_a_wrong_password_without_saying_which_part_was_wrong(study: 
 def test_logging_out_takes_a_post(study: Study) -> None:
     client = client_of(study.ada)
     assert client.get("/logout/").status_code == 405
-    assert client.get("/work/").status_code == 200
+    assert client.get("/tasks/").status_code == 200
     client.post("/logout/")
-    assert client.get("/work/").status_code == 302
+    assert client.get("/tasks/").status_code == 302
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher", "admin"])
@@ -131,18 +131,18 @@ def test_nothing_is_saved_by_getting(study: Study) -> None:
 def test_the_page_names_neither_system_nor_report(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     client.post(page("submit", mine), answers("no", "no", "no"))
-    for address in (page("item", mine), "/work/"):
+    for address in (page("item", mine), "/tasks/"):
         assert "hidden-system" not in client.get(address).content.decode()
 
 
 def test_it_says_how_far_one_is_and_goes_on(study: Study) -> None:
     client = client_of(study.ada)
-    assert "0 done · 2 left for you" in client.get("/work/").content.decode()
+    assert "0 done · 2 left for you" in client.get("/tasks/").content.decode()
     begun = client.post(reverse("take-next", args=[study.campaign.pk]))
     assert begun.headers["Location"] == page("item", Assignment.objects.get())
-    assert "1 begun" in client.get("/work/").content.decode()
+    assert "1 begun" in client.get("/tasks/").content.decode()
     client.post(page("submit", Assignment.objects.get()), answers("no", "no", "no"))
-    listed = client.get("/work/").content.decode()
+    listed = client.get("/tasks/").content.decode()
     assert "1 done · 1 left for you" in listed
     assert page("item", Assignment.objects.get(status="done")) in listed
 
@@ -159,7 +159,7 @@ def test_after_the_last_item_it_says_so(study: Study) -> None:
 
 def test_without_anything_to_do_the_list_says_so(study: Study) -> None:
     study.campaign.items.update(quota=0)
-    assert "Nothing to label yet" in client_of(study.ada).get("/work/").content.decode()
+    assert "Nothing to label yet" in client_of(study.ada).get("/tasks/").content.decode()
 
 
 def test_previous_and_next_are_ones_own_items(study: Study) -> None:

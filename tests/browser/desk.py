@@ -48,14 +48,14 @@ class Desk:
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_label("Password").fill(PASSWORD)
         self.page.get_by_role("button", name="Log in").click()
-        self.page.wait_for_url("**/work/")
+        self.page.wait_for_url("**/tasks/")
 
     def start(self) -> None:
         self.page.get_by_role("button", name="Start").click()
         self.ready()
 
     def ready(self) -> None:
-        self.page.wait_for_url("**/work/*-*/")
+        self.page.wait_for_url("**/tasks/*-*/")
         expect(self.page.locator(".unit.now")).to_be_visible()
 
     @property

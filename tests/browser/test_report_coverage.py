@@ -94,7 +94,7 @@ def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
     desk.page.close()
     other = context.new_page()
     with other.expect_response("**/submit"):
-        other.goto("/work/")
+        other.goto("/tasks/")
     expect(other.locator("#outbox-notice")).to_be_hidden()
     assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
@@ -107,7 +107,7 @@ def test_another_person_on_the_same_computer_does_not_send_it(
     context.route("**/submit", lambda route: route.abort())
     desk.page.get_by_role("button", name="Submit").click()
     desk.state("unsaved")
-    desk.page.goto("/work/")
+    desk.page.goto("/tasks/")
     expect(desk.page.locator("#outbox-notice")).to_contain_text("One answer is not stored yet")
     desk.page.get_by_role("button", name="Log out").click()
     sent: list[str] = []
