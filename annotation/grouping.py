@@ -7,22 +7,23 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from annotation.files.rows import SpanRow
+from annotation.files.rows import LabelRow, SpanRow
 from annotation.known import CheckedRow
 from annotation.protocols.schema import EVIDENCE_KEY
+from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
 
 
 @dataclass
 class Group:
-    """The rows of one rater, item, replicate and revision."""
+    """The rows of one rater, item, replicate and revision; `comments` are by unit name."""
 
     rater: str
     item: str
     replicate: int
     revision: int | None
     rows: list[CheckedRow] = field(default_factory=list)
-    comment: str | None = None
+    comments: dict[str, str] = field(default_factory=dict)
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
     scope: str = ""
 
@@ -40,7 +41,11 @@ class Group:
 
     @property
     def assisted_by(self) -> str | None:
-        return self._first("assisted_by")
+        return self.rows[0].row.assisted_by
+
+    @property
+    def comment(self) -> str | None:
+        return "\n".join(dict.fromkeys(self.comments.values())) or None
 
     @property
     def created_at(self) -> str | None:
@@ -50,17 +55,14 @@ class Group:
 
     @property
     def seconds(self) -> float | None:
-        """The time on the item: what every label says, or the sum where they say their own."""
-        given = [row.row.seconds for row in self.rows if row.row.seconds is not None]
+        """The time on the item: what every line says, or the sum where they say their own."""
+        lines = {row.row.place: row.row.seconds for row in self.rows}
+        given = [seconds for seconds in lines.values() if seconds is not None]
         return sum(given) if len(set(given)) > 1 else next(iter(given), None)
 
     @property
     def values(self) -> list[CheckedRow]:
         return [row for row in self.rows if row.row.value is not None]
-
-    def _first(self, name: str) -> Any:
-        given = (getattr(row.row, name) for row in self.rows)
-        return next((value for value in given if value is not None), None)
 
     def place_of(self, unit: str) -> Place:
         return next((row.row.place for row in self.rows if row.name == unit), self.place)
@@ -103,10 +105,12 @@ def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
     for row in group.rows:
         scope = scopes.get(row.name, "")
         if scope not in parts:
-            parts[scope] = replace(group, rows=[], written={}, scope=scope)
+            parts[scope] = replace(group, rows=[], written={}, comments={}, scope=scope)
         parts[scope].rows.append(row)
         if row.name in group.written:
             parts[scope].written[row.name] = group.written[row.name]
+        if row.name in group.comments:
+            parts[scope].comments[row.name] = group.comments[row.name]
     yield from parts.values()
 
 
@@ -161,3 +165,25 @@ def check_groups(groups: Iterable[Group]) -> list[Group]:
             wrong = f"{row.rater!r} is a {row.rater_kind} here and a {kind} on line {place.line}"
             raise InputError(row.place, wrong, "mend rater_kind, or give each a name of its own")
     return groups
+
+
+def check_assisted(groups: Iterable[Group]) -> None:
+    """Raises InputError where one rater's answer to an item is assisted in a part of its lines."""
+    seen: dict[tuple[str, str, int], LabelRow] = {}
+    rows = (checked.row for group in groups for checked in group.rows)
+    for row in sorted(rows, key=lambda row: row.place.line or 0):
+        first = seen.setdefault((row.rater, row.item, row.replicate), row)
+        if row.assisted_by != first.assisted_by:
+            there = f"{assistance(first.assisted_by)} on line {first.place.line}"
+            raise mixed(row, there)
+
+
+def mixed(row: LabelRow, there: str) -> InputError:
+    """The refusal of a row that is assisted otherwise than what stands `there`."""
+    here = f"{row.rater!r} answers item {shown(row.item)} {assistance(row.assisted_by)} here"
+    mend = "give the assisted answer a replicate or a rater of its own"
+    return InputError(row.place, f"{here} and {there}", mend)
+
+
+def assistance(by: str | None) -> str:
+    return f"assisted by {by!r}" if by else "unassisted"

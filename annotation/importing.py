@@ -11,17 +11,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.doors import Payload
-from annotation.files import crux
-from annotation.files.labels import read_labels
-from annotation.files.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.grouping import (
-    Group,
-    check_groups,
-    fill_quotes,
-    group_rows,
-    moment,
-    split_by_scope,
-)
+from annotation.grouping import Group, assistance, fill_quotes, mixed, moment, split_by_scope
 from annotation.known import KnownItems
 from annotation.merging import details_of, merged
 from annotation.missing import Reasons, joined, reasons
@@ -29,9 +19,8 @@ from annotation.models import Assignment, Campaign, Rater
 from annotation.presenting import present, schema, shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import RefusedError
+from annotation.reading import read_groups
 from annotation.submit import Circumstances, submit
-from datasets.models import Question
-from datasets.readers.jsonl import records
 from datasets.rows import InputError, ReadNotes
 
 FORMATS = ("labels", "crux", "responses")
@@ -60,54 +49,11 @@ def import_labels(
     known = KnownItems(campaign)
     with transaction.atomic():
         for path in paths:
-            groups = _groups(path, known, rater, format or _recognise(path), notes)
+            groups = read_groups(path, known, rater, format, notes)
             _Importer(campaign, report, known).take(groups, progress)
-    report.warnings += notes.warnings
+    report.warnings = notes.warnings + report.warnings
     report.skipped = notes.skipped
     return report
-
-
-def _groups(
-    path: Path, known: KnownItems, rater: str | None, format: str, notes: ReadNotes
-) -> list[Group]:
-    if format == "crux":
-        texts = _questions(known.campaign)
-        labels = crux.read_crux(path, rater or crux.rater_of(path), texts, notes)
-        return group_rows(known.checked(labels))
-    if format == "responses":
-        return check_groups(_whole(response, known) for response in read_responses(path, rater))
-    return group_rows(known.checked(read_labels(path, rater)))
-
-
-def _whole(response: ResponseRow, known: KnownItems) -> Group:
-    rows = list(known.checked(known.rows_of(response)))
-    if not rows:
-        raise InputError(response.place, "the response holds no label", "take the line out")
-    group = Group(response.rater, response.item, response.replicate, response.revision, rows)
-    group.comment = response.comment
-    rule = known.schema.protocol.written
-    for name, answer in response.units.items():
-        if rule and answer.get(rule.name) is not None:
-            group.written[name] = {rule.name: answer[rule.name]}
-    return group
-
-
-def _recognise(path: Path) -> str:
-    if path.suffix.lower() == ".csv":
-        return "labels"
-    _, first = next(iter(records(path)))
-    if crux.looks_like_crux(first):
-        return "crux"
-    return "responses" if looks_like_responses(first) else "labels"
-
-
-def _questions(campaign: Campaign) -> crux.Texts:
-    items = dict(campaign.items.values_list("key", "query_id"))
-    texts: dict[int, dict[str, str]] = {}
-    of_batch = Question.objects.filter(batch=campaign.batch_id)
-    for query, key, text in of_batch.values_list("query_id", "key", "text"):
-        texts.setdefault(query, {})[key] = text
-    return lambda item: texts.get(items[item], {}) if item in items else {}
 
 
 class _Importer:
@@ -206,7 +152,22 @@ class _Importer:
             found.setdefault((item, rater, replicate), {}).update(dict.fromkeys(asked, scope))
         return found
 
+    @cached_property
+    def assisted(self) -> dict[tuple[int, str, int], str]:
+        """Who assisted the answers that stand, by item, rater, replicate; nobody is empty."""
+        closed = Assignment.objects.filter(item__campaign=self.campaign).exclude(
+            status__in=("open", "leased", "cancelled"), missing={}
+        )
+        values = closed.values_list("item", "rater__name", "replicate", "assisted_by")
+        return {(item, rater, replicate): by for item, rater, replicate, by in values}
+
+    def _check_assisted(self, group: Group, item: int) -> None:
+        stands = self.assisted.get((item, group.rater, group.replicate))
+        if stands is not None and stands != (group.assisted_by or ""):
+            raise mixed(group.rows[0].row, f"{assistance(stands)} in the campaign")
+
     def _assignment(self, group: Group, item: int) -> Assignment:
+        self._check_assisted(group, item)
         asked = self.known.names(group.item)
         named = {row.name for row in group.rows}
         assignment, _ = Assignment.objects.get_or_create(
@@ -214,12 +175,13 @@ class _Importer:
             rater=self._rater(group),
             replicate=group.replicate,
             scope=group.scope,
-            defaults={"asked": [], "assisted_by": group.assisted_by or ""},
+            defaults={"asked": []},
         )
         wanted = [name for name in asked if name in named or name in assignment.asked]
-        if set(wanted) != set(assignment.asked):
-            assignment.asked = wanted
-            assignment.save(update_fields=["asked"])
+        by = group.assisted_by or ""
+        if set(wanted) != set(assignment.asked) or by != assignment.assisted_by:
+            assignment.asked, assignment.assisted_by = wanted, by
+            assignment.save(update_fields=["asked", "assisted_by"])
         return assignment
 
     def _rater(self, group: Group) -> Rater:

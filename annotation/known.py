@@ -62,9 +62,26 @@ class KnownItems:
     def names(self, key: str) -> list[str]:
         return [name for _, _, name in self.units.get(self.items[key].pk, ())]
 
+    @cached_property
+    def facts(self) -> dict[str, dict[str, str | None]]:
+        """What a labels file may say of an item beside its key, by the key."""
+        batch = self.campaign.batch.name
+        columns = ("query__key", "report__system", "report__setting")
+        return {
+            key: {"batch": batch, "query": query, "system": system, "setting": setting}
+            for key, query, system, setting in self.campaign.items.values_list("key", *columns)
+        }
+
     def checked(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
         for row in rows:
+            self.check_protocol(row)
             yield CheckedRow(row, self._unit(row))
+
+    def check_protocol(self, row: LabelRow | ResponseRow) -> None:
+        own = self.campaign.protocol
+        if row.protocol not in (None, own):
+            wrong = f"protocol is {shown(row.protocol)}, not {shown(own)}"
+            self._refuse(row, wrong, "give a campaign of that protocol, or mend the line")
 
     def rows_of(self, response: ResponseRow) -> Iterator[LabelRow]:
         """A response as label rows. Raises InputError where it names an unknown item or unit."""
@@ -143,5 +160,5 @@ class KnownItems:
             codes = ", ".join(variable.answers)
             self._refuse(row, f"{row.variable} is {shown(row.value)}", f"give one of {codes}")
 
-    def _refuse(self, row: LabelRow, wrong: str, mend: str) -> None:
+    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, mend: str) -> None:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", mend)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,17 @@ MAX_COUNT = 30_000
 MAX_OFFSET = 2**31 - 1
 
 
-def read_labels(path: Path, rater: str | None = None) -> Iterator[LabelRow]:
+@dataclass
+class StandIn:
+    """The rater of the lines that name none; `used` once there was such a line."""
+
+    name: str | None = None
+    used: bool = False
+
+
+def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     """The rows of a labels file; `rater` stands in where a line names none. Raises InputError."""
+    rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
         yield _row(Fields(raw, place, known=COLUMNS), place, rater)
@@ -56,7 +67,7 @@ def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
     return typed
 
 
-def _row(fields: Fields, place: Place, rater: str | None) -> LabelRow:
+def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
     value, missing = _value(fields), fields.optional_string("missing")
     if (value is None) == (missing is None):
         raise InputError(place, "a label has a value or a missing reason", "give one of the two")
@@ -80,7 +91,7 @@ def _row(fields: Fields, place: Place, rater: str | None) -> LabelRow:
         seconds=fields.number("seconds", 0, _UNLIMITED),
         score=fields.number("score", -_UNLIMITED, _UNLIMITED),
         spans=_spans(fields),
-        assisted_by=short(fields, "assisted_by", MAX_RATER),
+        assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
         batch=fields.optional_string("batch"),
         query=fields.optional_string("query"),
         system=fields.optional_string("system"),
@@ -99,9 +110,10 @@ def _value(fields: Fields) -> str | None:
     value = fields.raw.get("value")
     if value is None:
         return None
-    code = coerce(value)
-    if code is None or not code:
-        raise InputError(fields.place, "value is no code", "write it as text or a whole number")
+    broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
+    code = repr(value) if broken else coerce(value)
+    if not code:
+        raise InputError(fields.place, "value is no code", "write it as text or a number")
     return code
 
 
@@ -114,9 +126,11 @@ def _kind(fields: Fields) -> str:
     return kind
 
 
-def rater_of(fields: Fields, rater: str | None) -> str:
+def rater_of(fields: Fields, rater: StandIn) -> str:
     """The rater that a line names, or else the one that stands in."""
-    name = short(fields, "rater", MAX_RATER) or rater or fields.filled("rater")
+    own = short(fields, "rater", MAX_RATER)
+    name = own or rater.name or fields.filled("rater")
+    rater.used = rater.used or not own
     if not name.strip() or len(name) > MAX_RATER:
         wrong = f"the rater is blank or longer than {MAX_RATER} characters"
         raise InputError(fields.place, wrong, "give a name")

@@ -17,6 +17,7 @@ from annotation.files.labels import (
     MAX_FIELD,
     MAX_OFFSET,
     MAX_RATER,
+    StandIn,
     moment,
     rater_of,
     short,
@@ -58,14 +59,16 @@ class ResponseRow:
     comment: str | None
     units: Mapping[str, Mapping[str, Any]]
     place: Place
+    protocol: str | None = None
 
 
 def looks_like_responses(record: Mapping[str, Any]) -> bool:
     return "units" in record
 
 
-def read_responses(path: Path, rater: str | None = None) -> Iterator[ResponseRow]:
-    """The answers of a responses file. Raises InputError."""
+def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[ResponseRow]:
+    """The answers of a responses file; `rater` stands in as in labels. Raises InputError."""
+    rater = rater or StandIn()
     for line, raw in records(path):
         place = Place(os.fspath(path), line)
         fields = Fields(raw, place, known=COLUMNS)
@@ -80,10 +83,11 @@ def read_responses(path: Path, rater: str | None = None) -> Iterator[ResponseRow
             revision=whole(fields, "revision", low=1),
             created_at=moment(fields),
             seconds=fields.number("seconds", 0, float("inf")),
-            assisted_by=short(fields, "assisted_by", MAX_RATER),
+            assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
             comment=fields.optional_string("comment"),
             units=_units(fields),
             place=place,
+            protocol=fields.optional_string("protocol"),
         )
 
 

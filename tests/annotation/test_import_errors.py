@@ -68,8 +68,16 @@ WRONG: dict[str, tuple[Line, str]] = {
         "campaign 'c': answerable is \"maybe\"; give one of yes, no, invalid",
     ),
     "a code in other letters": (GOOD | {"value": "Yes"}, 'answerable is "Yes"; give one of yes'),
-    "a boolean": (GOOD | {"value": True}, "value is no code; write it as text or a whole number"),
-    "a broken number": (GOOD | {"value": 0.5}, "value is no code"),
+    "a boolean": (GOOD | {"value": True}, "value is no code; write it as text or a number"),
+    "a broken number": (
+        GOOD | {"value": 0.5},
+        "campaign 'c': answerable is \"0.5\"; give one of yes, no, invalid",
+    ),
+    "another protocol": (
+        GOOD | {"protocol": "rubric-passage"},
+        'campaign \'c\': protocol is "rubric-passage", not "report-coverage"; '
+        "give a campaign of that protocol, or mend the line",
+    ),
     "an empty value": (GOOD | {"value": ""}, "value is no code"),
     "no value at all": (without("value"), "a label has a value or a missing reason; give one"),
     "a value and a reason": (
@@ -129,6 +137,9 @@ class TestLines:
             (b'{"item": "\\udc00"}', "line 2: lone surrogate"),
             (b'{"item": "\xff"}', "line 2: not UTF-8"),
             (b'{"score": Infinity}', "line 2: Infinity is not JSON"),
+            (b'{"value": NaN}', "line 2: NaN is not JSON"),
+            (b'{"value": -Infinity}', "line 2: -Infinity is not JSON"),
+            (b'{"value": 1e999}', "line 2: "),
             (b'{"item": "r", "item": "r"}', 'line 2: the key "item" stands twice'),
         ],
     )
@@ -295,6 +306,7 @@ class TestResponses:
             ({"units": {"🌉": {"answerable": "no", "evidence": "x"}}}, "evidence is no list"),
             ({"units": {"🌉": {"answerable": "no", "evidence": [1]}}}, "a quote is a number"),
             ({"replicate": 1.5}, "replicate is 1.5; write a whole number"),
+            ({"protocol": "key-point-recall"}, 'protocol is "key-point-recall", not "report-c'),
             ({"coment": "x"}, 'unknown key "coment"; did you mean "comment"?'),
         ],
     )
@@ -310,7 +322,18 @@ class TestResponses:
         self, coverage: Campaign, tmp_path: Path
     ) -> None:
         path = write_lines(tmp_path / "r.jsonl", [self.row(), self.row()])
-        assert "line 2: 'ann' has this label on line 1 too" in refusal(path)
+        assert refusal(path) == (
+            f'{path}, line 2: \'ann\' has unit "🌉" of item "r" on line 1 too; '
+            "keep one, or number replicates or revisions"
+        )
+
+    def test_a_unit_in_two_lines_is_named_though_each_answers_another_variable(
+        self, batch: Path, tmp_path: Path
+    ) -> None:
+        campaign_of("report-coverage", "--option", "variables=answerable,rating")
+        other = self.row(units={"a/b#1": {"answerable": "no"}, "🌉": {"rating": 3}})
+        path = write_lines(tmp_path / "r.jsonl", [self.row(), other])
+        assert 'line 2: \'ann\' has unit "🌉" of item "r" on line 1 too' in refusal(path)
 
     def test_a_written_answer_that_is_none_is_named(self, batch: Path, tmp_path: Path) -> None:
         campaign_of("grounded-answer")

@@ -1,0 +1,47 @@
+"""What may stand as a value in a labels file, before any campaign's codes are asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotation.files.labels import read_labels
+from datasets.rows import InputError
+
+LINE = '{{"item": "i", "unit": "u", "variable": "v", "rater": "r", "value": {}}}\n'
+
+
+def value_of(folder: Path, raw: str) -> str | None:
+    path = folder / "l.jsonl"
+    path.write_text(LINE.format(raw), "utf-8")
+    (row,) = read_labels(path)
+    return row.value
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        ("1.5", "1.5"),
+        ("-0.25", "-0.25"),
+        ("0.1000", "0.1"),
+        ("1e-7", "1e-07"),
+        ("2.0", "2"),
+        ("3", "3"),
+        ('"1.50"', "1.50"),
+    ],
+)
+def test_a_number_is_its_shortest_text(tmp_path: Path, raw: str, code: str) -> None:
+    assert value_of(tmp_path, raw) == code
+
+
+@pytest.mark.parametrize("raw", ["true", "false", '""', "[1.5]", "{}"])
+def test_what_is_neither_text_nor_a_number_is_refused(tmp_path: Path, raw: str) -> None:
+    with pytest.raises(InputError, match="line 1: value is no code; write it as text or a number"):
+        value_of(tmp_path, raw)
+
+
+@pytest.mark.parametrize("raw", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, raw: str) -> None:
+    with pytest.raises(InputError, match="line 1: "):
+        value_of(tmp_path, raw)
