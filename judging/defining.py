@@ -20,6 +20,7 @@ from judging.work import backend_of
 KEY_VARIABLE = "OPENAI_API_KEY"
 LONGEST_PROMPT = 1_000_000
 LONGEST = {"model": 200, "base_url": 500, "api_key_env": 100}
+OF_THE_ENGINE = ("concurrency", "timeout")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 COMPARED = (
     "backend",
@@ -84,8 +85,14 @@ def _check(wanted: Definition) -> None:
 
 
 def _check_unused(wanted: Definition) -> None:
-    given = {"--model": wanted.model, "--base-url": wanted.base_url, "--prompt": wanted.prompt,
-             "--api-key-env": wanted.api_key_env, "--param": wanted.params}  # fmt: skip
+    sampling = [name for name in wanted.params if name not in OF_THE_ENGINE]
+    given = {
+        "--model": wanted.model,
+        "--base-url": wanted.base_url,
+        "--prompt": wanted.prompt,
+        "--api-key-env": wanted.api_key_env,
+        f"--param {', '.join(sampling)}": sampling,
+    }
     unused = [option for option, value in given.items() if value]
     if unused:
         raise JudgeError(f"the lexical judge uses no {unused[0]}; leave it out")
