@@ -14,6 +14,7 @@ JSON = dict[str, Any]
 
 ROW, GROUP, TOP, LEFT, WIDTH, RIGHT = 26, 34, 40, 250, 480, 24
 BAR, POINT, SQUARE = 12, 5, 9
+DASHES = 4
 MEAN_NAME = "mean of people"
 
 
@@ -38,11 +39,14 @@ def coverage_figure(report: JSON, score: str = "coverage") -> str:
     """
     rows = figure_rows(report, score)
     middles = _middles(rows)
-    height = (middles[-1] if middles else TOP) + ROW
+    bottom = (middles[-1] if middles else TOP) + ROW
+    judges = _judges(rows)
+    height = bottom + ROW * len(judges)
     width = LEFT + WIDTH + RIGHT
     placed = list(zip(rows, middles, strict=True))
-    parts = [_axis(height), *_groups(placed), *(_row(row, middle) for row, middle in placed)]
-    parts += [_line(placed, judge) for judge in _judges(rows)]
+    parts = [_axis(bottom), *_groups(placed), *(_row(row, middle) for row, middle in placed)]
+    parts += [_line(placed, judge, n) for n, judge in enumerate(judges)]
+    parts += [_key(judge, n, bottom + ROW * n + 6) for n, judge in enumerate(judges)]
     title = f"{score.capitalize()} of {len(rows)} reports by people and judges"
     return (
         f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -132,14 +136,25 @@ def _point(name: str, value: float, middle: float, number: int) -> str:
     )
 
 
-def _line(placed: list[tuple[Row, float]], judge: str) -> str:
+def _key(judge: str, number: int, y: float) -> str:
+    """Which line is whose: judges differ in their dashes, since all are orange and square."""
+    dash = f"judge dash{number % DASHES}"
+    return (
+        f'<line class="{dash}" x1="{LEFT}" y1="{y}" x2="{LEFT + 44}" y2="{y}"/>'
+        f'<rect class="judge" x="{LEFT + 22 - SQUARE / 2}" y="{y - SQUARE / 2}" '
+        f'width="{SQUARE}" height="{SQUARE}"/>'
+        f'<text class="label" x="{LEFT + 54}" y="{y + 4}">{escape(judge)}</text>'
+    )
+
+
+def _line(placed: list[tuple[Row, float]], judge: str, number: int) -> str:
     """A judge's scores, joined within a system: between systems there is nothing to follow."""
     points = [(row.group, _x(row.judges[judge]), middle, row.judges[judge])
               for row, middle in placed if judge in row.judges]  # fmt: skip
-    lines = "".join(
-        f'<polyline class="judge" points="{" ".join(f"{x},{y}" for _, x, y, _ in of)}"/>'
-        for of in (list(of) for _, of in groupby(points, key=lambda point: point[0]))
-    )
+    systems = groupby(points, key=lambda point: point[0])
+    paths = [" ".join(f"{x},{y}" for _, x, y, _ in of_system) for _, of_system in systems]
+    dash = f"judge dash{number % DASHES}"
+    lines = "".join(f'<polyline class="{dash}" points="{path}"/>' for path in paths)
     squares = "".join(
         f'<rect class="judge" x="{x - SQUARE / 2}" y="{y - SQUARE / 2}" '
         f'width="{SQUARE}" height="{SQUARE}">'

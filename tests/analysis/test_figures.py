@@ -25,6 +25,12 @@ def report(*items: tuple[str, str | None, dict[str, float]]) -> dict[str, Any]:
     }
 
 
+def squares(figure: ET.Element) -> list[ET.Element]:
+    """The judges' marks: a square that says its value; those of the key say none."""
+    found = figure.findall(f".//{SVG}rect[@class='judge']")
+    return [square for square in found if square.find(f"{SVG}title") is not None]
+
+
 TWO = report(
     ("low", "bm25", {"Ada": 0.0, "Bram": 0.5, "model": 1.0}),
     ("high", "bm25", {"Ada": 1.0, "Bram": 0.5}),
@@ -35,8 +41,8 @@ def test_people_are_points_their_mean_a_bar_and_the_judge_a_line() -> None:
     figure = ET.fromstring(coverage_figure(TWO))
     assert len(figure.findall(f".//{SVG}circle[@class='person']")) == 4
     assert len(figure.findall(f".//{SVG}rect[@class='mean']")) == 2
-    assert len(figure.findall(f".//{SVG}polyline[@class='judge']")) == 1
-    assert len(figure.findall(f".//{SVG}rect[@class='judge']")) == 1
+    assert len(figure.findall(f".//{SVG}polyline")) == 1
+    assert len(squares(figure)) == 1
 
 
 def test_the_highest_mean_stands_first_within_its_system() -> None:
@@ -64,7 +70,18 @@ def test_a_reference_is_no_person() -> None:
 def test_a_report_that_only_a_judge_scored_has_no_bar() -> None:
     figure = ET.fromstring(coverage_figure(report(("r", "bm25", {"model": 0.4}))))
     assert figure.findall(f".//{SVG}rect[@class='mean']") == []
-    assert len(figure.findall(f".//{SVG}rect[@class='judge']")) == 1
+    assert len(squares(figure)) == 1
+
+
+def test_two_judges_have_lines_of_their_own_and_a_key() -> None:
+    two = report(("a", "bm25", {"model": 0.4, "other": 0.6}), ("b", "bm25", {"model": 1.0}))
+    two["raters"].append({"name": "other", "kind": "judge"})
+    figure = ET.fromstring(coverage_figure(two))
+    lines = {line.get("class") for line in figure.findall(f".//{SVG}polyline")}
+    assert lines == {"judge dash0", "judge dash1"}
+    words = [text.text for text in figure.iter(f"{SVG}text")]
+    assert "model" in words
+    assert "other" in words
 
 
 def test_the_judges_line_breaks_between_systems() -> None:
