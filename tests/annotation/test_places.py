@@ -100,56 +100,60 @@ class TestTheDatabaseItself:
     """What no code of ours may get past, whoever writes it."""
 
     def test_it_refuses_one_person_more_than_the_quota(self, coverage: Campaign) -> None:
-        self.refused(lambda: coverage.items.update(taken=3), "quota_is_kept")
+        self.assert_refused(lambda: coverage.items.update(taken=3), "quota_is_kept")
 
     def test_it_refuses_a_person_twice_on_an_item(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         twice = Assignment(item=held.item, rater=held.rater, asked=[], slot=2)
-        self.refused(twice.save, "a_rater_is_asked_once", "rater_id")
+        self.assert_refused(twice.save, "a_rater_is_asked_once", "rater_id")
 
     def test_it_refuses_two_people_in_one_place(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         other = Assignment(item=held.item, rater=ann("bo"), asked=[], slot=1)
-        self.refused(other.save, "a_place_holds_one_person", "slot")
+        self.assert_refused(other.save, "a_place_holds_one_person", "slot")
 
     @pytest.mark.parametrize("odd", [{"slot": 0}, {"replicate": 1}, {"scope": "x"}])
     def test_it_refuses_an_odd_place(self, coverage: Campaign, odd: dict[str, object]) -> None:
         values = {"slot": 1, **odd}
         row = Assignment(item=coverage.items.all()[0], rater=ann(), asked=[], **values)
-        self.refused(row.save, "a_place_is_for_a_person_once")
+        self.assert_refused(row.save, "a_place_is_for_a_person_once")
 
     def test_it_refuses_a_second_current_response(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         Response.objects.create(assignment=held, payload={}, door="page")
         second = Response(assignment=held, payload={}, door="page", revision=2)
-        self.refused(second.save, "one_current_response", "assignment_id")
+        self.assert_refused(second.save, "one_current_response", "assignment_id")
 
     def test_it_refuses_one_label_more_for_a_variable(self, coverage: Campaign) -> None:
         label = self.label(coverage)
         again = Label(response=label.response, unit=label.unit, variable="v", value="b")
-        self.refused(again.save, "one_label_a_variable", "variable")
+        self.assert_refused(again.save, "one_label_a_variable", "variable")
 
     def test_it_refuses_half_a_span(self, coverage: Campaign) -> None:
         label = self.label(coverage)
         for start, end in ((1, None), (None, 1), (2, 2), (3, 2)):
             span = Span(label=label, field="report", start=start, end=end, quote="x")
-            self.refused(span.save, "a_span_has_both_ends_or_none")
+            self.assert_refused(span.save, "a_span_has_both_ends_or_none")
 
     def test_it_refuses_an_unknown_door(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
-        self.refused(Response(assignment=held, payload={}, door="cellar").save, "door_is_known")
+        self.assert_refused(
+            Response(assignment=held, payload={}, door="cellar").save, "door_is_known"
+        )
 
     def test_it_refuses_an_account_for_a_judge(self, coverage: Campaign) -> None:
         user = User.objects.create(username="u")
-        self.refused(Rater(name="j", kind="judge", user=user).save, "accounts_belong_to_people")
+        self.assert_refused(
+            Rater(name="j", kind="judge", user=user).save, "accounts_belong_to_people"
+        )
 
     def test_it_refuses_an_item_or_a_unit_twice(self, coverage: Campaign) -> None:
         item = coverage.items.get(key="r")
         copy = Item(campaign=coverage, key="r", position=99, query=item.query)
-        self.refused(copy.save, "item_once_a_campaign", "key")
+        self.assert_refused(copy.save, "item_once_a_campaign", "key")
         unit = item.units.all()[0]
         unit.pk = None
-        self.refused(unit.save, "unit_once_an_item|unit_name_once_an_item", "name|key")
+        self.assert_refused(unit.save, "unit_once_an_item|unit_name_once_an_item", "name|key")
 
     def label(self, coverage: Campaign) -> Label:
         held = person(coverage.items.get(key="r"), "ann")
@@ -157,7 +161,7 @@ class TestTheDatabaseItself:
         unit = held.item.units.all()[0]
         return Label.objects.create(response=response, unit=unit, variable="v", value="a")
 
-    def refused(self, act: object, name: str, column: str = "") -> None:
+    def assert_refused(self, act: object, name: str, column: str = "") -> None:
         """SQLite names a unique constraint by its columns, PostgreSQL every one by its name."""
         with pytest.raises(IntegrityError, match=f"{name}|{column or name}"), transaction.atomic():
             act()  # type: ignore[operator]
