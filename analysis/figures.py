@@ -14,6 +14,7 @@ JSON = dict[str, Any]
 
 ROW, GROUP, TOP, LEFT, WIDTH, RIGHT = 26, 34, 40, 250, 480, 24
 BAR, POINT, SQUARE = 12, 5, 9
+LONGEST = 34
 DASHES = 4
 MEAN_NAME = "mean of people"
 
@@ -42,14 +43,16 @@ def coverage_figure(report: JSON, score: str = "coverage") -> str:
     bottom = (middles[-1] if middles else TOP) + ROW
     judges = _judges(rows)
     height = bottom + ROW * len(judges)
-    width = LEFT + WIDTH + RIGHT
+    start = LEFT - _gutter(rows)
+    width = LEFT + WIDTH + RIGHT - start
     placed = list(zip(rows, middles, strict=True))
     parts = [_axis(bottom), *_groups(placed), *(_row(row, middle) for row, middle in placed)]
     parts += [_line(placed, judge, n) for n, judge in enumerate(judges)]
     parts += [_key(judge, n, bottom + ROW * n + 6) for n, judge in enumerate(judges)]
     title = f"{score.capitalize()} of {len(rows)} reports by people and judges"
     return (
-        f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        '<svg class="figure" xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="{start} 0 {width} {height}" '
         f'role="img" aria-label="{_attribute(title)}"><title>{escape(title)}</title>'
         + "".join(parts)
         + "</svg>"
@@ -67,6 +70,12 @@ def figure_rows(report: JSON, score: str = "coverage") -> list[Row]:
         rows.append(Row(item["item"], item["system"] or "", of["human"], of["judge"]))
     systems = list(dict.fromkeys(row.group for row in rows))
     return sorted(rows, key=lambda row: (systems.index(row.group), -(row.mean or 0.0)))
+
+
+def _gutter(rows: list[Row]) -> int:
+    """The room for labels, which stand left of the axis: no more than the longest one needs."""
+    longest = max((min(len(row.label), LONGEST) for row in rows), default=0)
+    return min(LEFT, 24 + 7 * longest)
 
 
 def _judges(rows: list[Row]) -> list[str]:
@@ -112,7 +121,7 @@ def _axis(height: float) -> str:
 
 
 def _row(row: Row, middle: float) -> str:
-    label = row.label if len(row.label) <= 34 else "…" + row.label[-33:]
+    label = row.label if len(row.label) <= LONGEST else "…" + row.label[1 - LONGEST :]
     parts = [
         f'<text class="label" x="{LEFT - 14}" y="{middle + 4}" text-anchor="end">'
         f"<title>{escape(row.label)}</title>{escape(label)}</text>"

@@ -6,7 +6,6 @@ then held against them; nothing is pooled.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,58 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.statistics import Bools, Floats, Ints, Level
-
-
-class LabelFact(NamedTuple):
-    """One label, or one missing label, with the facts of its unit."""
-
-    item: str
-    unit: str
-    kind: str
-    variable: str
-    value: str | None
-    missing: str | None
-    rater: str
-    rater_kind: str
-    replicate: int
-    query: str
-    system: str | None
-    setting: str | None
-    assisted: bool
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What is measured: categories in order of rank, escapes, and the level of measurement.
-
-    `foreign` categories are used by judges alone: they are wrong answers, and no part of k.
-    """
-
-    categories: tuple[str, ...]
-    level: Level
-    escapes: tuple[str, ...] = ()
-    foreign: frozenset[str] = frozenset()
-
-    def values(self) -> Floats:
-        """The number of each category: itself where all are numbers, else its rank."""
-        numbers = [number_of(category) for category in self.categories]
-        if None in numbers:
-            return np.arange(len(self.categories), dtype=float)
-        return np.array(numbers, dtype=float)
-
-    def own(self) -> Bools:
-        """Which categories are the protocol's or the people's own."""
-        return np.array([c not in self.foreign for c in self.categories], dtype=bool)
-
-
-def number_of(text: str) -> float | None:
-    """The finite number that a text writes, if it writes one."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+from analysis.assisted import Assisted, Place
+from analysis.labels import LabelFact as LabelFact
+from analysis.labels import Scale as Scale
+from analysis.labels import number_of as number_of
+from analysis.statistics import Ints
 
 
 @dataclass(frozen=True)
@@ -167,7 +119,7 @@ class Frame:
     items: tuple[ItemFacts, ...]
     variables: Mapping[str, VariableFrame]
     queries: int
-    assisted: int = 0
+    assisted: tuple[Assisted, ...] = ()
 
 
 @dataclass
@@ -192,23 +144,32 @@ class _Columns:
         if before is None or fact.replicate < before[0]:
             self.values[unit, fact.rater] = (fact.replicate, fact.value)
 
+    def verdict(self, fact: LabelFact) -> str | None:
+        """What the one who assisted a label said of the unit."""
+        unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
+        return self.values.get((unit, fact.assisted_by or ""), (0, None))[1]
+
 
 def make_frame(
     facts: Iterable[LabelFact],
     scales: Mapping[str, Scale],
     excluded: Mapping[str, str] | None = None,
+    verdicts: Mapping[Place, str] | None = None,
+    with_assisted: bool = False,
 ) -> Frame:
     """The frame of labels. `scales` may lack variables: their categories are those that people
     used, or all where no person labelled, and they are nominal. Labels that were made with a
-    suggestion in view are counted and left out.
+    suggestion in view are left out, unless asked for, and held against what was suggested: the
+    labels of who assisted, here or else in `verdicts`.
     """
     columns: dict[str, _Columns] = defaultdict(_Columns)
     items: dict[str, ItemFacts] = {}
     people: dict[str, _Person] = {}
-    assisted = 0
+    seen: list[LabelFact] = []
     for fact in facts:
-        if fact.assisted:
-            assisted += 1
+        if fact.assisted_by:
+            seen.append(fact)
+        if fact.assisted_by and not with_assisted:
             continue
         columns[fact.variable].add(fact)
         items.setdefault(fact.item, ItemFacts(fact.item, fact.query, fact.system, fact.setting))
@@ -221,7 +182,18 @@ def make_frame(
         name: _variable(name, found, scales.get(name), raters, numbers, queries)
         for name, found in columns.items()
     }
+    assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in seen if fact.value)
     return Frame(raters, tuple(items.values()), frames, len(queries), assisted)
+
+
+def _compared(
+    fact: LabelFact, columns: Mapping[str, _Columns], verdicts: Mapping[Place, str]
+) -> Assisted:
+    by = fact.assisted_by or ""
+    here = columns[fact.variable].verdict(fact) if fact.variable in columns else None
+    place = (by, fact.item, fact.kind, fact.unit, fact.variable)
+    verdict = here or verdicts.get(place)
+    return Assisted(fact.variable, fact.rater, by, fact.value or "", verdict, fact.query)
 
 
 @dataclass

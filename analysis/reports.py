@@ -10,13 +10,17 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
 from analysis.blocks.judges import judges
+from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores
+from analysis.blocks.written import written
 from analysis.frames import Frame, VariableFrame
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level, Resamples
+from analysis.written import written_answers
 from annotation.models import Campaign
 from annotation.presenting import schema
 
@@ -25,31 +29,38 @@ STRATA = ("system", "setting")
 
 @dataclass(frozen=True)
 class Choices:
-    """What a reader of the report may choose; all of it is stated in the report."""
+    """What a reader of the report may choose; all of it is stated in the report.
+
+    `assisted` takes labels that were made with a judge's verdict in view like all others.
+    """
 
     seed: int = 0
     resamples: int = 2000
     epsilon: float = 0.2
+    assisted: bool = False
 
 
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     """The report of a campaign, as JSON."""
-    frame = campaign_frame(campaign)
+    frame = campaign_frame(campaign, choices.assisted)
     head = {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
         "batch": campaign.batch.name,
     }
     order = [v.name for v in schema(campaign).variables]
-    return _report(head, frame, choices, order, sampled=campaign.human_share < 1)
+    report = _report(head, frame, choices, order, sampled=campaign.human_share < 1)
+    report["hints"] = hints(campaign)
+    answers = written_answers(campaign)
+    return report if answers is None else {**report, "written": written(answers)}
 
 
 def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
     """The same report over labels files, with no campaign. Raises InputError."""
-    frame, protocols = file_frame(paths, levels)
+    frame, protocols = file_frame(paths, levels, choices.assisted)
     protocol = next(iter(protocols)) if len(protocols) == 1 else None
     head = {"campaign": None, "protocol": protocol, "batch": None}
-    return _report(head, frame, choices, list(frame.variables), sampled=None)
+    return {**_report(head, frame, choices, list(frame.variables), sampled=None), "hints": []}
 
 
 def _report(
@@ -63,7 +74,8 @@ def _report(
         "seed": choices.seed,
         "resamples": choices.resamples,
         "queries": frame.queries,
-        "assisted_labels": frame.assisted,
+        "assisted_labels": len(frame.assisted),
+        "assisted": summary(frame.assisted, choices.assisted),
         "raters": [_rater(rater) for rater in frame.raters],
         "variables": {name: _variable(frame.variables[name], choices) for name in names},
         "scores": scores(frame, choices.resamples, choices.seed, sampled),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from analysis.assisted import Place
 from analysis.frames import Frame, LabelFact, Scale, make_frame, number_of
 from analysis.statistics import Level
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
+from annotation.follows.validating import validated_judge, verdict_campaign
 from annotation.grouping import group_rows
 from annotation.known import CheckedRow
 from annotation.missing import reasons
@@ -41,11 +43,12 @@ class UnknownLevelError(ValueError):
     """A level for a variable that no label is of."""
 
 
-def campaign_frame(campaign: Campaign) -> Frame:
+def campaign_frame(campaign: Campaign, with_assisted: bool = False) -> Frame:
     """All current labels of a campaign, and the missing ones."""
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
-    return make_frame(_stored(campaign, asked), scales)
+    verdicts = verdicts_elsewhere(campaign)
+    return make_frame(_stored(campaign, asked), scales, None, verdicts, with_assisted)
 
 
 def scale_of(variable: Variable) -> Scale:
@@ -61,9 +64,26 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
         query, system, setting, assisted = facts
         yield LabelFact(
             item, unit, kind, variable, value, None, rater, rater_kind, replicate,
-            query, system, setting, bool(assisted),
+            query, system, setting, assisted or None,
         )  # fmt: skip
     yield from _missing(campaign, asked)
+
+
+def verdicts_elsewhere(campaign: Campaign) -> dict[Place, str]:
+    """The labels of the judge that a campaign validates, where another campaign holds them."""
+    judge, source = validated_judge(campaign), verdict_campaign(campaign)
+    if not judge or source == campaign.name:
+        return {}
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__rater__name=judge,
+        response__assignment__replicate=0,
+        unit__item__campaign__name=source,
+    )
+    rows = labels.values_list("unit__item__key", "unit__kind", "unit__key", "variable", "value")
+    return {
+        (judge, item, kind, unit, variable): value for item, kind, unit, variable, value in rows
+    }
 
 
 def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
@@ -95,11 +115,13 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
         query=item.query.key,
         system=item.report.system if item.report else None,
         setting=item.report.setting if item.report else None,
-        assisted=bool(assignment.assisted_by),
+        assisted_by=assignment.assisted_by or None,
     )
 
 
-def file_frame(paths: Iterable[Path], levels: Mapping[str, Level]) -> tuple[Frame, set[str]]:
+def file_frame(
+    paths: Iterable[Path], levels: Mapping[str, Level], with_assisted: bool = False
+) -> tuple[Frame, set[str]]:
     """The labels of files, and the protocols that they name.
 
     Raises InputError, and UnknownLevelError.
@@ -120,7 +142,8 @@ def file_frame(paths: Iterable[Path], levels: Mapping[str, Level]) -> tuple[Fram
     scales = _scales(rows, protocols, levels)
     for row in rows:
         _check_order(row, scales.get(row.variable))
-    return make_frame(map(_fact, rows), scales), protocols
+    frame = make_frame(map(_fact, rows), scales, with_assisted=with_assisted)
+    return frame, protocols
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:
@@ -141,7 +164,7 @@ def _fact(row: LabelRow) -> LabelFact:
     return LabelFact(
         row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
         row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
-        bool(row.assisted_by),
+        row.assisted_by,
     )  # fmt: skip
 
 

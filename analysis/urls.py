@@ -1,14 +1,22 @@
-"""The addresses of reports."""
+"""The addresses of reports; a format of the registry has one of its own by its file's ending."""
 
 from __future__ import annotations
 
 from django.urls import path
 
 from analysis import views
+from analysis.formats import FORMATS
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
-    path("campaigns/<int:pk>/report.json", views.download, name="report-json"),
-    path("campaigns/<int:pk>/report.md", views.download_markdown, name="report-md"),
+    *(
+        path(
+            f"campaigns/<int:pk>/report.{each.suffix}",
+            views.download,
+            {"suffix": each.suffix},
+            name=f"report-{each.suffix}",
+        )
+        for each in FORMATS.values()
+    ),
 ]

@@ -37,13 +37,17 @@ def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[Un
     return sorted(units, key=lambda unit: rank(seed, purpose, _text_of(unit)))
 
 
-def shuffle_fields(fields: Sequence[str], seed: int, purpose: str) -> list[str]:
-    """The fields of texts, each kind by itself, in the order of `shuffle_units` for reports."""
+def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = "") -> list[str]:
+    """The fields of texts, each kind by itself, in the order of `shuffle_units` for the same texts.
+
+    `query` is the query's key, with which the units of its passages begin.
+    """
     kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
 
     def place(field: str) -> tuple[int, bytes]:
         kind, _, key = field.partition(":")
-        return kinds.index(kind), rank(seed, purpose, key)
+        unit = f"{query}/{key}" if kind == "passage" and query else key
+        return kinds.index(kind), rank(seed, purpose, unit)
 
     return sorted(fields, key=place)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from annotation.assigning import draw, share_of
 from annotation.design import Design, DesignError
+from annotation.follows.checking import check_prerequisite
+from annotation.follows.validating import check_validates
 from annotation.models import Campaign, Item, Unit
 from annotation.presenting import design as stored
 from annotation.presenting import items_of, relevant_passages, schema
@@ -16,7 +18,8 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Protocol, name_units
 from annotation.protocols.schema import UnknownVariableError, schema_of
 from datasets import models as material
-from datasets.material import as_row, stored_queries
+from datasets.bulk import Row, bulk_write, refresh_statistics, reserve
+from datasets.material import stored_rows
 
 CHUNK = 500
 
@@ -58,6 +61,8 @@ def create_campaign(
         if there := Campaign.objects.filter(name=name).first():
             return _same(there, campaign)
         _check_passages(design)
+        check_prerequisite(declared, batch, design)
+        check_validates(declared, batch, design)
         campaign.save()
         _write_items(campaign, design, declared, progress)
         made = _counted(campaign)
@@ -94,7 +99,7 @@ def _check_options(protocol: Protocol, design: Design) -> None:
         raise DesignError(f"{error}; see the protocol's variables") from error
     idle = {
         "categories": design.categories and asked.variable("category") is None,
-        "sampling": design.sampling == "shared" and not protocol.drawn,
+        "sampling": design.sampling in ("own", "shared") and not protocol.drawn,
         "passages": design.passages != "all" and "passages" not in protocol.needs,
     }
     for option in (name for name, means_nothing in idle.items() if means_nothing):
@@ -117,36 +122,38 @@ def _write_items(
     progress: Callable[[int], None],
 ) -> None:
     drawn = _Draws(campaign, design)
-    chunk: list[tuple[Item, ItemSpec]] = []
+    writer = _Writer(campaign, design, protocol, drawn)
     keys: set[str] = set()
-    for position, (query, spec, passages) in enumerate(_specs(campaign, protocol)):
-        if spec.key in keys:
-            raise DesignError(
-                f"two items would have the key {spec.key!r}; rename an id in the batch"
-            )
-        keys.add(spec.key)
-        item = _item(campaign, query, spec, position, drawn)
-        item.shown_passages = passages
-        chunk.append((item, spec))
+    for position, drafted in enumerate(_specs(campaign, protocol)):
+        key = drafted.spec.key
+        if key in keys:
+            raise DesignError(f"two items would have the key {key!r}; rename an id in the batch")
+        keys.add(key)
+        writer.add(position, drafted)
         progress(position + 1)
-        if len(chunk) == CHUNK:
-            _write(chunk, design, protocol)
-            chunk = []
-    _write(chunk, design, protocol)
+    writer.flush()
     drawn.share_out()
+    refresh_statistics(Item, Unit)
 
 
-def _specs(
-    campaign: Campaign, protocol: Protocol
-) -> Iterator[tuple[material.Query, ItemSpec, list[str] | None]]:
-    """Each query's items, and the passages that they show where that is not all."""
-    for query in stored_queries(campaign.batch, protocol.needs):
-        row = as_row(query, protocol.needs)
+@dataclass(frozen=True)
+class _Drafted:
+    """An item to be, and the passages that it shows where that is not all."""
+
+    query: int
+    query_key: str
+    spec: ItemSpec
+    passages: list[str] | None
+
+
+def _specs(campaign: Campaign, protocol: Protocol) -> Iterator[_Drafted]:
+    """Each query's items, in the batch's order."""
+    for query, row in stored_rows(campaign.batch, protocol.needs):
         relevant = relevant_passages(campaign, row)
         shown = None if relevant is None else [p.id for p in row.passages if p.id in relevant]
         for spec in items_of(campaign, row, shown):
             if spec.units:
-                yield query, spec, shown
+                yield _Drafted(query, row.id, spec, shown)
 
 
 class _Draws:
@@ -159,8 +166,8 @@ class _Draws:
         self.queries = set(draw(keys, count, design.seed, "queries for people"))
         self.probability = count / len(keys) if keys else 1.0
 
-    def quota(self, query: material.Query) -> int:
-        return self.design.raters_per_item if query.key in self.queries else 0
+    def quota(self, query: str) -> int:
+        return self.design.raters_per_item if query in self.queries else 0
 
     def share_out(self) -> None:
         """Leaves all its places to the drawn share of items, and one to each of the others."""
@@ -176,43 +183,71 @@ class _Draws:
         Item.objects.bulk_update(single, ["quota"], batch_size=CHUNK)
 
 
-def _item(
-    campaign: Campaign, query: material.Query, spec: ItemSpec, position: int, drawn: _Draws
-) -> Item:
-    return Item(
-        campaign=campaign,
-        key=spec.key,
-        position=position,
-        query=query,
-        report=next((r for r in query.reports.all() if r.key == spec.report), None)
-        if spec.report
-        else None,
-        passage=next(
-            (g.passage for g in query.groundings.all() if g.passage.key == spec.passage), None
+_ITEM = (
+    "id", "campaign_id", "key", "position", "query_id", "report_id", "passage_id",
+    "key_point_id", "shown_passages", "quota", "taken", "probability",
+)  # fmt: skip
+_UNIT = ("item_id", "kind", "key", "name", "position")
+
+
+class _Writer:
+    """Writes items with their units, a chunk at a time."""
+
+    def __init__(
+        self, campaign: Campaign, design: Design, protocol: Protocol, drawn: _Draws
+    ) -> None:
+        self.campaign, self.design, self.protocol, self.drawn = campaign, design, protocol, drawn
+        self.chunk: list[tuple[int, _Drafted]] = []
+
+    def add(self, position: int, drafted: _Drafted) -> None:
+        self.chunk.append((position, drafted))
+        if len(self.chunk) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        keys = reserve(Item, len(self.chunk))
+        bulk_write(Item, _ITEM, self._items(keys))
+        units = (
+            unit
+            for key, (_, drafted) in zip(keys, self.chunk, strict=True)
+            for unit in _units(key, drafted.spec, self.design, self.protocol)
         )
-        if spec.passage
-        else None,
-        key_point=next((k for k in query.keypoints.all() if k.key == spec.key_point), None)
-        if spec.key_point
-        else None,
-        quota=drawn.quota(query),
-        probability=drawn.probability,
-    )
+        bulk_write(Unit, _UNIT, units)
+        self.chunk = []
+
+    def _items(self, keys: Sequence[int]) -> Iterator[Row]:
+        specs = [drafted.spec for _, drafted in self.chunk]
+        reports = self._stored(material.Report, (spec.report for spec in specs))
+        passages = self._stored(material.Passage, (spec.passage for spec in specs))
+        points = self._stored(material.KeyPoint, (spec.key_point for spec in specs))
+        for key, (position, drafted) in zip(keys, self.chunk, strict=True):
+            spec = drafted.spec
+            about = reports[spec.report], passages[spec.passage], points[spec.key_point]
+            quota = self.drawn.quota(drafted.query_key)
+            yield (
+                key, self.campaign.pk, spec.key, position, drafted.query, *about,
+                drafted.passages, quota, 0, self.drawn.probability,
+            )  # fmt: skip
+
+    def _stored(
+        self,
+        model: type[material.Report | material.Passage | material.KeyPoint],
+        wanted: Iterable[str | None],
+    ) -> dict[str | None, int | None]:
+        """Primary keys by the batch's own; no key is of nothing."""
+        named = {key for key in wanted if key}
+        found: dict[str | None, int | None] = {None: None}
+        if named:
+            rows = model._default_manager.filter(batch=self.campaign.batch_id, key__in=named)
+            found |= dict(rows.order_by().values_list("key", "pk"))
+        return found
 
 
-def _write(chunk: list[tuple[Item, ItemSpec]], design: Design, protocol: Protocol) -> None:
-    Item.objects.bulk_create([item for item, _ in chunk])
-    Unit.objects.bulk_create(
-        (unit for item, spec in chunk for unit in _units(item, spec, design, protocol)),
-        batch_size=CHUNK * 4,
-    )
-
-
-def _units(item: Item, spec: ItemSpec, design: Design, protocol: Protocol) -> Iterator[Unit]:
+def _units(item: int, spec: ItemSpec, design: Design, protocol: Protocol) -> Iterator[Row]:
     named = name_units(spec.units)
     asked = list(named)
-    if protocol.drawn and design.sampling != "all":
-        asked = draw(asked, design.per_passage, design.seed, f"units of {item.key}")
+    if protocol.drawn and design.sampling != "all" and not design.prerequisite:
+        asked = draw(asked, design.per_passage, design.seed, f"units of {spec.key}")
     for position, name in enumerate(asked):
         unit = named[name]
-        yield Unit(item=item, kind=unit.kind, key=unit.key, name=name, position=position)
+        yield item, unit.kind, unit.key, name, position

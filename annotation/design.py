@@ -11,8 +11,9 @@ class DesignError(ValueError):
     """A design that cannot be: what is wrong, and what to do."""
 
 
-SAMPLINGS = ("shared", "all")
+SAMPLINGS = ("own", "shared", "all")
 ORDERS = ("fixed", "random")
+GATES = ("gap",)
 LONGEST_CODE = 255
 
 
@@ -20,8 +21,12 @@ LONGEST_CODE = 255
 class Design:
     """The design of a campaign. Shares are in (0, 1]; `passages` is all or relevant[:CAMPAIGN].
 
-    `sampling` shared asks every rater the same `per_passage` drawn units of an item, all asks
-    every unit; None leaves it to the protocol. So does None for `order`.
+    `sampling` shared asks every rater the same `per_passage` drawn units of an item, own draws
+    them for each rater, all asks every unit; None leaves it to the protocol. So does None for
+    `order`. `prerequisite` names the campaign that comes first, and `strata` the judge of it whose
+    labels a shared draw heeds instead of those of most people. `validates` is JUDGE or
+    JUDGE@CAMPAIGN: people see that judge's verdicts and confirm or correct them.
+    `gate` gap lets only answers into a second round whose selected sentences leave a gap.
     """
 
     raters_per_item: int = 1
@@ -34,6 +39,10 @@ class Design:
     per_passage: int = 2
     order: str | None = None
     passages: str = "all"
+    prerequisite: str = ""
+    strata: str = ""
+    validates: str = ""
+    gate: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.raters_per_item <= 1000:
@@ -87,13 +96,19 @@ def _number(name: str, value: str) -> int:
 
 
 def _one_of(name: str, value: str) -> str:
-    allowed = {"sampling": SAMPLINGS, "order": ORDERS}[name]
+    allowed = {"sampling": SAMPLINGS, "order": ORDERS, "gate": GATES}[name]
     if value not in allowed:
         raise DesignError(f"option {name} is one of {', '.join(allowed)}; {value!r} is none")
     return value
 
 
 def _as_is(name: str, value: str) -> str:
+    return value
+
+
+def _named(name: str, value: str) -> str:
+    if not value.strip():
+        raise DesignError(f"option {name} names nothing; give a name, or leave it out")
     return value
 
 
@@ -105,4 +120,8 @@ _OPTIONS = {
     "per_passage": _number,
     "order": _one_of,
     "passages": _as_is,
+    "prerequisite": _named,
+    "strata": _named,
+    "validates": _named,
+    "gate": _one_of,
 }

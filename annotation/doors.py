@@ -5,7 +5,9 @@ A payload is `{"units": {name: answer}, "comment": text or null}`; `submit` take
 The page's form numbers the units as they stand on it, from 0. Unit N sends `unit-N` (its name),
 `unit-N-VARIABLE` (a code; absent where nothing is chosen), `unit-N-evidence` (JSON, a list of
 `{quote, start}` in code points), `unit-N-answer` (a text) and `unit-N-citations` (one field for
-each passage); the page as a whole sends `comment`. Any other field `unit-…` is refused.
+each passage); a list of points and the numbers of points are JSON under their own keys
+(`unit-N-points`, `unit-N-matches`). The page as a whole sends `comment`. Any other field `unit-…`
+is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, Protocol
 
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.checking import Problem, RefusedError, storable
+from annotation.protocols.limits import LONGEST_COMMENT, too_long
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 Payload = dict[str, Any]
@@ -84,6 +87,8 @@ def _comment(text: str | None) -> str | None:
     if text and not storable(text):
         wrong = "holds a character that no text may hold; take it out"
         raise RefusedError([Problem("", "comment", wrong)])
+    if text and len(text) > LONGEST_COMMENT:
+        raise RefusedError([Problem("", "comment", too_long(LONGEST_COMMENT))])
     return text if text and text.strip() else None
 
 
@@ -125,16 +130,28 @@ def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str
         v.name: form.get(prefix + v.name) or None for v in schema.of(unit.kind)
     }
     if schema.evidence(unit.kind):
-        answer[EVIDENCE_KEY] = _quotes(name, form.get(prefix + EVIDENCE_KEY))
+        answer[EVIDENCE_KEY] = _json(name, EVIDENCE_KEY, form.get(prefix + EVIDENCE_KEY))
     if written := schema.written(unit.kind):
         text = form.get(prefix + "answer") or ""
         citations = form.getlist(prefix + "citations")
         answer[written.name] = {"text": text, "citations": citations} if text.strip() else None
+    if listed := schema.listed(unit.kind):
+        answer[listed.name] = _list(name, listed.name, form.get(prefix + listed.name)) or None
+    if matching := schema.matching(unit.kind):
+        numbers = form.get(prefix + matching.matches)
+        answer[matching.matches] = _list(name, matching.matches, numbers)
     return answer
 
 
-def _quotes(name: str, text: str | None) -> Any:
+def _list(name: str, key: str, text: str | None) -> list[Any]:
+    found = _json(name, key, text)
+    if found is not None and not isinstance(found, list):
+        raise RefusedError([Problem(name, key, "is not a list")])
+    return found or []
+
+
+def _json(name: str, key: str, text: str | None) -> Any:
     try:
         return json.loads(text) if text else []
     except (ValueError, RecursionError) as error:
-        raise RefusedError([Problem(name, EVIDENCE_KEY, "is not JSON")]) from error
+        raise RefusedError([Problem(name, key, "is not JSON")]) from error

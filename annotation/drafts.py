@@ -8,12 +8,24 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.doors import Payload
 from annotation.models import Assignment, Draft, Response
 from annotation.protocols.checking import Problem, RefusedError, storable
+from annotation.protocols.limits import (
+    LONGEST_QUOTE,
+    LONGEST_TEXT,
+    MOST_QUOTES,
+    too_long,
+    too_many,
+)
+from annotation.protocols.listing import odd_draft
 from annotation.protocols.schema import EVIDENCE_KEY
+from datasets.prepared import Given, PreparedModels, columns_of
+
+FARTHEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -38,8 +50,19 @@ class StaleDraftError(Exception):
 
 
 def standing(assignment: Assignment) -> Standing:
-    draft = Draft.objects.filter(assignment=assignment).first()
-    response = Response.objects.filter(assignment=assignment, current=True).first()
+    draft, responses = stored(assignment)
+    return standing_of(draft, next((each for each in responses if each.current), None))
+
+
+def stored(assignment: Assignment, key: str | None = None) -> tuple[Draft | None, list[Response]]:
+    """An assignment's draft, and its responses that are the current one or bear this key."""
+    draft = _draft.first(assignment=assignment.pk)
+    responses = _responses.all(assignment=assignment.pk, key=key)
+    return draft[0] if draft else None, [response for response, _ in responses]
+
+
+def standing_of(draft: Draft | None, response: Response | None) -> Standing:
+    """What a draft and a current response come to."""
     newest = draft or response
     return Standing(
         payload=newest.payload if newest else None,
@@ -72,7 +95,11 @@ def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int
 
 def check_fresh(assignment: Assignment, version: int, seen: int, payload: Payload) -> Standing:
     """What is stored, if it is what was seen or says the same. Raises StaleDraftError."""
-    there = standing(assignment)
+    return checked_fresh(standing(assignment), version, seen, payload)
+
+
+def checked_fresh(there: Standing, version: int, seen: int, payload: Payload) -> Standing:
+    """The same, of what is known to stand."""
     if (there.version, there.revision) != (version, seen) and there.payload != payload:
         raise StaleDraftError(there)
     return there
@@ -85,22 +112,44 @@ def check_shape(payload: Payload) -> None:
 
 
 def _odd(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
+    if not answer:
+        yield Problem(name, "", "was not asked")
     for key, value in answer.items():
         if key == EVIDENCE_KEY:
             if not (isinstance(value, list) and all(map(_is_quote, value))):
                 yield Problem(name, key, "is not a list of {quote, start}")
+            elif len(value) > MOST_QUOTES:
+                yield Problem(name, key, too_many(MOST_QUOTES, "quotes"))
+        elif isinstance(value, list):
+            if odd := odd_draft(value):
+                yield Problem(name, key, odd)
         elif not all(storable(text) for text in _texts(value)):
             yield Problem(name, key, "holds a character that no text may hold; take it out")
+        elif any(len(text) > LONGEST_TEXT for text in _texts(value)):
+            yield Problem(name, key, too_long(LONGEST_TEXT))
 
 
 def _is_quote(given: object) -> bool:
     if not isinstance(given, dict) or given.keys() != {"quote", "start"}:
         return False
     quote, start = given["quote"], given["start"]
-    return isinstance(quote, str) and storable(quote) and (start is None or type(start) is int)
+    if not isinstance(quote, str) or len(quote) > LONGEST_QUOTE or not storable(quote):
+        return False
+    return start is None or (type(start) is int and 0 <= start <= FARTHEST)
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [value["text"], *value["citations"]]
     return [value] if isinstance(value, str) else []
+
+
+def _current_or_sent() -> QuerySet[Response]:
+    sent = Q(key=Given("key", Response._meta.get_field("key")))
+    return Response.objects.filter(Q(current=True) | sent, assignment=Given("assignment"))
+
+
+_draft = PreparedModels(
+    lambda: Draft.objects.filter(assignment=Given("assignment")), {"": columns_of(Draft)}
+)
+_responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})

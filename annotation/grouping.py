@@ -101,6 +101,9 @@ def moment(text: str) -> datetime:
 
 def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
     """A group in the parts of a judge that works unit by unit; `scopes` are those of its units."""
+    if not scopes:
+        yield group
+        return
     parts: dict[str, Group] = {}
     for row in group.rows:
         scope = scopes.get(row.name, "")

@@ -19,11 +19,12 @@ from annotation.models import Assignment, Campaign, Rater
 from annotation.presenting import present, schema, shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import RefusedError
+from annotation.rationales import misplaced
 from annotation.reading import read_groups
 from annotation.submit import Circumstances, submit
 from datasets.rows import InputError, ReadNotes
 
-FORMATS = ("labels", "crux", "responses")
+FORMATS = ("labels", "crux", "clapnq", "responses")
 
 
 @dataclass
@@ -51,7 +52,8 @@ def import_labels(
         for path in paths:
             groups = read_groups(path, known, rater, format, notes)
             _Importer(campaign, report, known).take(groups, progress)
-    report.warnings = notes.warnings + report.warnings
+    doubts = [str(each) for each in misplaced(campaign, report.labels)] if report.labels else []
+    report.warnings = doubts + notes.warnings + report.warnings
     report.skipped = notes.skipped
     return report
 
@@ -169,7 +171,7 @@ class _Importer:
     def _assignment(self, group: Group, item: int) -> Assignment:
         self._check_assisted(group, item)
         asked = self.known.names(group.item)
-        named = {row.name for row in group.rows}
+        named = {row.name for row in group.rows} | group.written.keys()
         assignment, _ = Assignment.objects.get_or_create(
             item_id=item,
             rater=self._rater(group),

@@ -101,11 +101,11 @@ class KnownItems:
     def _labels(
         self, response: ResponseRow, kind: str, key: str, answer: Mapping[str, Any]
     ) -> Iterator[LabelRow]:
-        rule, written = self.schema.evidence(kind), self.schema.written(kind)
+        rule, free = self.schema.evidence(kind), self.schema.free_keys(kind)
         default = (rule.variable, rule.field) if rule else ("", "")
         quotes = quote_rows(answer.get(EVIDENCE_KEY), *default, response.place)
         for variable, value in answer.items():
-            if variable == EVIDENCE_KEY or (written and variable == written.name) or value is None:
+            if variable == EVIDENCE_KEY or variable in free or value is None:
                 continue
             code = coerce(value)
             if code is None:

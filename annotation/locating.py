@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from annotation.presenting import shown_texts
@@ -42,6 +42,7 @@ def locate(entries: list[Entry], spec: ItemSpec, door: Door) -> tuple[Spans, lis
             problems += [problem] if problem else []
             spans.setdefault((entry.name, quote.variable), []).extend(found)
         problems += _foreign_citations(entry, texts)
+        problems += _misplaced_points(entry, texts, strict=door in ("page", "api"))
     if problems and door in ("page", "api"):
         raise RefusedError(problems)
     return spans, problems
@@ -55,6 +56,15 @@ def _foreign_citations(entry: Entry, texts: Mapping[str, str]) -> list[Problem]:
         for passage in cited
         if f"passage:{passage}" not in texts
     ]
+
+
+def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> Iterator[Problem]:
+    """A problem for each quote of a written point that does not stand where it says."""
+    for number, point in enumerate(entry.points, start=1):
+        for quote in point.evidence:
+            _, problem = _find(entry, quote, texts, strict)
+            if problem:
+                yield Problem(entry.name, quote.variable, f"point {number}: {problem.message}")
 
 
 def _find(

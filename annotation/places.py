@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
 
+from annotation import follows
 from annotation.assigning import shuffle_fields, shuffle_units
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.presenting import design, present
+from annotation.presenting import design, present, stored_units
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import name_units
+from datasets.prepared import (
+    Given,
+    Prepared,
+    PreparedInsert,
+    PreparedModels,
+    PreparedUpdate,
+    columns_of,
+)
 
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
     """The person's open assignment, or a new one on the next item with a place; None at the end."""
-    if waiting := _waiting(campaign, rater):
-        return waiting
     with transaction.atomic():
-        # One person's second click waits here, and then finds what the first one took.
-        Rater.objects.select_for_update().get(pk=rater.pk)
-        return _waiting(campaign, rater) or _take_next(campaign, rater)
+        return next_in_transaction(campaign, rater)
 
 
-def _waiting(campaign: Campaign, rater: Rater) -> Assignment | None:
-    mine = Assignment.objects.filter(item__campaign=campaign, rater=rater, slot__isnull=False)
-    return mine.filter(status="open").order_by("item__position").first()
+def next_in_transaction(campaign: Campaign, rater: Rater) -> Assignment | None:
+    """The same, in a transaction that is there. Nothing is written before an error of ours."""
+    # One person's second click waits here, and then finds what the first one took. SQLite has one
+    # writer at a time, who is in.
+    if connection.features.has_select_for_update:
+        _lock.rows(rater=rater.pk)
+    waiting = _waiting.first(campaign=campaign.pk, rater=rater.pk)
+    return waiting[0] if waiting else _take_next(campaign, rater)
 
 
 def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
@@ -32,15 +42,58 @@ def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
 
     Whoever loses a race for the last place of an item goes on to the next item.
     """
-    free = campaign.items.filter(taken__lt=F("quota")).exclude(assignments__rater=rater)
-    while item := free.order_by("position").first():
+    while item := _next_free(campaign, rater):
+        item.campaign = campaign
+        asked, shown = order_for(item, rater)
+        asked = follows.asked_of(item, rater, asked)
         slot = claim_place(item)
         if slot is not None:
-            asked, shown = order_for(item, rater)
-            return Assignment.objects.create(
-                item=item, rater=rater, slot=slot, asked=asked, shown=shown
+            seen = follows.verdicts_seen(campaign)
+            taken = Assignment(
+                item=item, rater=rater, slot=slot, asked=asked, shown=shown, assisted_by=seen
             )
+            _assign.run(taken)
+            return taken
     return None
+
+
+def _next_free(campaign: Campaign, rater: Rater) -> Item | None:
+    if follows.reasons(campaign):
+        return free_items(campaign, rater).filter(~follows.waits_for(campaign, rater)).first()
+    found = _free.first(campaign=campaign.pk, rater=rater.pk)
+    return found[0] if found else None
+
+
+def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
+    """The items that have a place and are new to this person, waiting ones too, in their order."""
+    had = Assignment.objects.filter(item=OuterRef("pk"), rater=rater)
+    free = campaign.items.filter(~Exists(had), taken__lt=F("quota"))
+    return free.order_by("position")
+
+
+def _waiting_query() -> QuerySet[Assignment]:
+    mine = Assignment.objects.filter(item__campaign=Given("campaign"), rater=Given("rater"))
+    return mine.filter(slot__isnull=False, status="open").order_by("item__position")[:1]
+
+
+def _free_query() -> QuerySet[Item]:
+    had = Assignment.objects.filter(item=OuterRef("pk"), rater=Given("rater"))
+    free = Item.objects.filter(~Exists(had), campaign=Given("campaign"), taken__lt=F("quota"))
+    return free.order_by("position")[:1]
+
+
+_lock = Prepared(
+    lambda: Rater.objects.select_for_update().filter(pk=Given("rater")).values_list("pk")
+)
+_waiting = PreparedModels(_waiting_query, {"": columns_of(Assignment)})
+_free = PreparedModels(_free_query, {"": columns_of(Item)})
+_claim = PreparedUpdate(
+    lambda: Item.objects.filter(pk=Given("item"), taken__lt=F("quota")), taken=F("taken") + 1
+)
+_assign = PreparedInsert(Assignment)
+_slots = Prepared(
+    lambda: Assignment.objects.filter(item=Given("item"), slot__isnull=False).values_list("slot")
+)
 
 
 def claim_place(item: Item) -> int | None:
@@ -48,16 +101,15 @@ def claim_place(item: Item) -> int | None:
 
     The update holds the item's row to the transaction's end, so two cannot see the same slot.
     """
-    free = Item.objects.filter(pk=item.pk, taken__lt=F("quota"))
-    if not free.update(taken=F("taken") + 1):
+    if not _claim.run(item=item.pk):
         return None
-    used = set(item.assignments.filter(slot__isnull=False).values_list("slot", flat=True))
+    used = {slot for (slot,) in _slots.rows(item=item.pk)}
     return next(slot for slot in range(1, len(used) + 2) if slot not in used)
 
 
 def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """The names of an item's units and the fields of its texts as this rater is shown them."""
-    stored = list(item.units.values_list("name", flat=True))
+    stored = list(stored_units(item))
     chosen = design(item.campaign)
     default = "random" if PROTOCOLS[item.campaign.protocol].shuffled else "fixed"
     if (chosen.order or default) == "fixed":
@@ -67,5 +119,5 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     names = {unit: name for name, unit in named.items()}
     purpose = f"order of {item.key} for {rater.name}"
     units = shuffle_units([named[name] for name in stored], chosen.seed, purpose)
-    fields = shuffle_fields([text.field for text in spec.texts], chosen.seed, purpose)
+    fields = shuffle_fields([t.field for t in spec.texts], chosen.seed, purpose, spec.key)
     return [names[unit] for unit in units], fields

@@ -1,17 +1,23 @@
-"""What a rater is shown of an item: made from the stored material each time, never copied."""
+"""What a rater is shown of an item: made from the stored material, never copied into a table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+
+from django.db.models import QuerySet
 
 from annotation.design import Design, stored_design
-from annotation.models import Assignment, Campaign, Item, Label
+from annotation.first_answers import answers_as_reports, validates_answers
+from annotation.keeping import Kept
+from annotation.models import Assignment, Campaign, Item, Label, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
 from datasets import rows
 from datasets.material import as_row
+from datasets.prepared import Given, Prepared
 from datasets.text import sentences
 
 
@@ -31,7 +37,12 @@ def design(campaign: Campaign) -> Design:
 def schema(campaign: Campaign) -> Schema:
     """The response schema of a campaign."""
     chosen = design(campaign)
-    return schema_of(PROTOCOLS[campaign.protocol], chosen.variables, chosen.categories)
+    return _schema(campaign.protocol, chosen.variables, chosen.categories)
+
+
+@lru_cache(maxsize=64)
+def _schema(protocol: str, variables: tuple[str, ...], categories: tuple[str, ...]) -> Schema:
+    return schema_of(PROTOCOLS[protocol], variables, categories)
 
 
 def items_of(
@@ -42,19 +53,59 @@ def items_of(
     if relevant is not None:
         left = set(relevant)
         query = replace(query, passages=tuple(p for p in query.passages if p.id in left))
+    if validates_answers(campaign, asked):
+        query = replace(query, reports=answers_as_reports(campaign, query.id))
     if "sentence" in kinds_of(asked.variables):
         query = replace(query, reports=tuple(map(_with_sentences, query.reports)))
     return asked.protocol.make_items(query, asked.variables)
 
 
 def present(item: Item) -> ItemSpec:
-    """An item as it is shown: its texts, and all its units in their stored order."""
+    """An item as it is shown: its texts, and all its units in their stored order.
+
+    The newest ones are kept in memory, which is safe: a batch's rows are written once, when it is
+    loaded, and a campaign with its items once, when it is made (`datasets.loading` and
+    `annotation.campaigns` alone write them). Whatever stands in their place after a deletion, or
+    in another database, bears another time of making in its key.
+    """
+    made = _identity(item)
+    return _shown.get(made) or _shown.keep(made, _present(item))
+
+
+def _present(item: Item) -> ItemSpec:
     campaign = item.campaign
     query = as_row(item.query, PROTOCOLS[campaign.protocol].needs)
     for spec in items_of(campaign, query, item.shown_passages):
         if spec.key == item.key:
             return spec
     raise ForgottenItemError(f"item {item.key!r} of campaign {campaign.name!r}")
+
+
+def stored_units(item: Item) -> Mapping[str, int]:
+    """The primary keys of an item's units by their names, in their stored order; kept like it."""
+    made = _identity(item)
+    if found := _units.get(made):
+        return found
+    return _units.keep(made, dict(map(tuple, _unit_rows.rows(item=item.pk))))
+
+
+def _identity(item: Item) -> object:
+    campaign = item.campaign
+    return campaign.pk, campaign.created_at, item.pk, item.query_id, item.key
+
+
+def _characters(spec: ItemSpec) -> int:
+    texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
+    return texts + sum(len(unit.text) for unit in spec.units)
+
+
+def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
+    return Unit.objects.filter(item=Given("item")).order_by("position").values_list("name", "pk")
+
+
+_unit_rows = Prepared(_unit_query)
+_shown = Kept[ItemSpec](256, 4_000_000, _characters)
+_units = Kept[Mapping[str, int]](1024, 1_000_000, lambda units: sum(map(len, units)))
 
 
 def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
@@ -85,7 +136,8 @@ def relevant_passages(campaign: Campaign, query: rows.Query) -> Collection[str] 
 
 
 def _called_relevant(campaign: Campaign, query: rows.Query) -> set[str]:
-    votes: dict[str, int] = {}
+    """By most people; labels made with a verdict in view count only where there are no others."""
+    votes: dict[str, tuple[list[int], list[int]]] = {}
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -93,9 +145,11 @@ def _called_relevant(campaign: Campaign, query: rows.Query) -> set[str]:
         response__assignment__rater__kind="human",
         variable="relevant",
     )
-    for key, value in labels.values_list("unit__key", "value"):
-        votes[key] = votes.get(key, 0) + (1 if value == "yes" else -1)
-    return {p.id for p in query.passages if votes.get(f"{query.id}/{p.id}", 0) > 0}
+    columns = ("unit__key", "value", "response__assignment__assisted_by")
+    for key, value, assisted in labels.values_list(*columns):
+        votes.setdefault(key, ([], []))[bool(assisted)].append(1 if value == "yes" else -1)
+    found = {key for key, (blind, assisted) in votes.items() if sum(blind or assisted) > 0}
+    return {p.id for p in query.passages if f"{query.id}/{p.id}" in found}
 
 
 def _with_sentences(report: rows.Report) -> rows.Report:

@@ -34,19 +34,20 @@ def qrels(campaign: Campaign) -> Iterator[dict[str, object]]:
     """One line a judged passage: `query, subtopic, passage, grade`; subtopic 0 where there is none.
 
     The grade is the lower median of people's labels (yes counts 1, no counts 0), so that it stays
-    one of the scale's own. Raises NoGradesError.
+    one of the scale's own. Labels made with a judge's verdict in view count only where there are no
+    others. Raises NoGradesError.
     """
     graded = _GRADED.get(campaign.protocol)
     if graded is None:
         known = ", ".join(_GRADED)
         raise NoGradesError(f"{campaign.protocol} grades no passages; qrels are made of {known}")
-    votes: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    votes: dict[tuple[str, str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for row in label_rows(campaign):
         if row.variable == graded.variable and row.rater_kind == "human" and row.value:
-            votes[_subject(row, graded)].append(_grade(row.value))
-    for (query, subtopic, passage), grades in votes.items():
+            votes[_subject(row, graded)][bool(row.assisted_by)].append(_grade(row.value))
+    for (query, subtopic, passage), (blind, assisted) in votes.items():
         yield {"query": query, "subtopic": subtopic, "passage": passage,
-               "grade": median_low(grades)}  # fmt: skip
+               "grade": median_low(blind or assisted)}  # fmt: skip
 
 
 def _subject(row: LabelRow, graded: Grades) -> tuple[str, str, str]:

@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from annotation.files import crux
+from annotation.files import clapnq, crux
 from annotation.files.labels import StandIn, read_labels
 from annotation.files.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.grouping import Group, check_assisted, check_groups, group_rows
 from annotation.known import CheckedRow, KnownItems
 from annotation.models import Campaign
+from annotation.released import released_groups
 from datasets.models import Question
+from datasets.readers.clapnq import recognises as looks_like_clapnq
 from datasets.readers.jsonl import records, shown
 from datasets.rows import InputError, Place, ReadNotes
 
@@ -40,6 +42,9 @@ def _groups(
         texts = _questions(known.campaign)
         labels = crux.read_crux(path, rater.name or crux.rater_of(path), texts, notes)
         return group_rows(known.checked(labels))
+    if format == "clapnq":
+        rater.used = True
+        return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "responses":
         return check_groups(_joined(read_responses(path, rater), known))
     doubts = _Contradictions(known)
@@ -63,6 +68,8 @@ def _recognise(path: Path) -> str:
     _, first = next(iter(records(path)))
     if crux.looks_like_crux(first):
         return "crux"
+    if looks_like_clapnq(path, first):
+        return "clapnq"
     return "responses" if looks_like_responses(first) else "labels"
 
 
@@ -102,12 +109,13 @@ def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     if not rows:
         raise InputError(response.place, "the response holds no label", "take the line out")
     group.rows += rows
-    rule = known.schema.protocol.written
+    kinds = known.kinds(known.item(response.item).pk)
     for name, answer in response.units.items():
         if response.comment:
             group.comments[name] = response.comment
-        if rule and answer.get(rule.name) is not None:
-            group.written[name] = {rule.name: answer[rule.name]}
+        keys = known.schema.free_keys(kinds[name])
+        if free := {key: answer[key] for key in keys if answer.get(key) is not None}:
+            group.written[name] = free
 
 
 class _Contradictions:

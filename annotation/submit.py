@@ -5,22 +5,35 @@ and Span. `fail` closes an assignment that gave no answer, with the reason and n
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.answer import Answer, Detail
+from annotation.basis import basis_of
 from annotation.doors import Payload
-from annotation.locating import Located, Spans, locate
-from annotation.models import Assignment, Draft, Label, Response, Span, Unit
-from annotation.presenting import asked_units, present, schema
+from annotation.drafts import stored
+from annotation.follows.grounded_answer import check_action, shown_beside
+from annotation.locating import Spans, locate
+from annotation.models import Assignment, Item, Label, Response, Span
+from annotation.presenting import asked_units, present, schema, stored_units
 from annotation.protocols.base import ItemSpec
-from annotation.protocols.checking import Door, Entry, Problem, check
+from annotation.protocols.checking import Door, Entry, Problem, RefusedError, check
+from annotation.protocols.citing import check_citations
 from annotation.protocols.schema import Schema
+from annotation.saves import Circumstances, ConflictError, Held, LostLeaseError, Outcome
+from datasets.prepared import Given, PreparedInsert, PreparedModels, PreparedUpdate, columns_of
 
+__all__ = [
+    "REASONS", "Circumstances", "ConflictError", "Detail", "Held", "LostLeaseError", "Outcome",
+    "fail", "prepare", "store", "submit",
+]  # fmt: skip
+
+CHUNK = 100
+Row = TypeVar("Row")
 REASONS = (
     "unreadable",
     "refused",
@@ -31,54 +44,6 @@ REASONS = (
     "error",
     "declined",
 )
-
-
-class ConflictError(Exception):
-    """Somebody saved in between: `current` is the response that stands now."""
-
-    def __init__(self, current: Response) -> None:
-        self.current = current
-        super().__init__(f"revision {current.revision} was saved in between")
-
-
-class LostLeaseError(Exception):
-    """The assignment was given to another worker; this answer comes too late to count."""
-
-
-@dataclass(frozen=True)
-class Detail:
-    """What a label may carry beside its value."""
-
-    score: float | None = None
-    meta: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Circumstances:
-    """How an answer came about; everything has a sound default.
-
-    `key` is the client's own for this save. `seen` is the revision that the client had before it
-    (0: none), checked if given. `lease` is checked if given. An import brings its own `revision`,
-    `created_at`, `details` by unit name and variable, and `missing` reasons in the same order.
-    """
-
-    key: str | None = None
-    seen: int | None = None
-    lease: uuid.UUID | None = None
-    seconds: float | None = None
-    revision: int | None = None
-    created_at: datetime | None = None
-    details: Mapping[tuple[str, str], Detail] = field(default_factory=dict)
-    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The response that stands, and whether this call made it."""
-
-    response: Response
-    created: bool
-    warnings: tuple[Problem, ...] = ()
 
 
 def submit(
@@ -94,26 +59,113 @@ def submit(
     The same `key`, or the same answer as the one that stands, changes nothing. Raises RefusedError,
     ConflictError, LostLeaseError. `spec` and `asked_schema` spare looking them up again.
     """
-    circumstances = circumstances or Circumstances()
     spec = spec or present(assignment.item)
     asked_schema = asked_schema or schema(assignment.item.campaign)
-    entries, warnings = check(asked_schema, asked_units(assignment, spec), payload["units"], door)
-    spans, doubts = locate(entries, spec, door)
+    ready = prepare(assignment, payload, door, spec, asked_schema)
     with transaction.atomic():
-        held = Assignment.objects.select_for_update().get(pk=assignment.pk)
-        if sent_before := _sent_before(held, circumstances):
-            return Outcome(sent_before, created=False, warnings=(*warnings, *doubts))
-        _check_lease(held, circumstances)
-        current = held.responses.filter(current=True).first()
-        answer = _Answer(payload, entries, spans, circumstances.details, asked_schema)
-        if current and answer.stands_as(current, door):
-            Draft.objects.filter(assignment=held).delete()
-            return Outcome(current, created=False, warnings=(*warnings, *doubts))
-        _check_conflict(current, circumstances)
-        response = _revise(held, current, payload, door, circumstances)
-        _write_labels(response, held, answer)
-        _close(held, circumstances)
-    return Outcome(response, created=True, warnings=(*warnings, *doubts))
+        return store(ready, circumstances or Circumstances())
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A checked answer, or why it is refused: all that can be known before any row is locked."""
+
+    assignment: Assignment
+    payload: Payload
+    door: Door
+    schema: Schema
+    refused: RefusedError | None
+    checked: Checked
+    basis: str | None
+
+
+def prepare(
+    assignment: Assignment,
+    payload: Payload,
+    door: Door,
+    spec: ItemSpec,
+    asked_schema: Schema,
+    keep_refusal: bool = False,
+) -> Ready:
+    """The first half of `submit`. Raises RefusedError, unless it is for later.
+
+    That an answer is refused is said only to who has seen what stands.
+    """
+    refused, checked = _tried(assignment, payload, door, spec, asked_schema)
+    if refused and not keep_refusal:
+        raise refused
+    # A file tells what was answered, and nothing of what its rater saw.
+    units = asked_units(assignment, spec).values()
+    beside = "" if door == "import" else shown_beside(assignment)
+    basis = None if door == "import" else str(basis_of(asked_schema, spec, units, beside))
+    return Ready(assignment, payload, door, asked_schema, refused, checked, basis)
+
+
+def store(
+    ready: Ready,
+    circumstances: Circumstances,
+    check_fresh: Callable[[Held], None] | None = None,
+) -> Outcome:
+    """The second half, in a transaction; `check_fresh` may look at what stands, and raise."""
+    door, (entries, spans, doubts) = ready.door, ready.checked
+    held, sent_before = _hold(ready.assignment, circumstances)
+    if check_fresh and not sent_before:
+        check_fresh(held)
+    if ready.refused:
+        raise ready.refused
+    if sent_before:
+        return Outcome(sent_before, created=False, warnings=doubts)
+    _check_lease(held.assignment, circumstances)
+    answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
+    if held.current and answer.stands_as(held.current, door):
+        _drop_draft(held)
+        return Outcome(held.current, created=False, warnings=doubts)
+    _check_conflict(held.current, circumstances)
+    response = _revise(held, ready, circumstances)
+    _write_labels(response, ready.assignment.item, answer)
+    _close(held, circumstances)
+    return Outcome(response, created=True, warnings=doubts)
+
+
+Checked = tuple[list[Entry], Spans, tuple[Problem, ...]]
+
+
+def _tried(
+    assignment: Assignment, payload: Payload, door: Door, spec: ItemSpec, asked_schema: Schema
+) -> tuple[RefusedError | None, Checked]:
+    """What an answer holds, where its quotes stand, and warnings; or why it is refused."""
+    asked = asked_units(assignment, spec)
+    try:
+        entries, warnings = check(asked_schema, asked, payload["units"], door)
+        spans, doubts = locate(entries, spec, door)
+        check_action(assignment, entries, door)
+        cited = check_citations(asked_schema, spec, entries, door)
+    except RefusedError as error:
+        return error, ([], {}, ())
+    return None, (entries, spans, (*warnings, *doubts, *cited))
+
+
+def _hold(assignment: Assignment, circumstances: Circumstances) -> tuple[Held, Response | None]:
+    """The assignment, locked, and what this very save made if it came before.
+
+    Whatever happened since, that is stored.
+    """
+    # What stands is read when the row is held: whoever writes it holds that row, and one who waits
+    # for it in PostgreSQL would be told what stood when the waiting began.
+    found = _locked.first(pk=assignment.pk)
+    if found is None:
+        raise Assignment.DoesNotExist
+    held = found[0]
+    draft, responses = stored(held, circumstances.key)
+    current = next((each for each in responses if each.current), None)
+    sent_before = next((each for each in responses if each.key == circumstances.key), None)
+    return Held(held, current, draft), sent_before if circumstances.key else None
+
+
+_locked = PreparedModels(
+    lambda: Assignment.objects.select_for_update().filter(pk=Given("pk")),
+    {"": columns_of(Assignment)},
+)
 
 
 def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:
@@ -142,86 +194,26 @@ def _check_conflict(current: Response | None, circumstances: Circumstances) -> N
         raise ConflictError(current)
 
 
-def _sent_before(held: Assignment, circumstances: Circumstances) -> Response | None:
-    """What this very save made, if it came before: whatever happened since, it is stored."""
-    if not circumstances.key:
-        return None
-    return held.responses.filter(key=circumstances.key).first()
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """A checked answer with the places of its quotes."""
-
-    payload: Payload
-    entries: list[Entry]
-    spans: Spans
-    details: Mapping[tuple[str, str], Detail]
-    asked: Schema
-
-    def detail(self, name: str, variable: str) -> Detail:
-        return self.details.get((name, variable), Detail())
-
-    def stands_as(self, current: Response, door: Door) -> bool:
-        """Whether it changes nothing. A file may say in other words what stands."""
-        if current.payload == self.payload:
-            return True
-        return door == "import" and self._same_labels(current) and self._same_prose(current)
-
-    def _same_labels(self, current: Response) -> bool:
-        values = {(e.name, v): value for e in self.entries for v, value in e.values.items()}
-        given = {name: (value, self.detail(*name)) for name, value in values.items()}
-        labels = current.labels.select_related("unit").prefetch_related("spans")
-        there = {(label.unit.name, label.variable): label for label in labels}
-        stands = {n: (x.value, Detail(x.score, x.meta)) for n, x in there.items()}
-        return given == stands and all(
-            _same_spans(self.spans.get(name, []), list(label.spans.all()))
-            for name, label in there.items()
-        )
-
-    def _same_prose(self, current: Response) -> bool:
-        comment = self.payload.get("comment") or ""
-        units, there = self.payload["units"], current.payload["units"]
-        return comment == current.comment and self._written(units) == self._written(there)
-
-    def _written(self, units: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        rule = self.asked.protocol.written
-        texts = {name: given.get(rule.name) for name, given in units.items()} if rule else {}
-        return {name: text for name, text in texts.items() if text is not None}
-
-
-def _same_spans(given: list[Located], stored: list[Span]) -> bool:
-    """A part of a joined quote that was not found may be found now, by itself; it is the same."""
-    return len(given) == len(stored) and all(
-        (new.field, new.quote) == (old.field, old.quote)
-        and (old.start is None or (new.start, new.end) == (old.start, old.end))
-        for new, old in zip(given, stored, strict=True)
-    )
-
-
-def _revise(
-    held: Assignment,
-    current: Response | None,
-    payload: Payload,
-    door: Door,
-    circumstances: Circumstances,
-) -> Response:
-    last = current.revision if current else 0
-    if current:
-        held.responses.filter(pk=current.pk).update(current=False)
-    return Response.objects.create(
-        assignment=held,
+def _revise(held: Held, ready: Ready, circumstances: Circumstances) -> Response:
+    last = held.current.revision if held.current else 0
+    if held.current:
+        _replace.run(response=held.current.pk)
+    response = Response(
+        assignment=held.assignment,
         revision=max(last + 1, circumstances.revision or 1),
-        payload=payload,
-        comment=payload.get("comment") or "",
-        door=door,
+        payload=ready.payload,
+        comment=ready.payload.get("comment") or "",
+        door=ready.door,
+        basis=circumstances.basis or ready.basis,
         key=circumstances.key,
         created_at=circumstances.created_at or timezone.now(),
     )
+    _respond.run(response)
+    return response
 
 
-def _write_labels(response: Response, held: Assignment, answer: _Answer) -> None:
-    ids = dict(Unit.objects.filter(item=held.item_id).values_list("name", "id"))
+def _write_labels(response: Response, item: Item, answer: Answer) -> None:
+    ids = stored_units(item)
     labels = {
         (entry.name, variable): Label(
             response=response,
@@ -234,19 +226,45 @@ def _write_labels(response: Response, held: Assignment, answer: _Answer) -> None
         for entry in answer.entries
         for variable, value in entry.values.items()
     }
-    Label.objects.bulk_create(labels.values())
-    Span.objects.bulk_create(
+    for label_rows in _chunks(list(labels.values())):
+        _label.run(*label_rows)
+    spans = [
         Span(label=label, field=s.field, start=s.start, end=s.end, quote=s.quote, method=s.method)
         for name, label in labels.items()
         for s in answer.spans.get(name, ())
-    )
+    ]
+    for span_rows in _chunks(spans):
+        _mark.run(*span_rows)
 
 
-def _close(held: Assignment, circumstances: Circumstances) -> None:
-    held.status = Assignment.Status.DONE
-    held.reason, held.lease = "", None
-    held.missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
+def _chunks(rows: list[Row]) -> Iterator[list[Row]]:
+    """A database takes only so many values at once."""
+    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+
+
+def _close(held: Held, circumstances: Circumstances) -> None:
+    row = held.assignment
+    row.status = Assignment.Status.DONE
+    row.reason, row.lease = "", None
+    row.missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
     if circumstances.seconds is not None:
-        held.seconds = circumstances.seconds
-    held.save(update_fields=["status", "reason", "lease", "missing", "seconds"])
-    Draft.objects.filter(assignment=held).delete()
+        row.seconds = circumstances.seconds
+    _finish.run(pk=row.pk, missing=row.missing, seconds=row.seconds)
+    _drop_draft(held)
+
+
+def _drop_draft(held: Held) -> None:
+    if held.draft:
+        held.draft.delete()
+
+
+_respond, _label, _mark = PreparedInsert(Response), PreparedInsert(Label), PreparedInsert(Span)
+_replace = PreparedUpdate(lambda: Response.objects.filter(pk=Given("response")), current=False)
+_finish = PreparedUpdate(
+    lambda: Assignment.objects.filter(pk=Given("pk")),
+    status=Assignment.Status.DONE,
+    reason="",
+    lease=None,
+    missing=Given("missing", Assignment._meta.get_field("missing")),
+    seconds=Given("seconds", Assignment._meta.get_field("seconds")),
+)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from annotation.views import accounts, campaigns, item, saving, work
+from annotation.views import accounts, campaigns, item, jumping, nuggets, saving, work
 
 urlpatterns = [
     path("", accounts.home, name="home"),
     path("login/", accounts.LogIn.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("login/who", accounts.who, name="who"),
+    path("logout/", accounts.LogOut.as_view(), name="logout"),
     path("tasks/", work.work, name="work"),
     path("tasks/next/<int:pk>/", work.take_next, name="take-next"),
     path("tasks/finished/<int:pk>/", work.finished, name="finished"),
     path("tasks/<uuid:uid>/", item.item, name="item"),
+    path("tasks/<uuid:uid>/jump", jumping.jump, name="jump"),
     path("tasks/<uuid:uid>/draft", saving.keep_draft, name="draft"),
     path("tasks/<uuid:uid>/submit", saving.take_answer, name="submit"),
     path("tasks/<uuid:uid>/guideline/", item.guideline, name="guideline"),
     path("tasks/<uuid:uid>/progress/", item.how_far, name="progress"),
+    path("tasks/<uuid:uid>/nugget/<int:place>/", nuggets.nugget, name="nugget"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
 ]

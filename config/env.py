@@ -14,15 +14,51 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
+# Name: what holds where it is not set, and what it says. The documentation is made from this.
+VARIABLES = {
+    "DEBUG": ("0", "1 for a development start on one's own machine, never on a server."),
+    "SECRET_KEY": ("none", "50 random characters or more; required but for DEBUG=1 or plain HTTP."),
+    "ALLOWED_HOSTS": ("none", "The host names that the site answers to, separated by commas."),
+    "CSRF_TRUSTED_ORIGINS": ("none", "Origins besides its own that forms may be sent from."),
+    "DATABASE_URL": ("a SQLite file", "postgresql://user:password@host/name, or sqlite:////file."),
+    "TANDEM_POOL_SIZE": (
+        "10",
+        "Connections to PostgreSQL of a process; WEB_THREADS + 2 at least.",
+    ),
+    "CELERY_BROKER_URL": ("the file system", "redis://host:port/0 for Redis or Valkey."),
+    "CELERY_RESULT_BACKEND": ("none", "Tandem needs none: results stand in the database."),
+    "TIME_ZONE": ("UTC", "The time zone that pages show times in, such as Europe/Paris."),
+    "TANDEM_DATA_DIR": ("var/", "The folder for everything that Tandem writes."),
+    "TANDEM_STATIC_DIR": ("static/ in the data folder", "Where collectstatic puts its files."),
+    "TANDEM_MAX_UPLOAD_MB": ("200", "The largest file to be sent; no page takes files yet."),
+    "TANDEM_JUDGE_HOSTS": ("none", "host:port of private judges that the browser may define."),
+    "TANDEM_PROXIES": ("0", "How many proxies of one's own stand in front and set X-Forwarded-*."),
+    "TANDEM_PLAIN_HTTP": ("0", "1 to serve without TLS, on one's own machine only."),
+    "TANDEM_LOG_FORMAT": ("json", "json or text: how the log is written; text with DEBUG=1."),
+    "BIND": ("127.0.0.1:8000", "The address that gunicorn listens at."),
+    "WEB_WORKERS": ("2", "Web server processes."),
+    "WEB_THREADS": ("4", "Threads in each of them."),
+}
+
 ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
 UNREADABLE_DATABASE = (
     "DATABASE_URL cannot be read; set it to postgresql://user:password@host/name or to "
     "sqlite:////path/to/a/file"
 )
+LEAST_KEY, LEAST_DIFFERENT = 50, 8
+GUESSED = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
+NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' makes one"
 
 
-def flag(name: str, default: bool = False) -> bool:
-    value = os.environ.get(name, "1" if default else "0").strip().lower()
+def read(name: str, default: str = "") -> str:
+    """A variable's value; it stands in VARIABLES, or this is our own mistake."""
+    if name not in VARIABLES:
+        raise KeyError(f"{name} is missing from VARIABLES")
+    return os.environ.get(name) or default
+
+
+def flag(name: str) -> bool:
+    value = read(name, "0").strip().lower()
     if value in {"1", "true", "yes", "on"}:
         return True
     if value in {"", "0", "false", "no", "off"}:
@@ -30,26 +66,38 @@ def flag(name: str, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0")
 
 
-def whole_number(name: str, default: int) -> int:
-    value = os.environ.get(name, str(default))
-    if not value.isdigit() or int(value) < 1:
-        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number above 0")
+def whole_number(name: str, least: int = 1) -> int:
+    value = read(name, VARIABLES[name][0])
+    if not value.isascii() or not value.isdigit() or int(value) < least:
+        wanted = f"{least} or more" if least else "0 or more"
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, {wanted}")
     return int(value)
 
 
 def words(name: str, default: str = "") -> list[str]:
-    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+    return [word.strip() for word in read(name, default).split(",") if word.strip()]
+
+
+def one_of(name: str, default: str, *allowed: str) -> str:
+    value = read(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to {' or '.join(allowed)}")
+    return value
 
 
 def time_zone() -> str:
-    name = os.environ.get("TIME_ZONE", "UTC")
+    name = read("TIME_ZONE", "UTC")
     if name not in zoneinfo.available_timezones():
         raise ImproperlyConfigured(f"TIME_ZONE is {name!r}; set it to a name such as Europe/Paris")
     return name
 
 
 def data_dir() -> Path:
-    return made(Path(os.environ.get("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+    return made(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+
+
+def static_dir(folder: Path) -> Path:
+    return made(Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve())
 
 
 def made(folder: Path) -> Path:
@@ -62,28 +110,61 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def secret_key(debug: bool, folder: Path) -> str:
-    """SECRET_KEY; a development start makes one and keeps it, any other start must be given one."""
-    if key := os.environ.get("SECRET_KEY"):
-        return key
-    if not debug:
+def secret_key(debug: bool, own_machine: bool, folder: Path) -> str:
+    """SECRET_KEY. A start for one's own machine makes one and keeps it; any other is given one.
+
+    Whoever knows the key can forge a session, so a short, repetitive or well-known one is refused.
+    """
+    if key := read("SECRET_KEY"):
+        return key if debug else _strong(key)
+    if not own_machine:
         raise ImproperlyConfigured(
-            "SECRET_KEY is not set; set it to 50 random characters, or DEBUG=1 on your own machine"
+            f"SECRET_KEY is not set; set it to {LEAST_KEY} random characters ({NEW_KEY}), or "
+            "DEBUG=1 on your own machine"
         )
     return _kept_key(folder / "secret_key")
 
 
+def _strong(key: str) -> str:
+    weak = len(key) < LEAST_KEY or len(set(key)) < LEAST_DIFFERENT or _repeats(key)
+    if weak or any(word in key.lower() for word in GUESSED):
+        raise ImproperlyConfigured(
+            f"SECRET_KEY can be guessed; set it to {LEAST_KEY} random characters ({NEW_KEY})"
+        )
+    return key
+
+
+def _repeats(key: str) -> bool:
+    """Whether it is a shorter text, written again and again."""
+    return any(key[period:] == key[:-period] for period in range(1, len(key) // 2 + 1))
+
+
 def _kept_key(path: Path) -> str:
-    try:
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+    """The key in a file, made whole beside it first: several processes may start at once."""
+    if not path.exists():
+        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
-    return path.read_text("utf-8")
+        try:
+            os.link(beside, path)
+        except FileExistsError:
+            pass
+        finally:
+            beside.unlink()
+    if not (key := path.read_text("utf-8")):
+        raise ImproperlyConfigured(f"{path} is empty; delete it, and a new key is made")
+    return key
 
 
 def database(folder: Path) -> dict[str, object]:
-    """DATABASE_URL, by default a SQLite file. SQLite gets WAL and immediate transactions."""
+    """DATABASE_URL, by default a SQLite file with WAL and immediate transactions.
+
+    PostgreSQL gets a pool in each process, which looks whether a connection still lives before it
+    lends it: after a restart of the server the next request finds a new one. It has one for each
+    thread. Left to itself it would wait ever longer between its tries to connect, minutes in the
+    end; so it gives up soon, and the next request makes it try at once.
+    """
+    read("DATABASE_URL")
     # environ warns of an engine that it does not know; the error below says it better.
     warnings.filterwarnings("ignore", message="Engine not recognized", module="environ")
     try:
@@ -94,6 +175,8 @@ def database(folder: Path) -> dict[str, object]:
         raise ImproperlyConfigured(UNREADABLE_DATABASE)
     options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
+        # Ours lets writers queue. A connection is kept: to open one takes longer than a request.
+        config |= {"ENGINE": "config.sqlite", "CONN_MAX_AGE": 60}
         options |= {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
@@ -101,6 +184,13 @@ def database(folder: Path) -> dict[str, object]:
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
             ),
         }
+    else:
+        config["CONN_HEALTH_CHECKS"] = True
+        size = max(whole_number("TANDEM_POOL_SIZE"), whole_number("WEB_THREADS") + 2)
+        pool = {"min_size": 0, "max_size": size, "timeout": 4, "reconnect_timeout": 2}
+        options |= {"pool": pool, "connect_timeout": 3}
+        # A pooler that shares connections may need it off: ?prepare_threshold=1000000000.
+        options.setdefault("prepare_threshold", 5)
     return dict(config)
 
 
@@ -109,7 +199,13 @@ def broker(folder: Path) -> dict[str, object]:
 
     The broker is a doorbell only: which work is due stands in the database.
     """
-    url = os.environ.get("CELERY_BROKER_URL") or "filesystem://"
+    url = read("CELERY_BROKER_URL", "filesystem://")
+    if url.startswith(("valkey:", "valkeys:")) or ":" not in url:
+        raise ImproperlyConfigured(
+            f"CELERY_BROKER_URL is {url!r}; set it to redis://host:port/0, for Valkey too"
+        )
+    if url.startswith(("redis:", "rediss:", "redis+socket:", "sentinel:")):
+        return {"url": url, "options": REDIS_OPTIONS}
     if not url.startswith("filesystem:"):
         return {"url": url, "options": {}}
     queue, control = made(folder / "broker" / "queue"), made(folder / "broker" / "control")
@@ -120,3 +216,16 @@ def broker(folder: Path) -> dict[str, object]:
         "polling_interval": 0.2,
     }
     return {"url": url, "options": options}
+
+
+# A message that a killed worker held comes back after the timeout, which is five times a pump's
+# time budget; without the other two kombu looks for such messages only every 100 seconds. The
+# socket timeouts keep a broker that does not answer from holding up whoever rings.
+REDIS_OPTIONS: dict[str, object] = {
+    "visibility_timeout": 600,
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 1,
+    "socket_timeout": 10,
+    "socket_connect_timeout": 3,
+    "socket_keepalive": True,
+}

@@ -5,13 +5,19 @@ from __future__ import annotations
 from csp.constants import NONCE, NONE, SELF
 
 from config import env as environment
+from config import rest
+from config.logs import logging_config
 from config.version import VERSION
 
 BASE_DIR = environment.BASE_DIR
 DEBUG = environment.flag("DEBUG")
 DATA_DIR = environment.data_dir()
-SECRET_KEY = environment.secret_key(DEBUG, DATA_DIR)
-ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if DEBUG else "")
+PLAIN_HTTP = DEBUG or environment.flag("TANDEM_PLAIN_HTTP")
+SECRET_KEY = environment.secret_key(DEBUG, PLAIN_HTTP, DATA_DIR)
+PROXIES = environment.whole_number("TANDEM_PROXIES", least=0)
+ALLOWED_HOSTS = environment.words(
+    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if PLAIN_HTTP else ""
+)
 CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
@@ -20,10 +26,14 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
-    "django.contrib.staticfiles",
+    "config.apps.StaticFiles",
     "django_htmx",
     "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "csp",
+    "axes",
     "datasets",
     "annotation",
     "judging",
@@ -31,17 +41,24 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.health.Health",
+    "config.requests.request_ids",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.security.headers",
+    "config.security.BodyGuard",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.sessions.sessions_end",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "config.requests.DatabaseAway",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -69,6 +86,14 @@ DATABASES = {"default": environment.database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
@@ -81,18 +106,48 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
+# Wrong passwords for an account and from an address, and an hour's wait. Many people may share an
+# address, so it has more.
+LOGIN_TRIES = {"username": 10, "ip_address": 20}
+AXES_HANDLER = "config.throttling.LogInGuard"
+AXES_LOCKOUT_CALLABLE = "config.security.locked"
+AXES_LOCKOUT_PARAMETERS = list(LOGIN_TRIES)
+AXES_COOLOFF_TIME = 1
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = environment.time_zone()
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = environment.made(DATA_DIR / "static")
+STATIC_ROOT = environment.static_dir(DATA_DIR)
 STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "config.statics.HashedFiles"
+    },
+}
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = not DEBUG
-CSRF_COOKIE_SECURE = not DEBUG
+SESSION_COOKIE_AGE = 7 * 24 * 3600
+SESSION_COOKIE_SECURE = not PLAIN_HTTP
+CSRF_COOKIE_SECURE = not PLAIN_HTTP
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = not PLAIN_HTTP
+SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else 365 * 24 * 3600
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not PLAIN_HTTP
+SECURE_HSTS_PRELOAD = not PLAIN_HTTP
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXIES else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
@@ -110,27 +165,34 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-REST_FRAMEWORK = {
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-}
+REST_FRAMEWORK = rest.REST_FRAMEWORK
+REST_KNOX = rest.REST_KNOX
+SPECTACULAR_SETTINGS = rest.spectacular(VERSION)
+
+LOG_FORMAT = environment.one_of("TANDEM_LOG_FORMAT", "text" if DEBUG else "json", "json", "text")
+LOGGING = logging_config(LOG_FORMAT)
 
 _BROKER = environment.broker(DATA_DIR)
 CELERY_BROKER_URL = _BROKER["url"]
 CELERY_BROKER_TRANSPORT_OPTIONS = _BROKER["options"]
-CELERY_RESULT_BACKEND = environment.env.str("CELERY_RESULT_BACKEND", default="") or None
+CELERY_RESULT_BACKEND = environment.read("CELERY_RESULT_BACKEND") or None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}}
+}
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
-TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB", 200)
+TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+handler400 = "config.security.bad_request"
+handler404 = "config.api.not_found"
+handler500 = "config.requests.broken"
+
 urlpatterns = [
+    path("api/", include("config.api")),
     path("", include("annotation.urls")),
     path("", include("datasets.urls")),
     path("", include("analysis.urls")),

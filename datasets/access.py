@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 
 P = ParamSpec("P")
+Called = TypeVar("Called", bound=Callable[..., object])
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -31,8 +32,20 @@ def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
+def takes_files(view: Called) -> Called:
+    """Marks a view that takes files, up to TANDEM_MAX_UPLOAD_MB; others take what a form needs."""
+    view.takes_files = True  # type: ignore[attr-defined]
+    return view
+
+
+def wants_data(request: HttpRequest) -> bool:
+    """Whether a script asks, which can do nothing with a page."""
+    accepted = request.headers.get("Accept", "")
+    from_script = "application/json" in accepted or request.path_info.startswith("/api/")
+    return from_script or "HX-Request" in request.headers
+
+
 def _log_in_first(request: HttpRequest) -> HttpResponseBase:
-    from_script = "application/json" in request.headers.get("Accept", "")
-    if from_script or request.headers.get("HX-Request"):
+    if wants_data(request):
         return JsonResponse({"message": "log in again"}, status=401)
     return redirect_to_login(request.get_full_path())

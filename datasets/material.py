@@ -1,52 +1,61 @@
-"""Stored queries as rows again: for exports, for campaigns, and for what a rater is shown."""
+"""Stored queries as rows again: for exports, for campaigns, and for what a rater is shown.
+
+Parts are read as plain values, each kind in one query for however many queries they belong to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet, prefetch_related_objects
+from django.db.models import Model, QuerySet
 
 from datasets import models, rows
+from datasets.prepared import Given, Prepared
 
-PARTS = ("questions", "groundings", "keypoints", "reports", "rankings")
-_NEEDS = {
-    "questions": "questions",
-    "passages": "groundings__passage",
-    "key_points": "keypoints__passage",
-    "reports": "reports",
-    "rankings": "rankings",
-}
-ALL = tuple(_NEEDS)
+Keys = Collection[int]
+Parts = dict[int, list[Any]]
+CHUNK = 200
 
 
-def as_row(query: models.Query, needs: Collection[str] = ALL) -> rows.Query:
-    """One stored query as a row, with the parts that are needed."""
-    prefetch_related_objects([query], *(_NEEDS[need] for need in needs))
-    return _row(query, needs)
+def as_row(query: models.Query, needs: Collection[str] | None = None) -> rows.Query:
+    """One stored query as a row, with the parts that are needed (none named: all)."""
+    return as_rows([query], needs)[query.pk]
 
 
-def batch_rows(batch: models.Batch, needs: Collection[str] = ALL) -> Iterator[rows.Query]:
+def as_rows(
+    queries: Iterable[models.Query], needs: Collection[str] | None = None
+) -> dict[int, rows.Query]:
+    """Several stored queries as rows, by primary key."""
+    several = {query.pk: query for query in queries}
+    wanted = _PARTS if needs is None else needs
+    parts = {need: _PARTS[need](several.keys()) for need in wanted}
+    return {pk: _row(query, parts) for pk, query in several.items()}
+
+
+def batch_rows(batch: models.Batch, needs: Collection[str] | None = None) -> Iterator[rows.Query]:
     """All queries of a batch in their order, a few at a time."""
-    for query in stored_queries(batch, needs):
-        yield _row(query, needs)
+    for _, row in stored_rows(batch, needs):
+        yield row
 
 
-def stored_queries(batch: models.Batch, needs: Collection[str] = ALL) -> Iterator[models.Query]:
-    queries: QuerySet[models.Query] = batch.queries.prefetch_related(*(_NEEDS[n] for n in needs))
-    yield from queries.iterator(chunk_size=100)
+def stored_rows(
+    batch: models.Batch, needs: Collection[str] | None = None
+) -> Iterator[tuple[int, rows.Query]]:
+    """The same with their primary keys."""
+    queries = batch.queries.order_by("position").iterator(chunk_size=CHUNK)
+    while chunk := list(islice(queries, CHUNK)):
+        yield from as_rows(chunk, needs).items()
 
 
-def _row(query: models.Query, needs: Collection[str]) -> rows.Query:
+def _row(query: models.Query, parts: dict[str, Parts]) -> rows.Query:
     return rows.Query(
         id=query.key,
         text=query.text,
         asked_at=query.asked_at,
-        questions=tuple(map(_question, query.questions.all())) if "questions" in needs else (),
-        passages=tuple(map(_passage, query.groundings.all())) if "passages" in needs else (),
-        key_points=tuple(map(_key_point, query.keypoints.all())) if "key_points" in needs else (),
-        reports=tuple(map(report_row, query.reports.all())) if "reports" in needs else (),
-        rankings=tuple(map(_ranking, query.rankings.all())) if "rankings" in needs else (),
+        **{need: tuple(found.get(query.pk, ())) for need, found in parts.items()},
         references=tuple(map(_reference, query.references)),
         meta=query.meta,
     )
@@ -56,46 +65,90 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _question(question: models.Question) -> rows.Question:
-    return rows.Question(question.key, question.text, question.weight, question.meta)
+def _of(model: type[Model], *columns: str) -> Callable[[Keys], Iterable[Sequence[Any]]]:
+    """How the values of a kind of part are read: for one query, which people wait for, prepared."""
+
+    def values(**which: object) -> QuerySet[Any, Any]:
+        of = model._default_manager.filter(**which).order_by("query_id", "position")
+        return of.values_list("query_id", *columns)
+
+    one = Prepared(lambda: values(query=Given("query")))
+
+    def read(queries: Keys) -> Iterable[Sequence[Any]]:
+        if len(queries) == 1:
+            return one.rows(query=next(iter(queries)))
+        return values(query__in=queries)
+
+    return read
 
 
-def _passage(grounding: models.Grounding) -> rows.Passage:
-    return rows.Passage(
-        id=grounding.passage.key,
-        text=grounding.passage.text,
-        title=grounding.title,
-        source=grounding.source,
-        published_at=grounding.published_at,
-        age=grounding.age,
-        sentences=_texts(grounding.sentences),
-        relevant=grounding.relevant,
-        meta=grounding.meta,
+def _gathered(made: Iterable[tuple[int, Any]]) -> Parts:
+    found: Parts = defaultdict(list)
+    for query, row in made:
+        found[query].append(row)
+    return found
+
+
+_questions_of = _of(models.Question, "key", "text", "weight", "meta")
+
+
+def _questions(queries: Keys) -> Parts:
+    return _gathered(
+        (query, rows.Question(key, text, weight, meta))
+        for query, key, text, weight, meta in _questions_of(queries)
     )
 
 
-def _key_point(point: models.KeyPoint) -> rows.KeyPoint:
-    return rows.KeyPoint(
-        point.key, point.text, point.passage.key, _texts(point.spans), point.score, point.meta
+_passages_of = _of(
+    models.Grounding, "passage__key", "passage__text", "title", "source", "published_at", "age",
+    "sentences", "relevant", "meta",
+)  # fmt: skip
+
+
+def _passages(queries: Keys) -> Parts:
+    return _gathered((query, _passage(*each)) for query, *each in _passages_of(queries))
+
+
+_key_points_of = _of(models.KeyPoint, "key", "text", "passage__key", "spans", "score", "meta")
+
+
+def _key_points(queries: Keys) -> Parts:
+    return _gathered(
+        (query, rows.KeyPoint(key, text, passage, _texts(spans), score, meta))
+        for query, key, text, passage, spans, score, meta in _key_points_of(queries)
     )
 
 
-def report_row(report: models.Report) -> rows.Report:
-    return rows.Report(
-        id=report.key,
-        text=report.text,
-        system=report.system,
-        setting=report.setting,
-        context=_texts(report.context),
-        citations=_texts(report.citations),
-        sentences=_texts(report.sentences),
-        deflected=report.deflected,
-        meta=report.meta,
+_reports_of = _of(
+    models.Report, "key", "text", "system", "setting", "context", "citations", "sentences",
+    "deflected", "meta",
+)  # fmt: skip
+
+
+def _reports(queries: Keys) -> Parts:
+    return _gathered((query, _report(*each)) for query, *each in _reports_of(queries))
+
+
+_rankings_of = _of(models.Ranking, "system", "passages")
+
+
+def _rankings(queries: Keys) -> Parts:
+    return _gathered(
+        (query, rows.Ranking(system, tuple(passages)))
+        for query, system, passages in _rankings_of(queries)
     )
 
 
-def _ranking(ranking: models.Ranking) -> rows.Ranking:
-    return rows.Ranking(ranking.system, tuple(ranking.passages))
+def _passage(*columns: Any) -> rows.Passage:
+    key, text, title, source, published_at, age, sentences, relevant, meta = columns
+    told = title, source, published_at, age
+    return rows.Passage(key, text, *told, _texts(sentences), relevant, meta)
+
+
+def _report(*columns: Any) -> rows.Report:
+    key, text, system, setting, context, citations, sentences, deflected, meta = columns
+    lists = _texts(context), _texts(citations), _texts(sentences)
+    return rows.Report(key, text, system, setting, *lists, deflected, meta)
 
 
 def _reference(reference: dict[str, Any]) -> rows.Reference:
@@ -105,3 +158,12 @@ def _reference(reference: dict[str, Any]) -> rows.Reference:
         reference.get("deflected"),
         reference.get("meta"),
     )
+
+
+_PARTS: dict[str, Callable[[Keys], Parts]] = {
+    "questions": _questions,
+    "passages": _passages,
+    "key_points": _key_points,
+    "reports": _reports,
+    "rankings": _rankings,
+}

@@ -22,14 +22,14 @@ PARTS: dict[str, type[Model]] = {
 
 
 @require_safe
-@role_required("admin")
+@role_required("researcher", "admin")
 def batches(request: HttpRequest) -> HttpResponse:
     rows = [{"batch": batch, "held": _held(batch)} for batch in Batch.objects.all()]
     return render(request, "batches/list.html", {"rows": rows})
 
 
 @require_safe
-@role_required("admin")
+@role_required("researcher", "admin")
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Batch, pk=pk)
     page = Paginator(found.queries.all(), PAGE).get_page(request.GET.get("page"))

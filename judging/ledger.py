@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from django.db.models import Count, QuerySet
 
+from annotation.follows import asked_of_judges, ready_for_judges
+from annotation.follows.base import prerequisite_of
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.places import order_for
 from annotation.presenting import design
@@ -38,11 +40,32 @@ def plan(campaign: Campaign, judge: Judge) -> None:
 
 def _missing(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
     there = set(rows_of(campaign, judge).values_list("item", "scope"))
-    for item, names in _asked(campaign, judge):
-        by_unit = judge.granularity == Judge.Granularity.UNIT
-        for scope, asked in [(n, [n]) for n in names] if by_unit else [("", names)]:
+    by_unit = judge.granularity == Judge.Granularity.UNIT
+    follows = bool(prerequisite_of(campaign))
+    for item, names in (_asked_now if follows else _asked)(campaign, judge):
+        # What people were asked only after the judge's row for the item was made stands apart.
+        alone = by_unit or (follows and (item.pk, "") in there)
+        for scope, part in [(n, [n]) for n in names] if alone else [("", names)]:
             if (item.pk, scope) not in there:
-                yield Assignment(item=item, rater=judge.rater, scope=scope, asked=asked)
+                yield Assignment(item=item, rater=judge.rater, scope=scope, asked=part)
+
+
+def _asked_now(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
+    """The same of a campaign that follows another: what can be asked of its items by now.
+
+    An item that waits gets its row when the judge is run again. What the judge has a row for is
+    left out.
+    """
+    had: dict[int, set[str]] = {}
+    for item_id, names in rows_of(campaign, judge).values_list("item", "asked"):
+        had.setdefault(item_id, set()).update(names)
+    ready = set(campaign.items.filter(ready_for_judges(campaign)).values_list("pk", flat=True))
+    for item, names in _asked(campaign, judge):
+        if item.pk in ready:
+            item.campaign = campaign
+            new = [n for n in asked_of_judges(item, names) if n not in had.get(item.pk, ())]
+            if new:
+                yield item, new
 
 
 def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:

@@ -125,6 +125,7 @@ def _asked(
     schema: Schema, name: str, unit: UnitSpec, texts: Sequence[Text], query: str
 ) -> AskedUnit:
     rule, written = schema.evidence(unit.kind), schema.written(unit.kind)
+    listed, matching = schema.listed(unit.kind), schema.matching(unit.kind)
     return AskedUnit(
         name=name,
         kind=unit.kind,
@@ -137,6 +138,9 @@ def _asked(
         evidence=(rule.variable, rule.owed_if) if rule else None,
         written=written.name if written else None,
         written_if=_asked_only(schema, written.asked_if) if written else {},
+        listed=listed.name if listed else None,
+        listed_if=_asked_only(schema, listed.asked_if) if listed else {},
+        matches=(matching.matches, matching.match, matching.match_code) if matching else None,
     )
 
 

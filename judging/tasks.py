@@ -10,6 +10,7 @@ import logging
 from typing import Any
 
 from celery import shared_task
+from celery.app.task import Task
 from celery.signals import worker_ready
 from django.db import transaction
 from kombu.exceptions import OperationalError
@@ -17,9 +18,10 @@ from kombu.exceptions import OperationalError
 from judging import runs
 from judging.engine import Control
 from judging.models import ACTIVE, JudgeRun
+from judging.stopping import ended_with_the_worker, is_ending
 from judging.work import work
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tandem.judging")
 
 BUDGET_SECONDS = 120.0
 SWEEP_SECONDS = 15.0
@@ -31,21 +33,39 @@ def ring(run: int) -> None:
 
     Without a broker nothing is lost: the sweep finds the run once there is one again.
     """
+    _send(pump, PUMP_EXPIRES, run)
+
+
+def ring_sweep() -> None:
+    _send(sweep, SWEEP_SECONDS)
+
+
+def _send(task: Task, expires: float, *arguments: int) -> None:
+    """Sends a message, or says in the log that the broker is away; it never waits for one."""
     try:
-        pump.apply_async((run,), expires=PUMP_EXPIRES, retry=False)
-    except OperationalError as error:
-        logger.warning("Run %s is queued, but the broker cannot be reached: %s", run, error)
+        task.apply_async(arguments, expires=expires, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("The broker is away, %s is not rung: %s", task.name, error)
 
 
 @shared_task
 def pump(run: int) -> None:
-    """Works on a run for a while, and rings again if it has not ended then."""
+    """Works on a run for a while, and rings again if it has not ended then.
+
+    A worker on its way out takes nothing up and rings for nobody: it would hear itself. The sweep
+    of another one, or of its successor, finds the run.
+    """
+    if is_ending():
+        return
     found = JudgeRun.objects.select_related("campaign", "judge__rater").filter(pk=run).first()
     lease = runs.take(found) if found and found.queued else None
     if found is None or lease is None:
         return
-    work(found, lease, Control(seconds=BUDGET_SECONDS))
-    if JudgeRun.objects.filter(pk=run, state__in=ACTIVE, lease=None).exists():
+    control = Control(seconds=BUDGET_SECONDS)
+    with ended_with_the_worker(control):
+        work(found, lease, control)
+    left = JudgeRun.objects.filter(pk=run, state__in=ACTIVE, lease=None)
+    if not is_ending() and left.exists():
         transaction.on_commit(lambda: ring(run))
 
 
@@ -58,6 +78,9 @@ def sweep() -> None:
 
 @worker_ready.connect
 def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
-    """A worker sweeps when it starts and from then on: no other process is needed for it."""
-    sweep.apply_async(expires=SWEEP_SECONDS)
-    sender.timer.call_repeatedly(SWEEP_SECONDS, sweep.apply_async, (), {"expires": SWEEP_SECONDS})
+    """A worker sweeps when it starts and from then on, so that it needs no beat beside it.
+
+    Several workers and a beat ring more often than is needed; who comes late finds the lease taken.
+    """
+    ring_sweep()
+    sender.timer.call_repeatedly(SWEEP_SECONDS, ring_sweep)

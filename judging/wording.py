@@ -76,6 +76,18 @@ def _keys(schema: Schema, kind: str) -> list[str]:
             f"- `{written.name}`: {written.question}, as its text and an empty "
             f"list of citations{condition}"
         )
+    if listed := schema.listed(kind):
+        condition = _condition(schema, listed.asked_if)
+        lines.append(
+            f'- `{listed.name}`: {listed.question}, a list of {{"text", "evidence"}}, each with '
+            f'its words and a list of {{"quote", "start"}} of the {listed.field}; write it before '
+            f"you look at any {listed.match_kind}{condition}"
+        )
+    if matching := schema.matching(kind):
+        lines.append(
+            f"- `{matching.matches}`: the numbers, from 1, of those {matching.name} of your list "
+            f"that it matches; empty unless `{matching.match}` is {matching.match_code}"
+        )
     return lines
 
 

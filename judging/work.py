@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
+
+from django.db import Error, InterfaceError, OperationalError, connection
 
 from datasets.text import sentences
 from judging import runs
@@ -43,6 +46,13 @@ def work(
         preparer = Preparer(run.campaign, run.judge, prompt, backend)
         concurrency = int(run.judge.params.get("concurrency", CONCURRENCY))
         ending = pump(run, lease, preparer, concurrency, patience, control)
+    except (OperationalError, InterfaceError):
+        # The database was away for a moment, which is no fault of the run: whoever finds its lease
+        # given back or run out goes on with it.
+        with suppress(Error):
+            connection.close()
+            runs.hand_over(run, lease)
+        raise
     except Exception as error:
         runs.finish(run, lease, State.STOPPED, f"{type(error).__name__}: {error}")
         raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Campaign
+from tests.databases import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 Line = dict[str, Any]
@@ -128,7 +128,7 @@ def manage(
     return subprocess.run(
         _command(arguments),
         cwd=ROOT,
-        env=_environment(folder),
+        env=environment(folder),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -157,7 +157,7 @@ def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
     done = subprocess.run(
         [sys.executable, "-c", _WATCHED, *_command(arguments)[1:]],
         cwd=ROOT,
-        env=_environment(folder),
+        env=environment(folder),
         capture_output=True,
         text=True,
         timeout=60,
@@ -168,8 +168,3 @@ def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
 
 def _command(arguments: Iterable[object]) -> list[str]:
     return [sys.executable, "manage.py", *map(str, arguments)]
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "SECRET_KEY")}
-    return env | {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
@@ -17,6 +19,7 @@ from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.submit import submit
 from datasets.models import Batch, Query, Question, Report
+from tests import cast
 
 PASSWORD = "a-long-enough-word"
 TEXT = (
@@ -32,8 +35,8 @@ OPEN_TO = {
     "work": {"annotator", "researcher"},
     "finished": {"annotator", "researcher"},
     "campaigns": {"researcher", "admin"},
-    "batches": {"admin"},
-    "batch": {"admin"},
+    "batches": {"researcher", "admin"},
+    "batch": {"researcher", "admin"},
 }
 
 
@@ -77,6 +80,19 @@ def make_study(questions: tuple[str, ...] = QUESTIONS, reports: int = 2, people:
         rita=_user("rita", "researcher"),
         root=_user("root", "admin"),
     )
+
+
+def study_of(
+    protocol: str,
+    folder: Path,
+    design: Design | None = None,
+    lines: Sequence[cast.Line] = cast.BATCH,
+) -> Study:
+    """The same people before a campaign of any protocol over the small cast, batch `b`."""
+    cast.load(folder, lines)
+    made = create_campaign("Study", protocol, Batch.objects.get(name="b"), design or Design())
+    people = {"ada": "annotator", "ben": "annotator", "rita": "researcher", "root": "admin"}
+    return Study(made.campaign, **{name: _user(name, role) for name, role in people.items()})
 
 
 def _user(name: str, role: str) -> User:

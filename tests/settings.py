@@ -22,5 +22,16 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 
+# A file, as people have it: of a database in memory all threads of the live server would share one
+# connection, and two requests at once one transaction.
+if DATABASES["default"]["ENGINE"] == "config.sqlite":  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
+
+# The live server serves static files only where it finds the app under its own name.
+INSTALLED_APPS = [
+    "django.contrib.staticfiles" if app == "config.apps.StaticFiles" else app
+    for app in INSTALLED_APPS  # noqa: F405
+]
+
 # What tests start as processes of their own runs under the settings that people run.
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

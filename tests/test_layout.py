@@ -16,7 +16,7 @@ from tests.cast import ROOT
 
 APPS = ("datasets", "annotation", "judging", "analysis", "config")
 PURE = ("annotation/protocols", "datasets/readers", "judging/backends", "analysis/statistics")
-WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks")
+WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
 COMMANDS = (
     "load_batch",
     "create_campaign",

@@ -26,7 +26,7 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({}, "SECRET_KEY is not set; set it to 50 random characters, or DEBUG=1"),
+        ({}, "SECRET_KEY is not set; set it to 50 random characters (python -c"),
         ({"DEBUG": "maybe"}, "DEBUG is 'maybe'; set it to 1 or 0"),
         ({"DEBUG": "1", "TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE is 'Mars/Olympus'; set it to"),
         ({"DEBUG": "1", "TANDEM_MAX_UPLOAD_MB": "-1"}, "TANDEM_MAX_UPLOAD_MB is '-1'; set it to"),

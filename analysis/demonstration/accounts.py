@@ -15,8 +15,8 @@ from annotation.models import User
 
 ROLES = {
     "annotator": "labels reports under My work",
-    "researcher": "reads campaigns and reports",
-    "admin": "reads batches too",
+    "researcher": "labels too, and reads batches, campaigns and reports",
+    "admin": "reads batches, campaigns and reports",
 }
 
 

@@ -37,8 +37,10 @@ from analysis.statistics.prediction_powered import (
     people_only_mean,
     prediction_powered_mean,
 )
+from analysis.statistics.proportion import proportion, wilson_interval
 from analysis.statistics.rank import correlation, kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
+from analysis.statistics.rouge import Rouge, rouge_l
 
 __all__ = [
     "MINIMUM_CLUSTERS",
@@ -53,6 +55,7 @@ __all__ = [
     "PairedTest",
     "Reading",
     "Resamples",
+    "Rouge",
     "Statistic",
     "Value",
     "accuracy",
@@ -83,11 +86,14 @@ __all__ = [
     "percentile_interval",
     "precision",
     "prediction_powered_mean",
+    "proportion",
     "randolph_kappa",
     "reason_undefined",
     "recall",
+    "rouge_l",
     "spearman",
     "undefined",
     "unit_agreement",
     "wilcoxon_signed_rank",
+    "wilson_interval",
 ]

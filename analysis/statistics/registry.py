@@ -139,9 +139,24 @@ _DECLARED = (
         "Efron and Tibshirani, An Introduction to the Bootstrap, 1993; Davison and Hinkley, 1997",
     ),
     Statistic(
+        "proportion",
+        "A share of labels, such as that of a judge's which people confirmed.",
+        "Wilson, Journal of the American Statistical Association 22, 1927",
+    ),
+    Statistic(
+        "wilson_interval",
+        "Interval of a share that is sound for few labels and for shares near 0 and 1.",
+        "Wilson, Journal of the American Statistical Association 22, 1927",
+    ),
+    Statistic(
         "wilcoxon_signed_rank",
         "Whether paired differences lie around zero, from their ranks; exact also with ties.",
         "Wilcoxon, Biometrics Bulletin 1, 1945",
+    ),
+    Statistic(
+        "rouge_l",
+        "Share of two texts' words that stand in both in the same order; words are not stemmed.",
+        "Lin, ROUGE, Text Summarization Branches Out, 2004",
     ),
     Statistic(
         "paired_t",

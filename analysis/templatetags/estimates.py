@@ -1,50 +1,98 @@
-"""Estimates in templates."""
+"""The tables of a report in templates."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django import template
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
-from analysis.markdown import rounded
+from analysis.figures import coverage_figure
+from analysis.formats.document import Cell, Number, Table, Who
 
 register = template.Library()
 
+FEW, MANY = 3, 5
+"""Up to so few columns fit a telephone; from so many on, intervals stand under their numbers."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: its name, and its cells, each with its column's name."""
+
+    name: Cell
+    cells: list[tuple[str, bool, Cell]]
+    apart: bool
+
 
 @register.filter
-def estimate(value: dict[str, Any] | None) -> SafeString:
-    """A number with its interval; where it is undefined, a dash that says why."""
-    if value is None:
-        return SafeString("")
-    if value["value"] is None:
+def heads(table: Table) -> list[tuple[str | Who, bool]]:
+    """The names of the columns, and whether they hold numbers."""
+    return [(name, table.is_numeric(n)) for n, name in enumerate(table.header)]
+
+
+@register.filter
+def rows(table: Table) -> Iterator[Row]:
+    """The rows, each cell with the name of its column for pages too narrow for a header."""
+    columns = heads(table)[1:]
+    last = len(table.rows) - table.apart
+    for n, (name, *values) in enumerate(table.rows):
+        cells = [
+            (str(name), is_numeric, value)
+            for (name, is_numeric), value in zip(columns, values, strict=True)
+        ]
+        yield Row(name, cells, n >= last)
+
+
+@register.filter
+def width(table: Table) -> str:
+    """The class of a table's frame that says how many columns it has, after a blank."""
+    columns = len(table.header)
+    return " slim" if columns <= FEW else " wide" if columns >= MANY else ""
+
+
+@register.filter
+def cell(value: Cell) -> SafeString:
+    """A cell: a name with its sign, a number with its interval, or a dash that says why."""
+    if isinstance(value, Number):
+        return _number(value)
+    if isinstance(value, Who):
+        return format_html("{}{}", sign(value.kind), value.name)
+    return format_html("{}", value)
+
+
+def _number(value: Number) -> SafeString:
+    if value.value is None:
         return format_html(
-            '<span class="undefined">–<span class="why"> {}</span></span>', value["reason"]
-        )
-    number = rounded(value["value"], 3)
-    if value["low"] is None:
-        return format_html('<span title="{}">{}</span>', value["method"], number)
-    interval = f"{rounded(value['low'], 2)} to {rounded(value['high'], 2)}"
+            '<span class="undefined">{}<span class="why"> {}</span></span>',
+            value.text, value.reason,
+        )  # fmt: skip
+    if value.ends is None:
+        return format_html("<span{}>{}</span>", _method(value), value.text)
+    interval = format_html('<span class="interval">[{}, {}]</span>', *value.ends)
+    return format_html("<span{}>{} {}</span>", _method(value), value.text, interval)
+
+
+def _method(value: Number) -> SafeString:
+    return format_html(' title="{}"', value.method) if value.method else SafeString("")
+
+
+@register.filter
+def sign(kind: str) -> SafeString:
+    """The sign of a kind of rater: people round, judges square, references a diamond."""
+    if not kind:
+        return SafeString("")
     return format_html(
-        '<span title="{}">{} <span class="interval">{}</span></span>',
-        value["method"],
-        number,
-        interval,
+        '<span class="sign {}" aria-hidden="true"></span>', "person" if kind == "human" else kind
     )
 
 
-@register.filter
-def at(mapping: dict[str, Any], key: str) -> Any:
-    """A value by a key that is itself a variable."""
-    return mapping.get(key)
-
-
-@register.filter
-def cells(confusion: dict[str, Any]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """The rows of a confusion matrix: what people say, and each judge's label with its count."""
-    labels: list[str] = confusion["labels"]
-    return [
-        (label, list(zip(labels, row, strict=True)))
-        for label, row in zip(labels, confusion["matrix"], strict=True)
-    ]
+@register.simple_tag
+def figure(report: dict[str, Any], score: str) -> SafeString:
+    """The figure of a score. It escapes every name that it holds."""
+    # In HTML the name space is known, and a file that names no address can fetch nothing.
+    drawn = coverage_figure(report, score).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
+    return mark_safe(drawn)

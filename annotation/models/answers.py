@@ -24,7 +24,8 @@ class Draft(models.Model):
 class Response(models.Model):
     """A validated answer. Never changed: a newer revision takes its place as the current one.
 
-    `key` is the client's own for this save, so that one sent twice is stored once.
+    `key` is the client's own for this save, so that one sent twice is stored once. `basis` are
+    the digests of what it was given to (`annotation.basis`); none where a file brought it.
     """
 
     assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")
@@ -35,6 +36,7 @@ class Response(models.Model):
     door = models.CharField(max_length=6)
     key = models.CharField(max_length=64, null=True)  # noqa: DJ001 - null is unique many times
     created_at = models.DateTimeField(default=timezone.now)
+    basis = models.CharField(max_length=38, null=True)  # noqa: DJ001 - unknown is not empty
 
     class Meta:
         constraints = [

@@ -41,7 +41,9 @@ class Item(models.Model):
     `quota` people are asked; `taken` counts those who hold a place, and the database refuses one
     more. `probability` is the chance with which the design asked people about it at all.
     `shown_passages` are the ids of the passages that the campaign's option left when the item was
-    made (none given: all); later labels change nothing that was asked.
+    made (none given: all); later labels change nothing that was asked. `drawn` are the names of
+    the units that a draw left to ask of everybody, where it waits for another campaign (none given:
+    not drawn, or each rater for himself).
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="items")
@@ -52,6 +54,7 @@ class Item(models.Model):
     passage = models.ForeignKey(Passage, models.PROTECT, null=True, related_name="+")
     key_point = models.ForeignKey(KeyPoint, models.PROTECT, null=True, related_name="+")
     shown_passages = models.JSONField(null=True)
+    drawn = models.JSONField(null=True)
     quota = models.PositiveSmallIntegerField(default=1)
     taken = models.PositiveSmallIntegerField(default=0)
     probability = models.FloatField(default=1.0)

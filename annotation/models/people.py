@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from knox.models import AuthToken
 
 
 class User(AbstractUser):
@@ -23,6 +26,14 @@ class User(AbstractUser):
                 name="role_is_known",
             )
         ]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """A new password ends all tokens of the account: it may be new because one got out."""
+        # Django keeps a password that was set here until it is saved; a better hash is no new one.
+        is_new = getattr(self, "_password", None) is not None and self.pk is not None
+        super().save(*args, **kwargs)
+        if is_new:
+            AuthToken.objects.filter(user=self).delete()
 
 
 class Rater(models.Model):

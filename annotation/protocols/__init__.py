@@ -9,6 +9,7 @@ from annotation.protocols.grounded_answer import PROTOCOL as GROUNDED_ANSWER
 from annotation.protocols.grounding_relevance import PROTOCOL as GROUNDING_RELEVANCE
 from annotation.protocols.key_point_recall import PROTOCOL as KEY_POINT_RECALL
 from annotation.protocols.key_point_verification import PROTOCOL as KEY_POINT_VERIFICATION
+from annotation.protocols.key_point_writing import PROTOCOL as KEY_POINT_WRITING
 from annotation.protocols.question_typing import PROTOCOL as QUESTION_TYPING
 from annotation.protocols.report_coverage import PROTOCOL as REPORT_COVERAGE
 from annotation.protocols.rubric_passage import PROTOCOL as RUBRIC_PASSAGE
@@ -25,5 +26,6 @@ PROTOCOLS: dict[str, Protocol] = {
         GROUNDED_ANSWER,
         ANSWER_RATING,
         ANSWER_PREFERENCE,
+        KEY_POINT_WRITING,
     )
 }

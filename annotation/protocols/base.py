@@ -6,6 +6,7 @@ and `prompt.md` where the generic prompt does not serve. It knows neither Django
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +27,8 @@ class Variable:
     """One measured quantity of one kind of unit.
 
     `codes` in order of rank; `escapes` are legitimate answers that are no category. `words` are
-    what people read for a code, where the code itself does not read well. `optional` variables are
-    asked only by campaigns that name them.
+    what people read for a code, where the code itself does not read well, `meanings` a sentence for
+    it where it is chosen. `optional` variables are asked only by campaigns that name them.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Variable:
     escapes: tuple[str, ...] = ()
     asked_if: Conditions = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
 
     @property
@@ -62,6 +64,25 @@ class Written:
     kind: str
     question: str
     asked_if: Conditions = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Points that the rater writes, each with quotes of the text `field`: production, not a label.
+
+    They belong to the unit of `kind`. Units of `match_kind` are matched to them afterwards: where
+    `match` has the code `match_code`, `matches` holds the numbers of such points, from 1.
+    """
+
+    name: str
+    kind: str
+    question: str
+    field: str
+    match_kind: str
+    match: str
+    match_code: str
+    matches: str = "matches"
+    asked_if: Conditions = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,6 +143,7 @@ class Protocol:
     needs: tuple[Needs, ...]
     evidence: Evidence | None = None
     written: Written | None = None
+    listed: Listed | None = None
     drawn: bool = False
     shuffled: bool = False
     folder: Path = Path(__file__).parent

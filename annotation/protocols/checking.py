@@ -11,20 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from annotation.protocols import listing
 from annotation.protocols.base import UnitSpec, Variable, Written
+from annotation.protocols.limits import (
+    LONGEST_TEXT,
+    MOST_CITATIONS,
+    MOST_QUOTES,
+    too_long,
+    too_many,
+)
+from annotation.protocols.quoting import Quote as Quote
+from annotation.protocols.quoting import is_text, quote_of
+from annotation.protocols.quoting import storable as storable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 Door = Literal["page", "api", "judge", "import"]
-
-
-@dataclass(frozen=True)
-class Quote:
-    """A piece of evidence as it was given: the words, and where they were said to start."""
-
-    variable: str
-    field: str
-    quote: str
-    start: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Entry:
     values: Mapping[str, str]
     evidence: tuple[Quote, ...] = ()
     written: Prose | None = None
+    points: tuple[listing.Point, ...] = ()
+    matches: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,12 @@ def check(
     entries = [c.entry(answer[c.name]) for c in checks if c.name in answer]
     if door != "import":
         problems += [Problem(n, "", "has no answer") for n in units if n not in answer]
+    for c in checks:
+        c.check_matches(entries)
     problems = [p for c in checks for p in c.problems] + problems
     if problems:
         raise RefusedError(problems)
     return entries, [w for c in checks for w in c.warnings]
-
-
-def storable(text: str) -> bool:
-    """Whether a text can be kept in every database: no NUL, no half of a surrogate pair."""
-    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text)
 
 
 def coerce(value: object) -> str | None:
@@ -123,7 +123,11 @@ class _UnitCheck:
         values = self.values(given)
         quotes = self.quotes(given[EVIDENCE_KEY]) if EVIDENCE_KEY in given else ()
         self.check_owed(values, quotes)
-        return Entry(self.name, self.unit, values, quotes, self.prose(given, values))
+        prose = self.prose(given, values)
+        points, wrong = listing.points_in(self.schema, self.unit.kind, given, values, self.lenient)
+        matches, odd = listing.matches_in(self.schema, self.unit.kind, given)
+        self.problems += [Problem(self.name, *each) for each in (*wrong, *odd)]
+        return Entry(self.name, self.unit, values, quotes, prose, points, matches)
 
     def wrong(self, key: str, message: str) -> None:
         self.problems.append(Problem(self.name, key, message))
@@ -179,8 +183,11 @@ class _UnitCheck:
         if not isinstance(given, list):
             self.wrong(EVIDENCE_KEY, "is not a list of quotes")
             return ()
+        if len(given) > MOST_QUOTES and not self.lenient:
+            self.wrong(EVIDENCE_KEY, too_many(MOST_QUOTES, "quotes"))
+            return ()
         variable, place = (rule.variable, rule.field) if rule else ("", "")
-        quotes = [_quote(one, variable, place, self.lenient) for one in given]
+        quotes = [quote_of(one, variable, place, self.lenient) for one in given]
         if None in quotes:
             self.wrong(EVIDENCE_KEY, "holds something that is not {quote, start}")
         return tuple(q for q in quotes if q is not None)
@@ -212,6 +219,18 @@ class _UnitCheck:
             return None
         return self.written(rule, value)
 
+    def check_matches(self, entries: list[Entry]) -> None:
+        """Whether it is matched to points of the list that came with it, if one did."""
+        rule = self.schema.matching(self.unit.kind)
+        lists = [e for e in entries if rule and e.unit.kind == rule.kind]
+        own = next((e for e in entries if e.name == self.name), None)
+        if rule is None or own is None or not lists or self.problems:
+            return
+        matched = own.values.get(rule.match)
+        if wrong := listing.wrong_matches(rule, matched, own.matches, len(lists[0].points)):
+            found = Problem(self.name, rule.matches, wrong)
+            (self.warnings if self.lenient else self.problems).append(found)
+
     def written(self, rule: Written, value: object) -> Prose | None:
         if not isinstance(value, Mapping) or value.keys() != {"text", "citations"}:
             self.wrong(rule.name, "is not {text, citations}")
@@ -223,8 +242,11 @@ class _UnitCheck:
         if not storable(text):
             self.wrong(rule.name, "holds a character that no text may hold; take it out")
             return None
-        if not isinstance(cited, list) or not all(_is_text(c) for c in cited):
+        if not isinstance(cited, list) or not all(is_text(c) for c in cited):
             self.wrong(rule.name, "cites something that is no passage id")
+            return None
+        if not self.lenient and (excess := _excess(text, cited)):
+            self.wrong(rule.name, excess)
             return None
         return Prose(text, tuple(cited))
 
@@ -235,8 +257,10 @@ def _named(name: object) -> str:
     return text if text.isprintable() and len(text) <= 600 else repr(text)[:600]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and storable(value) and bool(value.strip())
+def _excess(text: str, cited: list[str]) -> str | None:
+    if len(text) > LONGEST_TEXT:
+        return too_long(LONGEST_TEXT)
+    return too_many(MOST_CITATIONS, "citations") if len(cited) > MOST_CITATIONS else None
 
 
 def _condition(variable: Variable) -> str:
@@ -252,16 +276,3 @@ def _not_a_code(value: object, variable: Variable) -> str:
 
 def _listed(variable: Variable) -> str:
     return ", ".join(variable.answers)
-
-
-def _quote(given: object, variable: str, place: str, lenient: bool) -> Quote | None:
-    allowed = {"quote", "start"} | ({"field", "variable"} if lenient else set())
-    if not isinstance(given, Mapping) or given.keys() - allowed:
-        return None
-    words, start = given.get("quote"), given.get("start")
-    names = given.get("variable", variable), given.get("field", place)
-    if not _is_text(words) or not all(isinstance(name, str) for name in names):
-        return None
-    if start is not None and (isinstance(start, bool) or not isinstance(start, int) or start < 0):
-        return None
-    return Quote(*names, str(words), start)

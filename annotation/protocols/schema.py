@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.protocols.base import Conditions, Evidence, Protocol, UnitSpec, Variable, Written
+from annotation.protocols.base import (
+    Conditions,
+    Evidence,
+    Listed,
+    Protocol,
+    UnitSpec,
+    Variable,
+    Written,
+)
 
 EVIDENCE_KEY = "evidence"
 
@@ -45,13 +53,32 @@ class Schema:
         rule = self.protocol.written
         return rule if rule is not None and rule.kind == kind and self.of(kind) else None
 
+    def listed(self, kind: str) -> Listed | None:
+        rule = self.protocol.listed
+        return rule if rule is not None and rule.kind == kind and self.of(kind) else None
+
+    def matching(self, kind: str) -> Listed | None:
+        """The rule by which units of this kind are matched to a list, if both are asked."""
+        rule = self.protocol.listed
+        if rule is None or rule.match_kind != kind or self.listed(rule.kind) is None:
+            return None
+        return rule if self.variable(rule.match, kind) else None
+
+    def free_keys(self, kind: str) -> tuple[str, ...]:
+        """The keys of one unit's answer that hold production, and no labels."""
+        written, listed, matching = self.written(kind), self.listed(kind), self.matching(kind)
+        return (
+            *((written.name,) if written else ()),
+            *((listed.name,) if listed else ()),
+            *((matching.matches,) if matching else ()),
+        )
+
     def keys(self, kind: str) -> tuple[str, ...]:
         """The keys of one unit's answer, in the order in which a model fills them in."""
-        written = self.written(kind)
         return (
             *((EVIDENCE_KEY,) if self.evidence(kind) else ()),
             *(v.name for v in self.of(kind)),
-            *((written.name,) if written else ()),
+            *self.free_keys(kind),
         )
 
     def unit_schema(self, kind: str) -> JSON:
@@ -62,6 +89,10 @@ class Schema:
         parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.of(kind)}
         if written := self.written(kind):
             parts[written.name] = self._nullable(WRITTEN, written.asked_if)
+        if listed := self.listed(kind):
+            parts[listed.name] = self._nullable(POINTS, listed.asked_if)
+        if matching := self.matching(kind):
+            parts[matching.matches] = NUMBERS
         return closed(parts)
 
     def item_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
@@ -100,6 +131,12 @@ WRITTEN = closed(
     {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}
 )
 
+POINTS: JSON = {
+    "type": "array",
+    "items": closed({"text": {"type": "string"}, "evidence": {"type": "array", "items": QUOTE}}),
+}
+NUMBERS: JSON = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+
 
 def _codes(variable: Variable) -> JSON:
     return {"type": "string", "enum": list(variable.answers)}
@@ -126,4 +163,4 @@ def _chosen(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
 
 def _with_categories(variable: Variable, categories: Sequence[str]) -> Variable:
     swap = variable.name == "category" and categories
-    return replace(variable, codes=tuple(categories), words={}) if swap else variable
+    return replace(variable, codes=tuple(categories), words={}, meanings={}) if swap else variable

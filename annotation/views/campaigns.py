@@ -18,18 +18,23 @@ from datasets.access import role_required
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
         {"campaign": campaign, "title": PROTOCOLS[campaign.protocol].title}
-        for campaign in _counted().order_by("-is_open", "name")
+        for campaign in counted().order_by("-is_open", "name")
     ]
     return render(request, "campaigns/list.html", {"rows": rows})
 
 
-def _counted() -> QuerySet[Campaign]:
-    """Campaigns with `items_total`, `places`, and what people and judges have submitted."""
+def counted() -> QuerySet[Campaign]:
+    """Campaigns with `items_total`, `places`, and what people and judges have submitted.
+
+    `people_done` holds both the answers of people with a place and those that were `imported`.
+    """
     people = Q(rater__kind="human")
     return Campaign.objects.select_related("batch").annotate(
         items_total=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Count("pk")),
         places=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Sum("quota")),
         people_done=_number(_done(people), "item__campaign", Count("pk")),
+        places_done=_number(_done(people & Q(slot__isnull=False)), "item__campaign", Count("pk")),
+        imported=_number(_done(people & Q(slot=None)), "item__campaign", Count("pk")),
         people=_number(_done(people), "item__campaign", Count("rater", distinct=True)),
         judges=_number(
             _done(Q(rater__kind="judge")), "item__campaign", Count("rater", distinct=True)

@@ -9,18 +9,22 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
+from annotation.basis import basis_of
+from annotation.blinding import blinding_of
 from annotation.drafts import standing
+from annotation.follows.grounded_answer import shown_beside
 from annotation.guideline import render as render_guideline
-from annotation.models import Assignment, User
-from annotation.presenting import asked_units, present, schema
+from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols import PROTOCOLS
+from annotation.verdicts import verdicts_of
 from annotation.views.mine import (
     MAY_WORK,
     my_assignment,
-    my_assignments,
-    progress,
+    progress_here,
     user_of,
+    with_neighbours,
 )
+from annotation.views.pages import page_of
 from annotation.views.sheet import sheet_of
 from datasets.access import role_required
 
@@ -29,20 +33,30 @@ from datasets.access import role_required
 @role_required(*MAY_WORK)
 def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     user = user_of(request)
-    assignment = my_assignment(user, uid)
+    assignment, beside = with_neighbours(user, uid)
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    there = standing(assignment)
+    there, page = standing(assignment), page_of(campaign.protocol)
+    texts = ordered_texts(assignment, spec)
+    blinding = blinding_of(assignment, spec)
+    sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(there.payload), texts)
     context = {
         "assignment": assignment,
         "campaign": campaign,
         "protocol": PROTOCOLS[campaign.protocol],
-        "sheet": sheet_of(asked, spec, asked_units(assignment, spec), there.payload),
+        "page": page,
+        "sheet": sheet,
+        "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
         "standing": there,
-        "progress": progress(user, [campaign.pk])[campaign.pk],
-        **_neighbours(user, assignment),
+        "verdicts": verdicts_of(assignment, spec, blinding),
+        "verdicts_placed": set(),
+        "progress": progress_here(user, campaign),
+        "number": beside.number,
+        "previous": beside.previous,
+        "following": beside.following,
+        **page.facts(assignment, spec, sheet),
     }
-    response = render(request, "work/item.html", context)
+    response = render(request, page.template, context)
     # A page from the browser's own store would show an older version as if it were the newest.
     patch_cache_control(response, no_store=True, private=True)
     return response
@@ -62,15 +76,5 @@ def how_far(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """The progress in the page's foot, asked for again when a late answer got through."""
     user = user_of(request)
     campaign = my_assignment(user, uid).item.campaign
-    numbers = progress(user, [campaign.pk])[campaign.pk]
+    numbers = progress_here(user, campaign)
     return render(request, "work/_progress.html", {"progress": numbers})
-
-
-def _neighbours(user: User, assignment: Assignment) -> dict[str, Assignment | None]:
-    """One's own items before and after this one in the campaign's order."""
-    mine = my_assignments(user).filter(item__campaign=assignment.item.campaign_id)
-    place = assignment.item.position
-    return {
-        "previous": mine.filter(item__position__lt=place).order_by("-item__position").first(),
-        "following": mine.filter(item__position__gt=place).order_by("item__position").first(),
-    }

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
-from annotation.models import Assignment, Item, User
+from annotation import follows
+from annotation.models import Assignment, Campaign, Item, Rater, User
+from annotation.places import free_items
+from datasets.prepared import Given, Prepared, PreparedModels
 
 MAY_WORK = (User.Role.ANNOTATOR, User.Role.RESEARCHER)
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
+MANY = 500
+STALE = 10.0  # seconds
 
 
 def user_of(request: HttpRequest) -> User:
@@ -22,25 +30,106 @@ def user_of(request: HttpRequest) -> User:
 
 
 def my_assignments(user: User) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(rater__user=user, replicate=0, scope="", status__in=ON_SHOW)
+    return own(Assignment.objects.filter(rater__user=user))
+
+
+def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Those of a person's assignments that pages show: no imports of parts, no repetitions."""
+    return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)
+
+
+def _my_one() -> QuerySet[Assignment]:
+    return own(Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField())))
+
+
+def _ever_my_one() -> QuerySet[Assignment]:
+    mine = Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+    return mine.filter(replicate=0, scope="")
+
+
+def _with_all_beside() -> QuerySet[Assignment]:
+    """One's own assignment, with one's own before and after it in the campaign's order."""
+    mine = own(
+        Assignment.objects.filter(
+            rater=OuterRef("rater"), item__campaign=OuterRef("item__campaign")
+        )
+    )
+    before = mine.filter(item__position__lt=OuterRef("item__position")).order_by("-item__position")
+    after = mine.filter(item__position__gt=OuterRef("item__position")).order_by("item__position")
+    so_many = before.order_by().values("item__campaign").annotate(n=Count("pk")).values("n")
+    return _my_one().annotate(
+        previous=Subquery(before.values("uid")[:1]),
+        following=Subquery(after.values("uid")[:1]),
+        before=Coalesce(Subquery(so_many), 0),
+    )
+
+
+COLUMNS = {
+    "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "seconds", "assisted_by"),
+    "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages"),
+    "item__campaign": (
+        "id", "name", "protocol", "raters_per_item", "overlap", "human_share", "options",
+        "is_open", "created_at",
+    ),
+    "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
+    "rater": ("id", "name"),
+}  # fmt: skip
+_one = PreparedModels(
+    lambda: own(
+        Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+    ),
+    COLUMNS,
+)
+_one_ever = PreparedModels(_ever_my_one, COLUMNS)
+_one_between = PreparedModels(_with_all_beside, COLUMNS, ("previous", "following", "before"))
 
 
 def my_assignment(user: User, uid: uuid.UUID) -> Assignment:
     """One's own assignment, with its item and campaign; anybody else's is not there (404)."""
-    related = ("item__campaign", "item__query", "rater")
-    found = my_assignments(user).select_related(*related).filter(uid=uid).first()
+    found = _one.first(user=user.pk, uid=uid)
     if found is None:
         raise Http404
-    return found
+    return found[0]
+
+
+def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
+    """The same, also where it was taken back meanwhile: what comes late must not be lost."""
+    found = _one_ever.first(user=user.pk, uid=uid)
+    if found is None:
+        raise Http404
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One's own before and after an item in the campaign's order, and its number among them."""
+
+    previous: uuid.UUID | None
+    following: uuid.UUID | None
+    number: int
+
+
+def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Beside]:
+    """The same, with what is one's own beside it."""
+    found = _one_between.first(user=user.pk, uid=uid)
+    if found is None:
+        raise Http404
+    assignment, (previous, following, before) = found
+    return assignment, Beside(previous, following, before + 1)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a person is in a campaign: submitted, begun, and still free to take."""
+    """How far a person is in a campaign: submitted, begun, free to take, and free but waiting."""
 
     done: int = 0
     begun: int = 0
     free: int = 0
+    waiting: int = 0
+
+    @property
+    def own(self) -> int:
+        return self.done + self.begun
 
     @property
     def left(self) -> int:
@@ -48,28 +137,89 @@ class Progress:
 
     @property
     def total(self) -> int:
-        return self.done + self.left
+        return self.done + self.left + self.waiting
 
 
 def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
-    """A person's progress by campaign id, in two queries."""
-    mine = {
-        row["item__campaign"]: row
-        for row in my_assignments(user)
-        .filter(item__campaign__in=campaigns)
-        .values("item__campaign")
-        .annotate(done=Count("pk", Q(status="done")), begun=Count("pk", Q(status="open")))
-    }
-    free = {
-        row["campaign"]: row["free"]
-        for row in Item.objects.filter(campaign__in=campaigns, taken__lt=F("quota"))
-        .exclude(assignments__rater__user=user)
+    """A person's progress by campaign id, in two queries.
+
+    What is free is what has a place, less what of it this person has had: so one count goes over
+    an index, and the other over the person's own work.
+    """
+    mine = _mine(rater__user=user, item__campaign__in=campaigns)
+    return _added_up(campaigns, mine, _free(campaign__in=campaigns))
+
+
+def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress]:
+    """The same, told apart by what may be taken now; one more query for a campaign that waits."""
+    found = progress(user, [campaign.pk for campaign in campaigns])
+    return {each.pk: _parted(user, each, found[each.pk]) for each in campaigns}
+
+
+def progress_here(user: User, campaign: Campaign) -> Progress:
+    """The same in one campaign."""
+    return _parted(user, campaign, progress_in(user, campaign.pk))
+
+
+def _parted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    if not follows.reasons(campaign):
+        return numbers
+    # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
+    rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
+    held = free_items(campaign, rater).filter(follows.waits_for(campaign, rater)).count()
+    return replace(numbers, free=max(0, numbers.free - held), waiting=held)
+
+
+def progress_in(user: User, campaign: int) -> Progress:
+    """The same in one campaign."""
+    mine = _mine_in_one.rows(user=user.pk, campaign=campaign)
+    return _added_up([campaign], mine, [(campaign, _places(campaign))])[campaign]
+
+
+def _places(campaign: int) -> int:
+    """How many items have a place. To count many takes time, so many are not counted each time."""
+    known, since = _counted.get(campaign, (0, 0.0))
+    if known > MANY and time.monotonic() - since < STALE:
+        return known
+    found = sum(free for _, free in _free_in_one.rows(campaign=campaign))
+    _counted[campaign] = found, time.monotonic()
+    return found
+
+
+def _added_up(
+    campaigns: list[int], mine: Iterable[Sequence[int]], free: Iterable[Sequence[int]]
+) -> dict[int, Progress]:
+    own = {pk: numbers for pk, *numbers in mine}
+    places = {each[0]: each[1] for each in free}
+    found = {}
+    for pk in campaigns:
+        done, begun, had = own.get(pk, (0, 0, 0))
+        found[pk] = Progress(done, begun, max(0, places.get(pk, 0) - had))
+    return found
+
+
+def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
+    """By campaign: what a person has done and begun, and items of theirs with a place left."""
+    own = Q(replicate=0, scope="")
+    had = Q(item__taken__lt=F("item__quota"))
+    return (
+        Assignment.objects.filter(**whose)
         .order_by()
-        .values("campaign")
-        .annotate(free=Count("pk"))
-    }
-    nothing = {"done": 0, "begun": 0}
-    return {
-        pk: Progress(mine.get(pk, nothing)["done"], mine.get(pk, nothing)["begun"], free.get(pk, 0))
-        for pk in campaigns
-    }
+        .values_list("item__campaign")
+        .annotate(
+            done=Count("pk", own & Q(status="done")),
+            begun=Count("pk", own & Q(status="open")),
+            had=Count("item", had, distinct=True),
+        )
+    )
+
+
+def _free(**which: object) -> QuerySet[Item, tuple[int, ...]]:
+    """By campaign: the items that have a place."""
+    places = Item.objects.filter(taken__lt=F("quota"), **which).order_by()
+    return places.values_list("campaign").annotate(free=Count("pk"))
+
+
+_mine_in_one = Prepared(lambda: _mine(rater__user=Given("user"), item__campaign=Given("campaign")))
+_free_in_one = Prepared(lambda: _free(campaign=Given("campaign")))
+_counted: dict[int, tuple[int, float]] = {}

@@ -10,19 +10,39 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
+from annotation.basis import Basis, basis_of
+from annotation.blinding import Blinding, blinding_of, hidden_problems
 from annotation.doors import Payload, from_form
-from annotation.drafts import StaleDraftError, check_fresh, check_shape, save_draft, standing
-from annotation.models import Assignment, Draft
-from annotation.presenting import asked_units, present, schema
+from annotation.drafts import (
+    StaleDraftError,
+    check_shape,
+    checked_fresh,
+    save_draft,
+    standing,
+    standing_of,
+)
+from annotation.follows.grounded_answer import shown_beside
+from annotation.models import Assignment, Response
+from annotation.places import next_assignment, next_in_transaction
+from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.protocols.schema import Schema
-from annotation.submit import Circumstances, ConflictError, Outcome, submit
-from annotation.views.mine import MAY_WORK, my_assignment, user_of
-from annotation.views.work import next_address
+from annotation.submit import Circumstances, ConflictError, Held, Outcome, prepare, store
+from annotation.views.mine import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
+from annotation.views.work import address_of
 from datasets.access import role_required
 
 LONGEST = 7 * 24 * 3600
+CLOSED = (
+    "the campaign was closed, so this does not count; it is kept as a draft: "
+    "ask its researcher to open the campaign again"
+)
+TAKEN_BACK = (
+    "this item was taken back, so this does not count; it is kept as a draft: "
+    "ask the campaign's researcher"
+)
+CHANGED = "what this item shows or asks was changed since it was opened; load it again"
 
 
 @dataclass(frozen=True)
@@ -33,77 +53,160 @@ class Sent:
     spec: ItemSpec
     schema: Schema
     payload: Payload
+    blinding: Blinding
     version: int
     circumstances: Circumstances
+    late: str = ""
+
+
+class ChangedError(Exception):
+    """The page had shown other `questions` or `texts` than those of now."""
+
+    def __init__(self, what: list[str]) -> None:
+        self.what = what
+        super().__init__(", ".join(what))
+
+
+class StoredBeforeError(Exception):
+    """This very answer came before, in better times, and only its word got lost."""
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
+        super().__init__(str(response))
 
 
 @require_POST
 @role_required(*MAY_WORK)
 def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
-    assignment = my_assignment(user_of(request), uid)
+    assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment)
-        seen = sent.circumstances.seen or 0
-        there = save_draft(assignment, sent.payload, sent.version, seen)
+        sent = _read(request.POST, assignment, key=None)
+        return _keep(sent)
     except RefusedError as error:
-        return _refused(error)
+        return _refused(error, assignment)
+    except ChangedError as error:
+        return _changed(error)
     except StaleDraftError:
-        return _conflict(assignment, sent.payload)
-    return JsonResponse({"version": there.version, "saved_at": there.saved_at})
+        return _conflict(sent)
 
 
 @require_POST
 @role_required(*MAY_WORK)
 def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
-    user = user_of(request)
-    assignment = my_assignment(user, uid)
+    assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment)
-        outcome = _submit(sent)
+        sent = _read(request.POST, assignment, _key(request.POST))
+        if sent.late:
+            return _keep(sent)
+        outcome, following = _submit(sent)
     except RefusedError as error:
-        return _refused(error)
+        return _refused(error, assignment)
+    except ChangedError as error:
+        return _changed(error)
+    except StoredBeforeError as error:
+        return _stored(error.response, _next_address(assignment))
     except (StaleDraftError, ConflictError):
-        return _conflict(assignment, sent.payload)
-    return JsonResponse(
-        {
-            "revision": outcome.response.revision,
-            "saved_at": outcome.response.created_at,
-            "next": next_address(assignment.item.campaign, user),
-        }
-    )
+        return _conflict(sent)
+    return _stored(outcome.response, following)
 
 
-def _read(form: QueryDict, assignment: Assignment) -> Sent:
-    """Raises RefusedError where a field cannot be read, or the campaign takes no more answers."""
+def _stored(response: Response, following: str) -> JsonResponse:
+    answer = {
+        "revision": response.revision,
+        "saved_at": response.created_at,
+        "next": following,
+    }
+    return JsonResponse(answer)
+
+
+def _next_address(assignment: Assignment) -> str:
     campaign = assignment.item.campaign
-    if not campaign.is_open:
-        closed = "the campaign is closed; ask its researcher to open it again"
-        raise RefusedError([Problem("", "", closed)])
-    spec, asked = present(assignment.item), schema(campaign)
-    payload = from_form(asked, asked_units(assignment, spec), form)
+    following = next_assignment(campaign, assignment.rater) if campaign.is_open else None
+    return address_of(following, campaign)
+
+
+def _keep(sent: Sent) -> JsonResponse:
+    """The draft stored, which is also where an answer goes that comes too late to count."""
+    seen = sent.circumstances.seen or 0
+    there = save_draft(sent.assignment, sent.payload, sent.version, seen)
+    kept = {"version": there.version, "saved_at": there.saved_at}
+    if not sent.late:
+        return JsonResponse(kept)
+    problems = [asdict(Problem("", "", sent.late))]
+    return JsonResponse({"problems": problems, "kept": kept}, status=422)
+
+
+def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
+    """Raises RefusedError where a field cannot be read, ChangedError and, with a key,
+    StoredBeforeError."""
+    late = _why_too_late(assignment)
+    spec, asked = present(assignment.item), schema(assignment.item.campaign)
+    blinding = blinding_of(assignment, spec)
+    basis = form.get("basis") or None
+    stands = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
+    changed = _what_changed(stands, basis)
+    if late or changed:
+        _check_not_stored(assignment, key)
+    if changed:
+        raise ChangedError(changed)
+    payload = from_form(asked, blinding.units, form)
     check_shape(payload)
     return Sent(
         assignment,
         spec,
         asked,
-        payload,
+        blinding.revealed(payload),
+        blinding,
         version=_whole(form, "version") or 0,
         circumstances=Circumstances(
-            key=_key(form), seen=_whole(form, "seen"), seconds=_seconds(form)
+            key=key, seen=_whole(form, "seen"), seconds=_seconds(form), basis=basis
         ),
+        late=late,
     )
 
 
-def _submit(sent: Sent) -> Outcome:
-    """The answer stored, unless a newer draft is there that its writer never saw."""
-    held, circumstances = sent.assignment, sent.circumstances
+def _why_too_late(assignment: Assignment) -> str:
+    if assignment.status not in ON_SHOW:
+        return TAKEN_BACK
+    return "" if assignment.item.campaign.is_open else CLOSED
+
+
+def _what_changed(now: Basis, seen: str | None) -> list[str]:
+    """A guideline that was mended does not make an answer useless: it is stored with the old one's
+    digest. Other questions or texts do."""
+    return [] if seen is None else [what for what in now.differs(seen) if what != "guideline"]
+
+
+def _check_not_stored(assignment: Assignment, key: str | None) -> None:
+    before = assignment.responses.filter(key=key).first() if key else None
+    if before:
+        raise StoredBeforeError(before)
+
+
+def _submit(sent: Sent) -> tuple[Outcome, str]:
+    """The answer stored, unless a newer draft is there that its writer never saw; what comes next.
+
+    It is one transaction: people queue for SQLite's one writer, and PostgreSQL's disk, only once.
+    """
+    circumstances, assignment = sent.circumstances, sent.assignment
+
+    def check(held: Held) -> None:
+        there = standing_of(held.draft, held.current)
+        checked_fresh(there, sent.version, circumstances.seen or 0, sent.payload)
+
+    ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
+    campaign, forgotten = assignment.item.campaign, None
     with transaction.atomic():
-        Assignment.objects.select_for_update().get(pk=held.pk)
-        sent_before = circumstances.key and held.responses.filter(key=circumstances.key).exists()
-        if not sent_before:
-            check_fresh(held, sent.version, circumstances.seen or 0, sent.payload)
-            Draft.objects.filter(assignment=held).delete()
-        return submit(held, sent.payload, "page", circumstances, sent.spec, sent.schema)
+        outcome = store(ready, circumstances, check)
+        try:
+            rater = assignment.rater
+            following = next_in_transaction(campaign, rater) if campaign.is_open else None
+        except ForgottenItemError as error:
+            # It was raised before anything was written; the answer stands whatever comes next.
+            forgotten = error
+    if forgotten:
+        raise forgotten
+    return outcome, address_of(following, campaign)
 
 
 def _whole(form: QueryDict, name: str) -> int | None:
@@ -131,15 +234,20 @@ def _key(form: QueryDict) -> str | None:
         raise RefusedError([Problem("", "key", "is not a UUID")]) from error
 
 
-def _refused(error: RefusedError) -> JsonResponse:
-    return JsonResponse({"problems": [asdict(p) for p in error.problems]}, status=422)
+def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
+    problems = hidden_problems(assignment, error.problems)
+    return JsonResponse({"problems": [asdict(p) for p in problems]}, status=422)
 
 
-def _conflict(assignment: Assignment, mine: Payload) -> JsonResponse:
-    there = standing(assignment)
+def _changed(error: ChangedError) -> JsonResponse:
+    return JsonResponse({"error": CHANGED, "changed": error.what}, status=409)
+
+
+def _conflict(sent: Sent) -> JsonResponse:
+    there = standing(sent.assignment)
     answer = {
-        "mine": mine,
-        "theirs": there.payload,
+        "mine": sent.blinding.hidden(sent.payload),
+        "theirs": sent.blinding.hidden(there.payload),
         "version": there.version,
         "revision": there.revision,
         "saved_at": there.saved_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from annotation.protocols.base import (
     Conditions,
     Evidence,
     ItemSpec,
+    Listed,
     Text,
     UnitSpec,
     Variable,
@@ -34,6 +35,7 @@ class Choice:
     key: str
     tone: str
     chosen: bool
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,20 @@ class Prose:
 
 
 @dataclass(frozen=True)
+class Free:
+    """A part of an answer that a page of its own edits: JSON under its key."""
+
+    key: str
+    value: str
+    conditions: str = ""
+
+
+@dataclass(frozen=True)
 class Row:
-    """One unit on the page. `evidence` is the JSON of its quotes, in code points."""
+    """One unit on the page. `evidence` is the JSON of its quotes, in code points.
+
+    `listed` is the rule of a list that is written for it, `matching` of one that it is matched to.
+    """
 
     number: int
     name: str
@@ -69,11 +83,14 @@ class Row:
     rule: Evidence | None
     evidence: str
     prose: Prose | None
+    listed: Listed | None = None
+    matching: Listed | None = None
+    free: tuple[Free, ...] = ()
 
     @property
     def alone(self) -> bool:
         """Whether one question is all that is asked of it, so that the page's title can ask it."""
-        return len(self.variables) == 1 and self.prose is None
+        return len(self.variables) == 1 and self.prose is None and self.listed is None
 
 
 @dataclass(frozen=True)
@@ -87,20 +104,34 @@ class Sheet:
     texts: tuple[tuple[str, Text], ...]
     noun: str
 
+    @property
+    def list_is_complete(self) -> bool:
+        """Whether every list that is to be written was said to be complete; until then nothing
+        that is matched to it may be seen."""
+        lists = (row for row in self.rows if row.listed)
+        return all(any(c.chosen for c in v.choices) for row in lists for v in row.variables)
+
 
 def sheet_of(
-    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], payload: Payload | None
+    schema: Schema,
+    spec: ItemSpec,
+    units: Mapping[str, UnitSpec],
+    payload: Payload | None,
+    texts: Sequence[Text] | None = None,
 ) -> Sheet:
-    """The sheet of an item; a stored payload fills it in as far as it has the right form."""
+    """The sheet of an item; a stored payload fills it in as far as it has the right form.
+
+    `texts` are the item's in the order in which they are shown, if that is not its own.
+    """
     stored = payload or {}
     given = stored.get("units")
     answers = given if isinstance(given, Mapping) else {}
     rows = tuple(_rows(schema, spec, units, answers))
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else schema.protocol.title
-    fields = frozenset(row.rule.field for row in rows if row.rule)
+    fields = frozenset(rule.field for row in rows for rule in (row.rule, row.listed) if rule)
     comment = str(stored.get("comment") or "")
-    return Sheet(title, rows, comment, fields, _texts(spec), _noun(spec))
+    return Sheet(title, rows, comment, fields, _texts(texts or spec.texts), _noun(spec))
 
 
 def _rows(
@@ -120,6 +151,9 @@ def _rows(
             rule=schema.evidence(unit.kind),
             evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
             prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
+            listed=schema.listed(unit.kind),
+            matching=schema.matching(unit.kind),
+            free=tuple(_free(schema, unit.kind, known)),
         )
         before = unit.kind
 
@@ -133,10 +167,11 @@ def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
             key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
             tone="other" if code in variable.escapes else TONES.get(code, "plain"),
             chosen=code == value,
+            meaning=variable.meanings.get(code, ""),
         )
         for place, code in enumerate(variable.answers, start=1)
     )
-    wraps = sum(len(choice.word) for choice in choices) > ONE_LINE
+    wraps = sum(len(choice.word + choice.meaning) for choice in choices) > ONE_LINE
     return Asked(variable.name, variable.question, choices, _json(schema, variable.asked_if), wraps)
 
 
@@ -157,20 +192,28 @@ def _prose(schema: Schema, rule: Written, spec: ItemSpec, value: object) -> Pros
     return Prose(rule.question, _json(schema, rule.asked_if), str(known.get("text", "")), sources)
 
 
+def _free(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[Free]:
+    if listed := schema.listed(kind):
+        points = json.dumps(known.get(listed.name) or None, ensure_ascii=False)
+        yield Free(listed.name, points, _json(schema, listed.asked_if))
+    if matching := schema.matching(kind):
+        yield Free(matching.matches, json.dumps(known.get(matching.matches) or []))
+
+
 def _kind(kind: str) -> str:
     return KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
 
 
-def _texts(spec: ItemSpec) -> tuple[tuple[str, Text], ...]:
+def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
     """The texts with what stands over them: nothing over a single one without a name of its own."""
-    total, so_far = Counter(text.heading for text in spec.texts), Counter[str]()
+    total, so_far = Counter(text.heading for text in texts), Counter[str]()
     shown = []
-    for text in spec.texts:
+    for text in texts:
         so_far[text.heading] += 1
         heading = text.heading
         if total[heading] > 1:
             heading = f"{heading} {so_far[heading]}"
-        plain = len(spec.texts) == 1 and heading.lower() == text.field and not text.facts
+        plain = len(texts) == 1 and heading.lower() == text.field and not text.facts
         shown.append(("" if plain else heading, text))
     return tuple(shown)
 

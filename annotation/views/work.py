@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from django.db.models import Exists, Max, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.models import Assignment, Campaign, Draft, User
+from annotation import follows
+from annotation.models import Assignment, Campaign, Draft, Rater, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.protocols import PROTOCOLS
-from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress, user_of
+from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress_of, user_of
 from datasets.access import role_required
 
 RECENT = 200
@@ -23,13 +24,14 @@ RECENT = 200
 def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     campaigns = list(Campaign.objects.filter(is_open=True))
-    numbers = progress(user, [campaign.pk for campaign in campaigns])
+    numbers = progress_of(user, campaigns)
     done = _done(user, [campaign.pk for campaign in campaigns])
     studies = [
         {
             "campaign": campaign,
             "title": PROTOCOLS[campaign.protocol].title,
             "progress": numbers[campaign.pk],
+            "waits_for": follows.why(campaign),
             "done": done.get(campaign.pk, []),
         }
         for campaign in campaigns
@@ -42,7 +44,7 @@ def work(request: HttpRequest) -> HttpResponse:
 @role_required(*MAY_WORK)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk, is_open=True)
-    return redirect(next_address(campaign, user_of(request)))
+    return redirect(next_address(campaign, rater_of(user_of(request))))
 
 
 @require_safe
@@ -50,19 +52,25 @@ def take_next(request: HttpRequest, pk: int) -> HttpResponse:
 def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
-    numbers: Progress = progress(user, [campaign.pk])[campaign.pk]
-    others = [c.pk for c in Campaign.objects.filter(is_open=True).exclude(pk=pk)]
-    waiting = sum(p.left for p in progress(user, others).values())
-    return render(
-        request,
-        "work/finished.html",
-        {"campaign": campaign, "progress": numbers, "waiting": waiting},
-    )
+    numbers: Progress = progress_of(user, [campaign])[campaign.pk]
+    if not campaign.is_open and not numbers.done and not numbers.begun:
+        raise Http404
+    others = list(Campaign.objects.filter(is_open=True).exclude(pk=pk))
+    context = {
+        "campaign": campaign,
+        "progress": numbers,
+        "waiting": sum(p.left for p in progress_of(user, others).values()),
+        "waits_for": follows.why(campaign),
+    }
+    return render(request, "work/finished.html", context)
 
 
-def next_address(campaign: Campaign, user: User) -> str:
+def next_address(campaign: Campaign, rater: Rater) -> str:
     """Where a person goes on in a campaign: the next item, taken for them, or the closing page."""
-    assignment = next_assignment(campaign, rater_of(user))
+    return address_of(next_assignment(campaign, rater), campaign)
+
+
+def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
     if assignment is None:
         return reverse("finished", args=[campaign.pk])
     return reverse("item", args=[assignment.uid])

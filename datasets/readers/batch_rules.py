@@ -119,8 +119,8 @@ class _Mentions:
 
     def add(self, query: Query, place: Place, known: Container[str]) -> None:
         for report in query.reports:
-            ids = (*(report.context or ()), *(report.citations or ()))
-            self._add(f"report {shown(report.id)}", place, ids, known)
+            if ids := (*(report.context or ()), *(report.citations or ())):
+                self._add(f"report {shown(report.id)}", place, ids, known)
         for ranking in query.rankings:
             what = f"the ranking of {shown(ranking.system)} for query {shown(query.id)}"
             self._add(what, place, ranking.passages, known)
@@ -158,5 +158,9 @@ def _passages(missing: list[str]) -> str:
 
 def folded(value: str) -> str:
     """An identifier without case, surplus blanks and Unicode form: equal ones nearly collide."""
-    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).casefold())
+    plain = value.lower() if value.isascii() else _folded_form(value)
     return " ".join(plain.split())
+
+
+def _folded_form(value: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).casefold())

@@ -27,6 +27,8 @@ class Fields:
     outside it. Each method takes one key and raises InputError where its value is of another type.
     """
 
+    __slots__ = ("of", "place", "raw")
+
     def __init__(
         self, raw: Any, place: Place, of: str = "", known: Collection[str] | None = None
     ) -> None:
@@ -60,7 +62,8 @@ class Fields:
     def id(self, key: str = "id") -> str:
         """A required identifier: not blank, at most `MAX_ID` code points, kept as it stands."""
         value = self.string(key)
-        self._check_id(value, self._name(key))
+        if len(value) > MAX_ID or not value.strip():
+            self._refuse_id(value, self._name(key))
         return value
 
     def optional_id(self, key: str) -> str | None:
@@ -70,7 +73,8 @@ class Fields:
         """A list of identifiers, repeats kept."""
         values = self.strings(key)
         for number, value in enumerate(values or (), 1):
-            self._check_id(value, f"entry {number} of {self._name(key)}")
+            if len(value) > MAX_ID or not value.strip():
+                self._refuse_id(value, f"entry {number} of {self._name(key)}")
         return values
 
     def strings(self, key: str) -> tuple[str, ...] | None:
@@ -135,10 +139,13 @@ class Fields:
         self, key: str, one: str, known: Collection[str] | None = None
     ) -> tuple[Fields, ...]:
         """A list of objects, empty where the key is absent; `one` names an entry in messages."""
+        values = self._list(key)
+        if not values:
+            return ()
         of = f" of {self.of}" if self.of else ""
         return tuple(
             Fields(value, self.place, f"{one} {number}{of}", known)
-            for number, value in enumerate(self._list(key) or (), 1)
+            for number, value in enumerate(values, 1)
         )
 
     def _list(self, key: str) -> list[Any] | None:
@@ -147,14 +154,13 @@ class Fields:
             self._refuse_type(key, value, "a list")
         return value
 
-    def _check_id(self, value: str, name: str) -> None:
+    def _refuse_id(self, value: str, name: str) -> NoReturn:
         if not value.strip():
             self._refuse(f"{name} is empty", "give it an identifier")
-        if len(value) > MAX_ID:
-            self._refuse(
-                f"{name} has {len(value)} characters: {shown(value, 20)}",
-                f"use at most {MAX_ID}",
-            )
+        self._refuse(
+            f"{name} has {len(value)} characters: {shown(value, 20)}",
+            f"use at most {MAX_ID}",
+        )
 
     def _name(self, key: str) -> str:
         return f'"{key}" of {self.of}' if self.of else f'"{key}"'

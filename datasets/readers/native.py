@@ -187,17 +187,23 @@ def stray_sentence(text: str, sentences: Sequence[str]) -> tuple[int, str] | Non
 
 
 def _refuse_repeats(query: Query, place: Place) -> None:
-    named = {
-        "question id": [each.id for each in query.questions],
-        "passage id": [each.id for each in query.passages],
-        "key point id": [each.id for each in query.key_points],
-        "report id": [each.id for each in query.reports],
-        "ranking of the system": [each.system for each in query.rankings],
+    parts: dict[str, Sequence[Question | Passage | KeyPoint | Report]] = {
+        "question id": query.questions,
+        "passage id": query.passages,
+        "key point id": query.key_points,
+        "report id": query.reports,
     }
-    for what, values in named.items():
-        twice = repeated(values)
-        if twice is not None:
-            _refuse_twice(what, twice, place)
+    for what, several in parts.items():
+        if len(several) > 1:
+            _refuse_repeated(what, [each.id for each in several], place)
+    if len(query.rankings) > 1:
+        _refuse_repeated("ranking of the system", [r.system for r in query.rankings], place)
+
+
+def _refuse_repeated(what: str, values: Sequence[str], place: Place) -> None:
+    twice = repeated(values)
+    if twice is not None:
+        _refuse_twice(what, twice, place)
 
 
 def _refuse_twice(what: str, value: str, place: Place) -> NoReturn:
@@ -212,6 +218,8 @@ class _SpanCheck:
         self.wrong = Tally(notes, "more key points have spans that are not in their passage")
 
     def check(self, query: Query, place: Place) -> None:
+        if not query.key_points:
+            return
         texts = {passage.id: passage.text for passage in query.passages}
         for point in query.key_points:
             text = texts.get(point.passage)

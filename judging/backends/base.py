@@ -41,7 +41,9 @@ class AskedUnit:
 
     `about` is the number of the text that the unit itself is, or is a sentence of. `evidence`
     names the variable that quotes are for, and the code with which they are owed, if any.
-    `written` is the key of a text that is to be written where `written_if` holds.
+    `written` is the key of a text that is to be written where `written_if` holds, `listed` that of
+    a list of points. `matches` names the key for numbers of such points, and the variable and code
+    with which they are given.
     """
 
     name: str
@@ -52,6 +54,9 @@ class AskedUnit:
     evidence: tuple[str, str | None] | None = None
     written: str | None = None
     written_if: Conditions = field(default_factory=dict)
+    listed: str | None = None
+    listed_if: Conditions = field(default_factory=dict)
+    matches: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from judging.backends.base import (
     Request,
     Setup,
 )
-from judging.backends.words import content_words
+from judging.backends.lists import listed_points, match_lists
+from judging.backends.words import ENOUGH, content_words
 
 VERSION = "1"
-ENOUGH = 0.6
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Lexical:
         facts = request.facts
         sentences = [self.sentences(text) for text in facts.texts]
         answers = {u.name: self.answer(u, facts, sentences) for u in facts.units}
+        match_lists(facts.units, answers)
         wanted: Any = next(iter(answers.values())) if facts.unit_by_unit else answers
         return Answer(json.dumps(wanted, ensure_ascii=False), model=f"lexical-{VERSION}")
 
@@ -75,6 +76,9 @@ class Lexical:
         if unit.written:
             prose = {"text": match.quote or facts.query or unit.text, "citations": []}
             answer[unit.written] = prose if _holds(unit.written_if, answer) else None
+        if unit.listed:
+            points = listed_points(facts.query, sentences)
+            answer[unit.listed] = points if _holds(unit.listed_if, answer) else None
         return answer
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
 _SHORTEST = 4
+ENOUGH = 0.6
+"""The share of words with which one text is said to stand in another."""
 STOP_WORDS = frozenset((Path(__file__).parent / "stop_words.txt").read_text("utf-8").split())
 
 

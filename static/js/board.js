@@ -1,5 +1,6 @@
 // What the page shows of the sheet: the question in hand, summaries, highlights here and in the texts.
-import { paint, rangeOf } from "./highlighter.js";
+import { piece } from "./pieces.js";
+import { Spans } from "./spans.js";
 
 export class Board {
   // `texts` maps a field to {container, text}.
@@ -7,7 +8,7 @@ export class Board {
     Object.assign(this, { sheet, texts, changed, say });
     this.list = sheet.form.querySelector(".units");
     this.current = sheet.units.find((unit) => unit.problem()) ?? sheet.units[0];
-    this.lit = null;
+    this.spans = new Spans(this);
     this.aimed = null;
   }
 
@@ -23,7 +24,10 @@ export class Board {
   go(unit, focus = false) {
     if (!unit) return;
     const before = unit.element.getBoundingClientRect().top;
-    if (unit !== this.current) this.aimed = null;
+    if (unit !== this.current) {
+      this.aimed = null;
+      this.spans.leave(unit);
+    }
     this.current = unit;
     this.refresh();
     // What was clicked stays under the pointer, though the question before it folds up.
@@ -41,7 +45,7 @@ export class Board {
     const group = this.aim();
     const radios = group ? this.current.radios(group) : [];
     const field = radios.find((radio) => radio.checked) ?? radios[0] ?? this.current.prose;
-    field?.focus();
+    (field ?? this.current.element.querySelector("a[href], button, input:not([type=hidden]), textarea") ?? document.getElementById("texts")).focus();
   }
 
   // The variable that digits answer: the one in hand, else the first without an answer.
@@ -67,9 +71,13 @@ export class Board {
   }
 
   highlight(range) {
-    if (!this.current.add(range)) return;
-    this.edited(this.current);
-    this.say(`Highlighted for question ${this.current.number + 1}`);
+    this.spans.add(range);
+  }
+
+  // Passages that someone else proposed, drawn beneath the highlights: see highlighter.js.
+  suggest(field, ranges) {
+    this.spans.suggested.set(field, ranges);
+    this.refresh();
   }
 
   edited(unit) {
@@ -80,10 +88,19 @@ export class Board {
   }
 
   undo() {
-    const touched = this.sheet.undo();
+    this.turn(this.sheet.undo(), "Undone");
+  }
+
+  redo() {
+    this.turn(this.sheet.redo(), "Done again");
+  }
+
+  turn(touched, words) {
     if (!touched) return;
+    this.aimed = null;
     this.go(touched);
     this.changed();
+    this.say(`${words}, question ${touched.number + 1}`);
   }
 
   problem(unit, message) {
@@ -98,27 +115,26 @@ export class Board {
   }
 
   refresh() {
+    const focused = document.activeElement;
     for (const unit of this.sheet.units) this.refreshUnit(unit);
-    for (const [field, { container, text }] of this.texts) {
-      if (container.hasAttribute("data-marks")) paint(container, text, this.highlights(field));
-    }
-    const { units, history } = this.sheet;
+    this.spans.paint();
+    const { units, history, undone } = this.sheet;
     const left = units.filter((unit) => unit.problem()).length;
     document.getElementById("answered").textContent = `${units.length - left} of ${units.length}`;
     const questions = left === 1 ? "question" : "questions";
     document.getElementById("left").textContent = left ? `${left} ${questions} left` : "All answered";
     document.getElementById("undo").disabled = !history.length;
+    document.getElementById("redo").disabled = !undone.length;
+    this.keepFocus(focused);
   }
 
-  highlights(field) {
-    return this.sheet.units
-      .filter((unit) => unit.element.dataset.field === field)
-      .flatMap((unit) => unit.highlights.map((range) => this.drawn(unit, range)));
-  }
-
-  drawn(unit, range) {
-    const now = unit === this.current;
-    return { ...range, unit: unit.number, now, kept: unit.keeps(), lit: range === this.lit };
+  // What had the focus may have gone, or be of no more use: then its question has it.
+  keepFocus(focused) {
+    if (!focused || focused === document.body || focused.closest("dialog")) return;
+    const there = document.activeElement === focused && !focused.disabled && focused.checkVisibility();
+    if (there) return;
+    if (focused.isConnected && !focused.disabled && focused.checkVisibility()) focused.focus({ preventScroll: true });
+    else this.focus();
   }
 
   refreshUnit(unit) {
@@ -127,7 +143,7 @@ export class Board {
     const now = unit === this.current;
     element.classList.toggle("now", now);
     element.classList.toggle("answered", asked.length > 0 && asked.every((group) => unit.value(group)) && !unit.proseAsked());
-    element.toggleAttribute("aria-current", now);
+    element.setAttribute("aria-current", String(now));
     for (const group of unit.groups) {
       group.hidden = !asked.includes(group);
       group.classList.toggle("aimed", now && unit.groups.length > 1 && group === this.aim());
@@ -135,11 +151,14 @@ export class Board {
     const written = element.querySelector("[data-written]");
     if (written) written.hidden = !unit.proseAsked();
     unit.summary.replaceChildren(...this.summary(unit, asked));
-    if (unit.marks) this.listQuotes(unit);
+    if (unit.marks) {
+      this.spans.quotes.list(unit);
+      unit.evidence.value = JSON.stringify(unit.payload(false).evidence);
+    }
     if (!now) return;
     const how = document.getElementById("how");
     how.hidden = !unit.marks;
-    unit.problemPlace.before(how);
+    if (unit.problemPlace.previousElementSibling !== how) unit.problemPlace.before(how);
   }
 
   summary(unit, asked) {
@@ -156,61 +175,12 @@ export class Board {
     return parts;
   }
 
-  listQuotes(unit) {
-    const list = unit.quotes;
-    list.classList.toggle("kept", unit.keeps());
-    const shown = list.querySelectorAll(".quote");
-    const fresh = unit.highlights.length === shown.length
-      && unit.highlights.every((range, n) => shown[n].range === range);
-    if (!fresh) list.replaceChildren(...unit.highlights.map((range) => this.quote(unit, range)));
-    unit.evidence.value = JSON.stringify(unit.payload(false).evidence);
-  }
-
-  quote(unit, range) {
-    const line = piece("quote", "", "li");
-    line.range = range;
-    const words = piece("", unit.text.slice(range.start, range.end), "button");
-    words.type = "button";
-    words.title = "Show it in the text";
-    words.addEventListener("click", () => this.show(unit, range));
-    const light = (on) => () => {
-      this.lit = on ? range : null;
-      this.refresh();
-    };
-    line.addEventListener("mouseenter", light(true));
-    line.addEventListener("mouseleave", light(false));
-    const remove = piece("quiet", "", "button");
-    remove.type = "button";
-    remove.setAttribute("aria-label", `Remove highlight: ${words.textContent.slice(0, 60)}`);
-    remove.append(piece("icon cross", ""));
-    remove.addEventListener("click", () => this.remove(unit, range));
-    line.append(words, remove);
-    return line;
-  }
-
   remove(unit, range) {
-    this.lit = null;
-    unit.remove(range);
-    this.edited(unit);
-    this.say("Highlight removed");
-    const next = unit.quotes.querySelector(".quiet");
-    if (next) next.focus();
-    else this.focus();
+    this.spans.remove(unit, range);
   }
 
+  // Scrolls to a range of the unit's text and lights it.
   show(unit, range) {
-    const { container } = this.texts.get(unit.element.dataset.field);
-    const scroller = container.closest(".texts");
-    const box = rangeOf(container, range).getBoundingClientRect();
-    const frame = scroller.getBoundingClientRect();
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    scroller.scrollBy({ top: box.top - frame.top - frame.height / 3, behavior: still ? "instant" : "smooth" });
+    this.spans.show(unit, range);
   }
-}
-
-function piece(className, text, tag = "span") {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
 }

@@ -29,7 +29,7 @@ export function showConflict(body, sheet, settle) {
 function differences(sheet, theirs) {
   const mine = sheet.payload();
   const rows = sheet.units
-    .filter((unit) => !same(mine.units[unit.name], theirs.units?.[unit.name] ?? null))
+    .filter((unit) => unit.name in mine.units && !same(mine.units[unit.name], theirs.units?.[unit.name] ?? null))
     .map((unit) => {
       const words = (payload) => describe(unit, payload.units?.[unit.name]);
       return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
@@ -64,5 +64,7 @@ function describe(unit, answer) {
   if (!answer) return ["no answer"];
   const words = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable])).filter(Boolean);
   const quotes = (answer.evidence ?? []).map(({ quote }) => `“${quote.length > 70 ? `${quote.slice(0, 68)}…` : quote}”`);
-  return [words.join(", ") || "no answer", ...quotes, ...(answer.written ? [answer.written.text] : [])];
+  const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
+  if (answer.matches?.length) words.push(answer.matches.join(", "));
+  return [words.join(", ") || "no answer", ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
 }

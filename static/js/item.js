@@ -1,17 +1,17 @@
 // The item page: puts the parts together.
+import { Account } from "./account.js";
 import { Board } from "./board.js";
 import { setUpDrawer } from "./drawer.js";
 import { selectedRange } from "./highlighter.js";
 import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
-import { setUpPointer } from "./pointer.js";
 import { Saver } from "./saving.js";
+import { setUpPointer, Words } from "./selecting.js";
 import { Sheet } from "./sheet.js";
+import { setUpSnap } from "./snap.js";
 import { Status } from "./status.js";
 import { outbox, setAside } from "./store.js";
 import { Timer } from "./timer.js";
-import { setUpTheme } from "./toggle.js";
-import { Words } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 const form = byId("sheet");
@@ -55,13 +55,28 @@ const page = {
     else byId("progress").dispatchEvent(new Event("tandem:progress"));
     showAside();
   },
+  late(why) {
+    byId("late-why").textContent = `${why[0].toUpperCase()}${why.slice(1)}.`;
+  },
+  login: (now) => account.ask(now),
+  stranger: (who) => account.stranger(who),
+  welcome: () => account.close(),
 };
+const account = new Account({
+  back: () => saver.goOn(),
+  left: () => saver.stop("other"),
+});
 const saver = new Saver({
   form,
   sheet,
   page,
   timer: new Timer(uid, Number(form.dataset.seconds)),
-  status: new Status(byId("state"), byId("login-notice")),
+  status: new Status(byId("state"), {
+    login: byId("login-notice"),
+    changed: byId("changed-notice"),
+    late: byId("late-notice"),
+    full: byId("full-notice"),
+  }),
 });
 
 function showAside() {
@@ -69,20 +84,23 @@ function showAside() {
 }
 
 byId("swap").addEventListener("click", () => {
-  const other = setAside.get(uid);
-  setAside.set(uid, sheet.payload());
+  const other = setAside.pop(uid);
+  setAside.push(uid, sheet.payload());
   page.apply(other);
   saver.changed();
 });
 byId("forget").addEventListener("click", () => {
-  setAside.set(uid, null);
+  setAside.pop(uid);
   showAside();
+  if (byId("aside-notice").hidden) board.focus();
 });
+byId("load-again").addEventListener("click", () => location.reload());
 
 function highlightSelection() {
   const { container, text } = board.target ?? {};
   const selected = container && selectedRange(container);
-  const range = selected && trimmed(text, selected);
+  const chosen = selected && trimmed(text, selected);
+  const range = chosen && board.spans.fitted(text, chosen);
   if (!range || saver.closed) return false;
   document.getSelection().removeAllRanges();
   board.highlight(range);
@@ -93,7 +111,7 @@ const cursors = new Map();
 function cursor(container) {
   if (!cursors.has(container)) {
     const { text } = [...texts.values()].find((one) => one.container === container);
-    cursors.set(container, new Words(container, text, say));
+    cursors.set(container, new Words(container, text, say, (range) => board.spans.about(container, range)));
   }
   return cursors.get(container);
 }
@@ -103,15 +121,25 @@ for (const { container } of texts.values()) {
 }
 
 const does = {
+  more: {}, // a protocol's own keys: letter to function; false leaves the key to the browser
+  leaf: (link) => byId(link)?.click() ?? false,
+  theme: () => document.querySelector("[data-theme-toggle]").click(),
   submit: () => saver.submit(),
   step: (by) => board.step(by),
   choose: (digit) => !saver.closed && board.choose(digit),
-  undo: () => board.undo(),
+  undo: () => !saver.closed && board.undo(),
+  redo: () => !saver.closed && board.redo(),
+  snap: setUpSnap(byId("snap"), say),
+  list: () => board.spans.quotes.enter(),
+  inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),
   keys: () => byId("keys").showModal(),
   comment: () => sheet.comment.focus(),
+  jump: () => byId("jump").checkVisibility() && byId("jump").select(),
   inText(event, container) {
     if (event.key === "Enter") return highlightSelection();
+    const removes = !saver.closed && (event.key === "Delete" || event.key === "Backspace");
+    if (removes) return board.spans.removeAt(container, selectedRange(container));
     return cursor(container).key(event);
   },
   highlight() {
@@ -120,12 +148,13 @@ const does = {
     cursor(board.target.container).enter();
   },
   escape() {
-    if (document.activeElement?.closest("[data-marks]")) {
+    const dropped = board.spans.drop();
+    if (document.activeElement?.closest("[data-marks], .quotes")) {
       document.getSelection().removeAllRanges();
       board.focus();
-    } else if (document.activeElement?.matches("textarea")) board.focus();
+    } else if (document.activeElement?.matches("textarea, #jump")) board.focus();
     else if (drawer.shown) drawer.toggle();
-    else return false;
+    else return dropped;
     return true;
   },
 };
@@ -162,6 +191,7 @@ form.addEventListener("submit", (event) => {
   saver.submit();
 });
 byId("undo").addEventListener("click", does.undo);
+byId("redo").addEventListener("click", does.redo);
 byId("state").addEventListener("click", () => saver.clashing && conflict(saver.clashing));
 byId("open-keys").addEventListener("click", does.keys);
 byId("texts").addEventListener("mousedown", () => document.activeElement?.matches("textarea, input") && document.activeElement.blur());
@@ -170,9 +200,11 @@ for (const field of saver.closed ? form.querySelectorAll("input, textarea") : []
 
 setUpKeys(does);
 setUpPointer(board, highlightSelection);
-setUpTheme();
 board.refresh();
 saver.resume(form.dataset.savedAt);
 showAside();
 if (outbox.all().some((entry) => entry.uid !== uid)) import("./resend.js").then((it) => it.setUpResending(uid));
 if ("first" in form.dataset && innerWidth >= 1240) drawer.open(true);
+
+// What a protocol's own page builds on, in a module that imports this one.
+export const desk = { form, sheet, board, saver, texts, does, say, drawer };

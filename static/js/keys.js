@@ -1,6 +1,20 @@
 // The keyboard. Single keys can be switched off, for those who dictate or whose hands slip.
+// Whatever is added here is listed in templates/work/_dialogs.html; a test compares the two.
 
 const SWITCH = "tandem.keys";
+const LETTERS = {
+  j: (does, shift) => (shift ? does.leaf("next-item") : does.step(1)),
+  k: (does, shift) => (shift ? does.leaf("previous-item") : does.step(-1)),
+  h: (does) => does.highlight(),
+  l: (does) => does.list(),
+  s: (does) => does.snap(),
+  z: (does, shift) => (shift ? does.redo() : does.undo()),
+  g: (does) => does.guideline(),
+  c: (does) => does.comment(),
+  i: (does) => does.jump(),
+  t: (does) => does.theme(),
+  "?": (does) => does.keys(),
+};
 
 export function setUpKeys(does) {
   const box = document.getElementById("single-keys");
@@ -20,16 +34,18 @@ export function setUpKeys(does) {
 
 function action(event, does, single) {
   const { key, target } = event;
+  const command = event.ctrlKey || event.metaKey;
   if (document.querySelector("dialog[open]")) return null;
-  if (key === "Enter" && (event.ctrlKey || event.metaKey)) return does.submit;
-  if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  if (key === "Escape") return does.escape;
+  if (key === "Enter" && command) return does.submit;
+  if (key === "Escape" && !command && !event.altKey) return does.escape;
   if (target.closest("textarea, input:not([type=radio]):not([type=checkbox]), select")) return null;
+  if (command && !event.altKey && key.toLowerCase() === "z") return event.shiftKey ? does.redo : does.undo;
+  if (command || event.altKey) return null;
   const text = target.closest("[data-marks]");
-  if (text) {
-    const moved = does.inText(event, text);
-    if (moved) return () => true;
-  }
+  if (text && does.inText(event, text)) return () => true;
+  const line = target.closest(".quote");
+  const listed = line && does.inQuote(event, line);
+  if (listed) return listed;
   if (key === "ArrowDown" || key === "ArrowUp") {
     if (target.closest("#texts, .drawer")) return null;
     return () => does.step(key === "ArrowDown" ? 1 : -1);
@@ -41,13 +57,6 @@ function letter({ key, code, shiftKey }, does) {
   // Layouts such as the French have digits on Shift: there the place of the key tells.
   const digit = /^[0-9]$/.test(key) ? key : !shiftKey && code.match(/^Digit(\d)$/)?.[1];
   if (digit) return () => does.choose(digit);
-  return {
-    j: () => does.step(1),
-    k: () => does.step(-1),
-    h: does.highlight,
-    z: does.undo,
-    g: does.guideline,
-    c: does.comment,
-    "?": does.keys,
-  }[key.length === 1 ? key.toLowerCase() : key];
+  const name = key.length === 1 ? key.toLowerCase() : key;
+  return does.more[name] ?? (LETTERS[name] && (() => LETTERS[name](does, shiftKey)));
 }

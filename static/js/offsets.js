@@ -1,18 +1,34 @@
 // The DOM counts UTF-16 units, the server counts code points. Everything in the page is in UTF-16;
 // these functions stand at the border.
 
+const REMEMBERED = 16;
+const pairs = new Map(); // of the latest texts: where their characters of two units are
+
+function pairsOf(text) {
+  if (!pairs.has(text)) {
+    if (pairs.size >= REMEMBERED) pairs.delete(pairs.keys().next().value);
+    pairs.set(text, Array.from(text.matchAll(/[\ud800-\udbff][\udc00-\udfff]/g), (pair) => pair.index));
+  }
+  return pairs.get(text);
+}
+
+// How many of the first places satisfy a test that holds up to some place and then no more.
+function countWhile(places, test) {
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(places[middle], middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 export function toCodePoints(text, units) {
-  let count = 0;
-  for (let at = 0; at < units; at += text.codePointAt(at) > 0xffff ? 2 : 1) count += 1;
-  return count;
+  return units - countWhile(pairsOf(text), (place) => place + 1 < units);
 }
 
 export function toUnits(text, codePoints) {
-  let at = 0;
-  for (let count = 0; count < codePoints && at < text.length; count += 1) {
-    at += text.codePointAt(at) > 0xffff ? 2 : 1;
-  }
-  return at;
+  return Math.min(text.length, codePoints + countWhile(pairsOf(text), (place, n) => place - n < codePoints));
 }
 
 // A stored quote as a range of the text, or null where it does not stand there.

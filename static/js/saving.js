@@ -1,28 +1,36 @@
 // Drafts while the work goes on, the answer at its end. One message at a time, in order; what is not
 // acknowledged stays in this browser and is sent again under the same key.
+import { Keeping } from "./keeping.js";
 import { same } from "./sheet.js";
-import { outbox, setAside, unsaved } from "./store.js";
-import { fields, post, uuid } from "./wire.js";
+import { outbox, overflow, setAside, unsaved } from "./store.js";
+import { answerFields, fields, post, uuid } from "./wire.js";
 
 const PAUSE = 900;
+const LONGEST_PAUSE = 1500; // of somebody who types on and on: a draft leaves within 2 s
 const LONGEST_WAIT = 60_000;
+const TO_MEND = { forbidden: "your account may not answer here", gone: "this item is not yours any more" };
 
 export class Saver {
-  // `page` brings: apply(payload), problems(list), conflict(theirs), left(address).
+  // `page` brings: apply(payload), problems(list), conflict(theirs), left(address), login(now),
+  // stranger(who), welcome(), late(why).
   constructor({ form, sheet, timer, status, page }) {
     Object.assign(this, { sheet, timer, status, page });
     this.uid = form.dataset.uid;
+    this.basis = form.dataset.basis;
     this.draftUrl = form.dataset.draft;
     this.submitUrl = form.dataset.submit;
     this.version = Number(form.dataset.version);
     this.seen = Number(form.dataset.seen);
     this.closed = "closed" in form.dataset;
-    this.tab = uuid();
-    this.edition = this.kept = this.failures = 0;
+    this.keeping = new Keeping(this.uid, this.basis);
+    this.edition = this.kept = this.failures = this.restUntil = 0;
+    this.stopped = false; // somebody else is logged in, or the item is another one by now
+    this.unmended = ""; // what keeps the last answer from being submitted
     this.sent = []; // drafts whose answer never came: what they say is ours, not another's
     for (const event of ["online", "focus"]) addEventListener(event, () => this.hurry());
     addEventListener("offline", () => this.dirty && this.status.show("offline"));
     addEventListener("pagehide", () => this.lastWords());
+    addEventListener("beforeunload", (event) => this.dirty && overflow.now && event.preventDefault());
     document.addEventListener("visibilitychange", () => document.hidden && this.hurry());
   }
 
@@ -33,13 +41,14 @@ export class Saver {
   // Takes up what an earlier visit left in this browser.
   resume(savedAt) {
     const shown = this.sheet.payload();
-    const local = unsaved.get(this.uid);
-    const pending = outbox.of(this.uid).at(-1);
     if (this.closed) return this.status.show("closed");
     if (this.version) this.status.at("saved", savedAt);
     else this.status.at(this.seen ? "submitted" : "fresh", savedAt);
-    if (pending) this.page.apply(local?.payload ?? pending.payload);
-    if (local && !same(local.payload, shown)) this.takeUp(local, shown, savedAt);
+    this.keeping.dropOutdated();
+    const local = this.keeping.left;
+    const pending = outbox.of(this.uid).at(-1);
+    const payload = local?.payload ?? pending?.payload;
+    if (payload && (pending || !same(payload, shown))) this.takeUp(local ?? pending, shown, savedAt);
     else if (local) unsaved.set(this.uid, null);
     return this.hurry();
   }
@@ -49,52 +58,73 @@ export class Saver {
     this.edition += 1;
     this.sent = local.sent ?? [];
     const current = local.version === this.version && local.seen === this.seen;
-    if (current || outbox.of(this.uid).length || this.sent.some((one) => same(one, shown))) return;
-    this.clash({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
+    const ours = current || outbox.of(this.uid).length || this.sent.some((one) => same(one, shown));
+    if (ours) this.keeping.keep(this.work);
+    else this.clash({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
   }
 
   changed() {
     if (this.closed) return;
     this.edition += 1;
-    this.keep();
-    if (this.clashing) return;
-    this.status.show(navigator.onLine ? "saving" : "offline");
-    this.later(PAUSE);
+    this.unmended = "";
+    this.keeping.keep(this.work);
+    if (this.clashing || this.stopped) return;
+    this.waitingSince ??= performance.now();
+    this.busyWith("saving");
+    this.soon();
+  }
+
+  // What did not work is said until it works, not only until it is tried again.
+  busyWith(state) {
+    if (!navigator.onLine) this.status.show("offline");
+    else if (!this.failures) this.status.show(state);
+    else if (this.status.state === "offline") this.status.show("unsaved");
   }
 
   submit() {
-    if (this.closed || this.clashing) return this.clashing && this.page.conflict(this.clashing);
+    if (this.closed || this.stopped) return;
+    if (this.clashing) return this.page.conflict(this.clashing);
     const problems = this.sheet.problems();
     if (problems.length) return this.refuse(problems);
+    this.unmended = "";
     const payload = this.sheet.payload(true);
     const last = outbox.of(this.uid).at(-1);
     if (!last || !same(last.payload, payload)) {
-      const { uid, submitUrl: url, version, seen } = this;
+      const { uid, submitUrl: url, version, seen, basis } = this;
       const seconds = this.timer.seconds();
-      outbox.add({ key: uuid(), uid, url, page: location.pathname, payload, version, seen, seconds });
+      outbox.add({ key: uuid(), uid, url, page: location.pathname, payload, version, seen, basis, seconds });
     }
     this.leaving = true;
+    if (this.status.state === "login") this.page.login(true);
     return this.hurry();
   }
 
   refuse(problems) {
     this.leaving = false;
-    this.status.show("refused", `${problems.length} to mend`);
+    // Said until something changes: that the draft is saved does not make the answer submitted.
+    this.unmended = `${problems.length} to mend`;
+    this.status.show("refused", this.unmended);
     this.page.problems(problems);
+  }
+
+  soon() {
+    const waited = performance.now() - (this.waitingSince ?? performance.now());
+    this.later(Math.max(0, Math.min(PAUSE, LONGEST_PAUSE - waited)));
   }
 
   later(milliseconds) {
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.pump(), milliseconds);
+    const rest = this.restUntil - performance.now();
+    this.waiting = setTimeout(() => this.pump(), Math.max(milliseconds, rest));
   }
 
   hurry() {
-    if (this.dirty) return this.pump();
+    if (this.dirty) return performance.now() < this.restUntil ? this.later(0) : this.pump();
   }
 
   async pump() {
     clearTimeout(this.waiting);
-    if (this.busy || this.clashing || this.closed) return;
+    if (this.busy || this.clashing || this.closed || this.stopped) return;
     this.busy = true;
     try {
       while (await this.step());
@@ -111,30 +141,34 @@ export class Saver {
   }
 
   async sendDraft() {
-    const { edition, version, seen } = this;
+    const { edition, version, seen, basis } = this;
     const payload = this.sheet.payload();
-    this.status.show("saving");
+    this.waitingSince = null;
+    if (!this.unmended) this.busyWith("saving");
     this.sent = [...this.sent.slice(-4), payload];
-    this.keep();
-    const { kind, body } = await post(this.draftUrl, fields(payload, { version, seen }));
+    this.keeping.note(this.work);
+    const { kind, body, rest } = await this.status.during(
+      post(this.draftUrl, fields(payload, { version, seen, basis })),
+    );
     if (kind === "refused") this.kept = edition; // the same again would be refused again
-    if (kind !== "done") return this.failed(kind, body);
+    if (kind !== "done") return this.failed(kind, body, rest);
     this.acknowledged(body.version, seen);
     this.kept = edition;
-    if (edition === this.edition) this.forget();
-    else this.keep();
-    if (edition === this.edition) this.status.at("saved", body.saved_at ?? Date.now());
-    else this.later(PAUSE);
+    if (edition === this.edition) this.keeping.forget();
+    else this.keeping.note(this.work);
+    if (edition !== this.edition) this.soon();
+    else if (this.unmended) this.status.show("refused", this.unmended);
+    else this.status.at("saved", body.saved_at ?? Date.now());
     return outbox.of(this.uid).length > 0;
   }
 
   async sendAnswer(entry) {
-    const { key, payload, version, seen, seconds } = entry;
-    this.status.show("submitting");
-    const { kind, body } = await post(entry.url, fields(payload, { key, version, seen, seconds }));
-    if (kind === "refused" || kind === "conflict") outbox.remove(key);
+    const { key, payload } = entry;
+    this.busyWith("submitting");
+    const { kind, body, rest } = await this.status.during(post(entry.url, answerFields(entry)));
+    if (["refused", "conflict", "changed"].includes(kind)) outbox.remove(key);
     if (kind === "conflict" && this.isOurs(body)) outbox.add({ ...entry, version: body.version, seen: body.revision });
-    if (kind !== "done") return this.failed(kind, body);
+    if (kind !== "done") return this.failed(kind, body, rest);
     outbox.remove(key);
     this.acknowledged(0, body.revision);
     if (!same(this.sheet.payload(true), payload)) {
@@ -142,14 +176,15 @@ export class Saver {
       return true;
     }
     this.kept = this.edition;
-    this.forget();
-    setAside.set(this.uid, null);
+    this.keeping.forget();
     this.status.at("submitted", body.saved_at);
+    if (this.leaving) this.timer.finish();
     this.page.left(this.leaving ? body.next : null);
     return false;
   }
 
   acknowledged(version, seen) {
+    if (this.failures) this.page.welcome();
     Object.assign(this, { version, seen, sent: [], failures: 0 });
     outbox.change((entry) => entry.uid === this.uid, { version, seen });
   }
@@ -159,18 +194,51 @@ export class Saver {
   }
 
   // Whether to go on at once.
-  failed(kind, body) {
+  failed(kind, body, rest = 0) {
     if (kind === "conflict") return this.clashOrAdopt(body);
-    if (kind === "refused") {
-      this.refuse(body.problems);
-      return false;
-    }
-    if (kind === "gone") this.status.show("unsaved", "the item belongs to another account");
+    if (kind === "refused") return this.refusedBy(body);
+    if (kind === "changed" || kind === "other") return this.stop(kind, body);
+    this.failures += 1;
+    this.restUntil = rest ? performance.now() + rest : 0;
+    if (TO_MEND[kind]) this.status.show("unsaved", `${TO_MEND[kind]}; kept in this browser`);
     else if (kind === "login") this.status.show("login");
     else this.status.show(navigator.onLine ? "unsaved" : "offline");
-    this.failures += 1;
+    if (kind === "login") this.page.login();
     this.later(Math.min(LONGEST_WAIT, 1000 * 2 ** (this.failures - 1)) * (0.8 + 0.4 * Math.random()));
     return false;
+  }
+
+  // Too late to count, the server has kept it as a draft; else it says what there is to mend.
+  refusedBy({ problems, kept }) {
+    if (!kept) {
+      this.refuse(problems);
+      return false;
+    }
+    this.acknowledged(kept.version, this.seen);
+    this.kept = this.edition;
+    this.keeping.forget();
+    this.leaving = false;
+    this.status.show("late");
+    this.page.late(problems[0].message);
+    return false;
+  }
+
+  stop(kind, body) {
+    this.keeping.keep(this.work);
+    this.stopped = true;
+    this.leaving = false;
+    this.failures += 1;
+    this.status.show(kind === "changed" ? "changed" : "login");
+    if (body?.name) this.page.stranger(body);
+    return false;
+  }
+
+  // The account of this page is back.
+  goOn() {
+    this.stopped = this.status.state === "changed";
+    if (this.dirty) return this.hurry();
+    this.failures = 0;
+    if (this.status.state === "login") this.status.show("saved", "");
   }
 
   clashOrAdopt(body) {
@@ -185,7 +253,7 @@ export class Saver {
   clash(body) {
     this.clashing = body;
     this.leaving = false;
-    this.keep();
+    this.keeping.keep(this.work);
     this.status.show("conflict");
     this.page.conflict(body);
   }
@@ -194,7 +262,7 @@ export class Saver {
   settle(keepMine) {
     const { theirs, version, revision, saved_at: savedAt } = this.clashing;
     this.clashing = null;
-    setAside.set(this.uid, keepMine ? theirs : this.sheet.payload());
+    setAside.push(this.uid, keepMine ? theirs : this.sheet.payload());
     this.acknowledged(version, revision);
     if (keepMine) {
       this.edition += 1;
@@ -202,26 +270,23 @@ export class Saver {
     }
     this.page.apply(theirs);
     this.kept = this.edition;
-    this.forget();
+    this.keeping.forget();
     return this.status.at(version ? "saved" : "submitted", savedAt);
   }
 
-  keep() {
-    const { version, seen, sent, tab } = this;
-    unsaved.set(this.uid, { payload: this.sheet.payload(), version, seen, sent, tab });
-  }
-
-  forget() {
-    if (unsaved.get(this.uid)?.tab === this.tab) unsaved.set(this.uid, null);
+  get work() {
+    const { version, seen, sent } = this;
+    return { payload: this.sheet.payload(), version, seen, sent };
   }
 
   // The page goes: a last draft that the browser sends on its own.
   lastWords() {
-    if (this.edition === this.kept || this.busy || this.clashing || outbox.of(this.uid).length) return;
-    const { version, seen } = this;
+    if (this.edition === this.kept || this.busy || this.clashing || this.stopped) return;
+    if (outbox.of(this.uid).length) return;
+    const { version, seen, basis } = this;
     const payload = this.sheet.payload();
     this.sent = [...this.sent, payload];
-    this.keep();
-    post(this.draftUrl, fields(payload, { version, seen }), true);
+    this.keeping.note(this.work);
+    post(this.draftUrl, fields(payload, { version, seen, basis }), true);
   }
 }

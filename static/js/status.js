@@ -1,4 +1,6 @@
 // The one place that says how the work stands: a word, an icon, and the time or the reason.
+import { overflow } from "./store.js";
+
 const WORDS = {
   fresh: "Nothing to save yet",
   saving: "Saving…",
@@ -10,6 +12,8 @@ const WORDS = {
   offline: "Offline",
   conflict: "Conflict",
   login: "Not saved",
+  changed: "Not saved",
+  late: "Kept as a draft",
   closed: "Closed",
 };
 const MORE = {
@@ -17,22 +21,47 @@ const MORE = {
   offline: "kept in this browser",
   conflict: "two versions",
   login: "log in again",
+  changed: "load the item again",
+  late: "it does not count",
   closed: "read only",
 };
+const SLOW = 900;
+const SAFE = ["fresh", "saved", "submitted", "late", "closed"];
 
 export class Status {
-  constructor(element, notice) {
+  // `notices` are shown each in the one state that it is for: {login, changed, late, full}.
+  constructor(element, notices) {
     this.element = element;
-    this.notice = notice;
+    this.notices = notices;
     this.word = element.querySelector(".state-word");
     this.more = element.querySelector(".state-more");
+  }
+
+  get state() {
+    return this.element.dataset.state;
   }
 
   show(state, more = MORE[state] ?? "") {
     this.element.dataset.state = state;
     if (this.word.textContent !== WORDS[state]) this.word.textContent = WORDS[state];
     if (this.more.textContent !== more) this.more.textContent = more;
-    this.notice.hidden = state !== "login";
+    this.notices.login.hidden = state !== "login";
+    this.notices.changed.hidden = state !== "changed";
+    this.notices.late.hidden = state !== "late";
+    this.notices.full.hidden = !overflow.now || SAFE.includes(state);
+  }
+
+  // While a message is on its way; a network that swallows it in silence is told soon, too.
+  async during(message) {
+    const { state } = this;
+    const slow = setTimeout(() => {
+      if (this.state === state) this.show(state, "no answer yet, kept in this browser");
+    }, SLOW);
+    try {
+      return await message;
+    } finally {
+      clearTimeout(slow);
+    }
   }
 
   at(state, time) {

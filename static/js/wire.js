@@ -1,5 +1,9 @@
 // Speaking to the server: a payload as form fields, and the answer as one of a few outcomes.
 
+// A connection that says nothing for so long is given up; the same key makes sending again safe.
+const PATIENCE = 20_000;
+const LONGEST_REST = 120; // seconds: no server is believed that wants a longer pause
+
 export function uuid() {
   // crypto.randomUUID exists only on secure origins, and a lab's server may be plain http.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -15,7 +19,7 @@ export function fields(payload, more) {
     const prefix = `unit-${number}`;
     form.append(prefix, name);
     for (const [key, value] of Object.entries(answer)) {
-      if (key === "evidence") form.append(`${prefix}-evidence`, JSON.stringify(value));
+      if (Array.isArray(value)) form.append(`${prefix}-${key}`, JSON.stringify(value));
       else if (key === "written") {
         if (!value) continue;
         form.append(`${prefix}-answer`, value.text);
@@ -27,31 +31,89 @@ export function fields(payload, more) {
   return form;
 }
 
+// An entry of the outbox as it is sent, each time the same.
+export function answerFields({ payload, key, version, seen, seconds, basis = "" }) {
+  return fields(payload, { key, version, seen, seconds, basis });
+}
+
 // Read at each sending: another tab may have logged in again and got a new one.
-function token() {
+export function token() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }
 
-// {kind: "done" | "conflict" | "refused" | "login" | "gone" | "lost", body}
+// {user: id or null, name}, and with it a fresh CSRF token; null where the server does not answer.
+export async function whoIsHere() {
+  try {
+    const response = await fetch(document.body.dataset.who, {
+      headers: { Accept: "application/json" },
+      signal: AbortSignal.timeout(PATIENCE),
+    });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+// Whatever else comes, from a busy or broken server or none, is sent again.
+const KINDS = {
+  400: "refused", 401: "login", 403: "forbidden", 404: "gone", 409: "conflict",
+  411: "refused", 413: "refused", 415: "refused", 422: "refused",
+};
+const WITH_BODY = ["done", "conflict", "changed", "refused"];
+
+// {kind, body, rest}: kind is done, conflict, changed, refused, login, other, forbidden, gone or
+// lost; rest is the pause in milliseconds that the server asks for.
 export async function post(url, form, keepalive = false) {
+  const answer = await once(url, form, keepalive);
+  const doubtful = ["login", "forbidden", "gone"].includes(answer.kind) && !keepalive;
+  return doubtful ? understood(answer, () => once(url, form, false)) : answer;
+}
+
+// Nobody may be logged in by now, or somebody else; or only the CSRF token was an old one.
+async function understood(answer, again) {
+  const here = await whoIsHere();
+  if (!here) return lost();
+  if (here.user === null) return { kind: "login", body: {} };
+  if (String(here.user) !== document.body.dataset.user) return { kind: "other", body: here };
+  return answer.kind === "gone" ? answer : again();
+}
+
+async function once(url, form, keepalive) {
   try {
     const response = await fetch(url, {
       method: "POST",
       body: form,
       keepalive,
       redirect: "manual",
+      signal: AbortSignal.timeout(PATIENCE),
       headers: { Accept: "application/json", "X-CSRFToken": token() },
     });
-    const kind = kindOf(response);
-    const body = ["done", "conflict", "refused"].includes(kind) ? await response.json() : {};
-    return { kind, body };
+    return await told(response);
   } catch {
-    return { kind: "lost", body: {} };
+    return lost();
   }
+}
+
+function lost(rest = 0) {
+  return { kind: "lost", body: {}, rest };
+}
+
+async function told(response) {
+  const kind = kindOf(response);
+  if (kind === "lost") return lost(restOf(response));
+  const body = WITH_BODY.includes(kind) ? await response.json() : {};
+  // What is refused as a whole, for its size say, has a sentence and no unit.
+  if (body.error && !body.problems?.length) body.problems = [{ unit: "", message: body.error }];
+  return { kind: body.changed ? "changed" : kind, body };
 }
 
 function kindOf(response) {
   if (response.ok) return "done";
   if (response.type === "opaqueredirect") return "login";
-  return { 401: "login", 403: "login", 404: "gone", 409: "conflict", 422: "refused" }[response.status] ?? "lost";
+  return KINDS[response.status] ?? "lost";
+}
+
+function restOf(response) {
+  const seconds = Number(response.headers.get("Retry-After"));
+  return seconds > 0 ? 1000 * Math.min(seconds, LONGEST_REST) : 0;
 }

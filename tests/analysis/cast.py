@@ -26,7 +26,7 @@ def fact(
         "query": item,
         "system": None,
         "setting": None,
-        "assisted": False,
+        "assisted_by": None,
     }
     return LabelFact(item=item, unit=unit, rater=rater, value=value, variable=variable,
                      **{**facts, **more})  # fmt: skip

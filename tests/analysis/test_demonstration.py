@@ -18,6 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from annotation.protocols import PROTOCOLS
+from tests.databases import environment as environment_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.processes
@@ -26,8 +29,7 @@ pytestmark = pytest.mark.processes
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("demonstration")
-    kept = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "SECRET_KEY")}
-    return {**kept, "DEBUG": "1", "TANDEM_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    return environment_of(folder) | {"PYTHONUNBUFFERED": "1"}
 
 
 def manage(environment: dict[str, str], *arguments: str) -> str:
@@ -87,6 +89,8 @@ def test_it_says_which_address_to_open_and_as_whom(site: str) -> None:
     assert set(accounts) == {"demo-annotator", "demo-researcher", "demo-admin"}
     page = log_in(address[0], "demo-researcher", accounts["demo-researcher"])
     assert "demo-coverage" in page
+    page = log_in(address[0], "demo-annotator", accounts["demo-annotator"])
+    assert all(f"demo-{name}" in page for name in PROTOCOLS if name != "report-coverage")
 
 
 def log_in(address: str, name: str, password: str) -> str:

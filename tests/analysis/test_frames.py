@@ -45,9 +45,9 @@ def test_a_missing_judgement_is_no_label_and_keeps_its_reason() -> None:
 
 
 def test_labels_made_with_a_suggestion_in_view_stay_out_and_are_counted() -> None:
-    frame = frame_of([*table({"Ada": "yn"}), *table({"Dana": "yy"}, assisted=True)])
+    frame = frame_of([*table({"Ada": "yn"}), *table({"Dana": "yy"}, assisted_by=JUDGE)])
     assert [r.name for r in frame.raters] == ["Ada"]
-    assert frame.assisted == 2
+    assert len(frame.assisted) == 2
 
 
 def test_a_repeated_judgement_is_not_another_rater() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from analysis.formats import FORMATS
 from annotation.models import Campaign, User
 from tests.analysis.conftest import run
 
@@ -41,18 +43,23 @@ def logged_in(role: str) -> Client:
 
 def addresses(campaign: Campaign) -> list[str]:
     start = f"/campaigns/{campaign.pk}/report"
-    return [f"{start}/", f"{start}/body/", f"{start}.json", f"{start}.md"]
+    files = [f"{start}.{each.suffix}" for each in FORMATS.values()]
+    return [f"{start}/", f"{start}/body/", *files]
 
 
 @pytest.mark.parametrize("role", ["researcher", "admin"])
 def test_researchers_and_admins_read_it(labelled: Campaign, role: str) -> None:
     client = logged_in(role)
-    assert [client.get(a).status_code for a in addresses(labelled)] == [200] * 4
+    assert [client.get(a).status_code for a in addresses(labelled)] == [200] * len(
+        addresses(labelled)
+    )
 
 
 def test_an_annotator_reads_none_of_it(labelled: Campaign) -> None:
     client = logged_in("annotator")
-    assert [client.get(a).status_code for a in addresses(labelled)] == [403] * 4
+    assert [client.get(a).status_code for a in addresses(labelled)] == [403] * len(
+        addresses(labelled)
+    )
 
 
 def test_a_stranger_is_sent_to_log_in(labelled: Campaign) -> None:
@@ -77,6 +84,31 @@ def test_the_download_is_the_report(labelled: Campaign) -> None:
     response = logged_in("researcher").get(f"/campaigns/{labelled.pk}/report.json")
     assert response["Content-Disposition"].startswith("attachment")
     assert json.loads(response.content)["campaign"] == "ferries"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_is_a_download_of_the_same_numbers(labelled: Campaign, name: str) -> None:
+    chosen = FORMATS[name]
+    client = logged_in("researcher")
+    address = f"/campaigns/{labelled.pk}/report.{chosen.suffix}"
+    page = client.get(f"/campaigns/{labelled.pk}/report/").content.decode()
+    assert f'<a class="button" href="{address}">{chosen.label}</a>' in page
+    response = client.get(address)
+    name_of_file = f'attachment; filename="report-{labelled.pk}.{chosen.suffix}"'
+    assert response["Content-Disposition"] == name_of_file
+    assert response["Content-Type"] == chosen.media_type
+    moment = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+    printed = run("report", "--campaign", labelled.name, "--format", name)
+    assert re.sub(moment, "", response.content.decode()) == re.sub(moment, "", printed)
+
+
+def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
+    sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
+    assert len(sections) == 4
+    assert re.findall(r"<section.*?</section>", file, re.DOTALL) == sections
 
 
 def test_an_empty_campaign_has_a_page_too(ferries: Campaign) -> None:

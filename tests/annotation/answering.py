@@ -43,4 +43,10 @@ def _unit(asked: Schema, kind: str, texts: dict[str, str]) -> dict[str, Any]:
         cited = [field.partition(":")[2] for field in texts]
         answer["deflected"] = "no"
         answer[written.name] = {"text": "By hand 🌉.\r\nשלום [1]", "citations": cited}
+    if listed := asked.listed(kind):
+        quotes = [{"quote": texts[listed.field][4:9], "start": 4}]
+        words = ("One שלום 🌉", "Two\r\ne\u0301")
+        answer[listed.name] = [{"text": each, "evidence": quotes} for each in words]
+    if matching := asked.matching(kind):
+        answer[matching.matches] = [2, 1]
     return answer

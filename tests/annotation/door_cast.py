@@ -19,6 +19,11 @@ QUOTE: dict[str, Any] = {"quote": "opened in 1901 🌉", "start": None}
 PLACED = {"quote": "Anna", "start": 0}
 PROSE = {"text": "Anna Lee built it. [1]\n🌉", "citations": ["p", "p#1"]}
 
+POINTS = [
+    {"text": "It opened in 1901. 🌉", "evidence": [{"quote": "opened in 1901", "start": 11}]},
+    {"text": "Anna Lee built it.", "evidence": [PLACED, {"quote": "Lee built", "start": None}]},
+]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -118,6 +123,15 @@ CASES = (
         },
     ),
     Case("answer-preference", (), {"pair": {"preferred": "tie-bad"}}),
+    Case(
+        "key-point-writing",
+        (),
+        {
+            "passage": {"holds_points": "yes", "points": POINTS},
+            "key-point": {"matched": "no", "matches": []},
+        },
+    ),
+    Case("key-point-writing", ("matched",), {"key-point": {"matched": "yes"}}),
 )
 EACH_CASE = pytest.mark.parametrize(
     "case",

@@ -200,6 +200,22 @@ class TestOptions:
         assert [t.field for t in present(first).texts] == ["passage:p#1", "report:r", "report:r#1"]
         assert [t.field for t in present(second).texts] == ["report:s one", "report:s/two"]
 
+    def test_who_saw_a_verdict_says_what_is_relevant_only_where_nobody_else_does(
+        self, tmp_path: Path
+    ) -> None:
+        relevance(tmp_path, ("q/1/p", "ann", "no"))
+        assisted = {"item": "q/1", "variable": "relevant", "value": "yes", "assisted_by": "j"}
+        rows = [
+            {**assisted, "unit": unit, "rater": rater}
+            for unit in ("q/1/p", "q/1/p#1")
+            for rater in ("bo", "cy")
+        ]
+        run("import_labels", write_lines(tmp_path / "a.jsonl", rows), "--campaign", "rel")
+        campaign_of("grounded-answer", "--option", "passages=relevant:rel")
+        item = Item.objects.filter(campaign__name="c").first()
+        assert item is not None
+        assert [text.field for text in present(item).texts] == ["passage:p#1"]
+
     def test_what_was_asked_stays_when_relevance_is_judged_otherwise(self, tmp_path: Path) -> None:
         relevance(tmp_path, ("q/1/p", "ann", "yes"), ("q/1/p#1", "ann", "no"))
         campaign_of("grounded-answer", "--option", "passages=relevant:rel")
@@ -225,14 +241,14 @@ class TestRefusals:
             ("seed=1.5", "option seed is a whole number"),
             ("seed=99999999999", "option seed is a whole number"),
             ("order=up", "option order is one of fixed, random; 'up' is none"),
-            ("sampling=own", "option sampling is one of shared, all"),
+            ("sampling=some", "option sampling is one of own, shared, all"),
             ("sampling=shared", "option sampling means nothing to report-coverage; leave it out"),
             ("categories=a,b", "option categories means nothing to report-coverage"),
             ("passages=relevant", "option passages means nothing to report-coverage"),
             ("passages=relevantly", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("passages=relevant:", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("per_passage=0", "option per_passage is 0; give 1 or more"),
-            ("colour=red", "option 'colour=red' is not K=V with K one of categories, order"),
+            ("colour=red", "option 'colour=red' is not K=V with K one of categories, gate, order"),
             ("seed", "option 'seed' is not K=V"),
         ],
     )

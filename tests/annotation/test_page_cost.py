@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import re
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_an_item_page_takes_few_queries() -> None:
         connection,
     ) as captured:
         assert client.get(page("item", mine)).status_code == 200
-    assert len(captured) < 15, [q["sql"] for q in captured]
+    assert len(captured) < 13, [q["sql"] for q in captured]
 
 
 def test_an_item_page_is_light() -> None:
@@ -87,9 +88,10 @@ def test_an_item_page_is_light() -> None:
     client = client_of(study.ada)
     body = client.get(page("item", study.assignment(study.ada))).content
     sources = set(re.findall(r'(?:src|href)="/static/([^"]+)"', body.decode()))
-    sizes = {"page": len(body)} | {path: len(content) for path, content in loaded(sources).items()}
+    files = {"page": body} | loaded(sources)
+    sizes = {path: len(gzip.compress(content)) for path, content in files.items()}
     assert "js/saving.js" in sizes
-    assert sum(sizes.values()) < 150_000, sizes
+    assert sum(sizes.values()) < 75_000, (sum(sizes.values()), sizes)
 
 
 def loaded(sources: set[str]) -> dict[str, bytes]:

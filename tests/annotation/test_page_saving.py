@@ -8,10 +8,12 @@ import re
 import uuid
 
 import pytest
+from django.db import OperationalError
 from django.urls import reverse
 
-from annotation.models import Draft, Label, Response, Span
+from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.models.people import rater_of
+from annotation.presenting import ForgottenItemError
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db
@@ -166,6 +168,21 @@ def test_words_that_do_not_stand_there_are_refused(study: Study) -> None:
     assert answer.status_code == 422
 
 
+def test_an_answer_from_before_the_closing_is_acknowledged_after_it(study: Study) -> None:
+    mine, client = study.assignment(study.ada), client_of(study.ada)
+    form = answers("no", "no", "no", seen=0, key=str(uuid.uuid4()))
+    client.post(page("submit", mine), form)
+    Assignment.objects.filter(status="open").delete()
+    study.campaign.is_open = False
+    study.campaign.save()
+    again = client.post(page("submit", mine), form)
+    assert (again.status_code, again.json()["revision"]) == (200, 1)
+    assert again.json()["next"] == reverse("finished", args=[study.campaign.pk])
+    assert not Assignment.objects.filter(status="open").exists()
+    late = client.post(page("submit", mine), form | {"key": str(uuid.uuid4())})
+    assert late.status_code == 422
+
+
 def test_a_closed_campaign_is_read_only(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     study.campaign.is_open = False
@@ -181,3 +198,30 @@ def test_a_researcher_may_annotate_too(study: Study) -> None:
     client = client_of(study.rita)
     assert client.post(page("submit", mine), answers("no", "no", "no")).status_code == 200
     assert Response.objects.get().assignment.rater == rater_of(study.rita)
+
+
+class TestTheNextItem:
+    """It is taken in the transaction of the answer."""
+
+    def save(self, study: Study, monkeypatch: pytest.MonkeyPatch, error: Exception) -> int:
+        def fail(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("annotation.views.saving.next_in_transaction", fail)
+        mine, client = study.assignment(study.ada), client_of(study.ada)
+        client.raise_request_exception = False
+        form = answers("no", "no", "no", version=0, seen=0)
+        return client.post(page("submit", mine), form).status_code
+
+    def test_an_answer_stands_though_the_next_item_cannot_be_shown(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.save(study, monkeypatch, ForgottenItemError("gone")) == 500
+        assert Response.objects.filter(current=True).count() == 1
+
+    def test_where_the_database_goes_away_nothing_is_half_stored(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.save(study, monkeypatch, OperationalError("gone")) == 503
+        assert not Response.objects.exists()
+        assert not Assignment.objects.exclude(status="open").exists()

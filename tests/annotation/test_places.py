@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from annotation.places import next_assignment
 from tests.annotation.answering import person
 from tests.cast import ROOT, campaign_of, manage, run, write_lines
+from tests.databases import environment
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_crowd_at_the_door_gets_exactly_the_places(
     name = f"crowd {people}"
     manage(house, "create_campaign", name, "--protocol", "report-coverage", "--batch", "b",
            "--raters-per-item", quota)  # fmt: skip
-    env = {**os.environ, "DEBUG": "1", "TANDEM_DATA_DIR": str(house)}
+    env = environment(house)
     command = [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)]
     done = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120, check=False

@@ -1,4 +1,4 @@
-"""The nine protocols: the table of formats.md line by line, items and units, words and prompts."""
+"""The nine protocols, the table of formats.md line by line, and key-point-writing beside them."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ answer-rating          | sentence         | support             | supported unsu
 answer-rating          | passage          | needed_question     | yes no | nominal
 answer-rating          | passage          | needed_answer       | yes no | nominal
 answer-preference      | pair             | preferred           | first second tie-good tie-bad | nominal
+key-point-writing      | passage          | holds_points        | yes no | nominal
+key-point-writing      | key-point        | matched             | yes no | nominal
 """.strip().splitlines()  # noqa: E501
 
 CONDITIONS = {
@@ -145,10 +147,19 @@ def test_a_written_answer_is_asked_where_there_is_enough_for_one():
     assert [p.name for p in PROTOCOLS.values() if p.written] == ["grounded-answer"]
 
 
-def test_only_the_rubric_draws_and_only_blind_comparisons_shuffle():
+def test_a_list_is_written_where_a_passage_holds_points_and_others_are_matched_to_it():
+    rule = PROTOCOLS["key-point-writing"].listed
+    assert rule is not None
+    assert (rule.name, rule.kind, rule.field) == ("points", "passage", "passage")
+    assert dict(rule.asked_if) == {"holds_points": ("yes",)}
+    assert (rule.match_kind, rule.match, rule.match_code) == ("key-point", "matched", "yes")
+    assert [p.name for p in PROTOCOLS.values() if p.listed] == ["key-point-writing"]
+
+
+def test_only_the_rubric_draws_and_only_what_a_rank_could_sway_is_shuffled():
     assert [p.name for p in PROTOCOLS.values() if p.drawn] == ["rubric-passage"]
     shuffled = [p.name for p in PROTOCOLS.values() if p.shuffled]
-    assert shuffled == ["answer-rating", "answer-preference"]
+    assert set(shuffled) == {"answer-rating", "answer-preference", "grounding-relevance"}
 
 
 def test_an_unknown_variable_is_refused_by_name():

@@ -118,12 +118,14 @@ def test_responses_come_in_again(protocol: str, tmp_path: Path) -> None:
     back = exported("again", "responses")
     assert [line["comment"] for line in back] == [line["comment"] for line in out]
     assert prose(back) == prose(out)
-    assert bool(prose(out)) == (PROTOCOLS[protocol].written is not None)
+    writes = PROTOCOLS[protocol].written or PROTOCOLS[protocol].listed
+    assert bool(prose(out)) == (writes is not None)
 
 
 def prose(lines: list[Line]) -> list[Line]:
     units = [unit for line in lines for unit in line["units"].values()]
-    return [unit["written"] for unit in units if unit.get("written")]
+    keys = ("written", "points", "matches")
+    return [unit[key] for unit in units for key in keys if unit.get(key)]
 
 
 def answered(protocol: str) -> None:
@@ -173,6 +175,16 @@ def test_qrels_of_relevance_hold_the_lower_median(tmp_path: Path) -> None:
     rows += [{**rows[1], "rater": "j", "rater_kind": "judge"}]
     run("import_labels", write_lines(tmp_path / "l.jsonl", rows), "--campaign", "c")
     assert run("export", "--campaign", "c", "--what", "qrels") == "q/1 0 p 1\nq3 0 p3 0\n"
+
+
+def test_qrels_hold_assisted_labels_only_where_there_are_no_others(tmp_path: Path) -> None:
+    campaign_of("grounding-relevance")
+    row = {"item": "q/1", "unit": "q/1/p", "variable": "relevant", "value": "yes", "rater": "ann"}
+    assisted = {"rater": "bo", "value": "no", "assisted_by": "j"}
+    rows = [row, {**row, **assisted}, {**row, **assisted, "rater": "cy"}]
+    rows += [{**row, **assisted, "item": "q3", "unit": "q3/p3", "value": "yes"}]
+    run("import_labels", write_lines(tmp_path / "l.jsonl", rows), "--campaign", "c")
+    assert run("export", "--campaign", "c", "--what", "qrels") == "q/1 0 p 1\nq3 0 p3 1\n"
 
 
 def test_qrels_of_ratings_have_a_line_for_each_question(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from tests.annotation.door_cast import (
     first_of_each_kind,
 )
 
+JSON_KEYS = (EVIDENCE_KEY, "points", "matches")
+NO_LABELS = (EVIDENCE_KEY, "written", "points", "matches")
 WHOLE = ("page", "api", "judge")
 
 
@@ -42,7 +44,7 @@ def form_of(answers: Answers) -> QueryDict:
 def field_of(prefix: str, key: str, value: Any) -> list[tuple[str, str]]:
     if value is None:
         return []
-    if key == EVIDENCE_KEY:
+    if key in JSON_KEYS:
         return [(prefix + key, json.dumps(value))]
     if key == "written":
         cited = [(prefix + "citations", passage) for passage in value["citations"]]
@@ -106,7 +108,7 @@ def test_the_same_answers_give_equal_entries_through_every_door(case):
     assert [e.name for e in found["api"]] == list(case.units)
     for entry in found["api"]:
         codes = case.good[entry.unit.kind].items()
-        assert entry.values == {k: v for k, v in codes if k not in (EVIDENCE_KEY, "written")}
+        assert entry.values == {k: v for k, v in codes if k not in NO_LABELS}
     assert found["page"] == found["api"] == found["judge"] == found["judge by units"]
 
 
@@ -175,6 +177,8 @@ def conditional_keys(case: Case) -> list[tuple[str, str, str, tuple[str, ...]]]:
         written = case.schema.written(kind)
         rules = [(v.name, v.asked_if) for v in case.schema.of(kind)]
         rules += [(written.name, written.asked_if)] if written else []
+        listed = case.schema.listed(kind)
+        rules += [(listed.name, listed.asked_if)] if listed else []
         for key, asked_if in rules:
             for gate, codes in asked_if.items():
                 if variable := case.schema.variable(gate, kind):

@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Label, Response
+from annotation.models import Label
 from datasets.models import Grounding, Passage
 from tests.browser.desk import Desk
 from tests.page_cast import Study
@@ -54,23 +54,3 @@ def test_questions_appear_when_their_condition_holds(
         "false_premise",
         "information_seeking",
     }
-
-
-def test_an_answer_is_written_with_what_it_cites(
-    context: BrowserContext, errors: list[str], study: Study
-) -> None:
-    desk = begin(context, study, "grounded-answer")
-    first = desk.assignment
-    field = desk.page.get_by_label("The answer")
-    expect(field).to_be_hidden()
-    desk.choices("descriptor", "Complete answer").click()
-    desk.choices("deflected", "No").click()
-    desk.choices("selected", "Yes").click()
-    field.fill("Ada rowed. 🛶\nIt rained.")
-    desk.page.get_by_role("checkbox", name="A crossing").check()
-    desk.page.keyboard.press("Control+Enter")
-    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
-    written = next(
-        a["written"] for a in Response.objects.get().payload["units"].values() if "written" in a
-    )
-    assert written == {"text": "Ada rowed. 🛶\nIt rained.", "citations": ["p"]}

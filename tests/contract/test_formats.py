@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from django.core.management import call_command
 
@@ -132,6 +133,23 @@ def test_campaign_and_labels_file_give_the_same_numbers(ferries: str) -> None:
     assert (report["campaign"], report["batch"]) == ("ferries", "ferries")
     for block in ("variables", "scores", "raters"):
         assert_same(report[block], expected[block], block)
+
+
+@pytest.mark.parametrize("name", ["json", "md", "csv", "latex", "html"])
+def test_the_report_has_each_format(name: str) -> None:
+    assert "answerable" in run(
+        "report", "--labels", str(LABELS), "--resamples", "20", "--format", name
+    )
+
+
+def test_labels_leave_as_parquet_too(ferries: str, tmp_path: Path) -> None:
+    run("import_labels", str(LABELS), "--campaign", ferries)
+    path = tmp_path / "labels.parquet"
+    run("export", "--campaign", ferries, "--what", "labels", "--format", "parquet",
+        "--output", str(path))  # fmt: skip
+    table = pyarrow.parquet.read_table(path)
+    assert table.schema.names == COLUMNS.split()
+    assert table.num_rows == len(lines(LABELS))
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:

@@ -114,7 +114,7 @@ def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
     ],
 )
 def test_it_refuses_values_of_another_type(file: Path, change: Row) -> None:
-    refused(file, question(**change))
+    assert refused(file, question(**change)).mend
 
 
 def test_it_is_recognised(file: Path) -> None:

@@ -226,7 +226,7 @@ def test_every_labelled_unit_exists(queries: list[Row], labels: list[Row]) -> No
 
 def test_labels_belong_to_one_campaign(labels: list[Row]) -> None:
     fixed = {"campaign": "demo-coverage", "protocol": "report-coverage", "kind": "question"}
-    fixed |= {"batch": "demonstration", "variable": "answerable", "rater_kind": "human"}
+    fixed |= {"batch": "demo", "variable": "answerable", "rater_kind": "human"}
     assert all(label.items() >= fixed.items() for label in labels)
 
 

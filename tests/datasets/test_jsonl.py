@@ -186,7 +186,7 @@ def test_it_refuses_a_key_given_twice(file: Path) -> None:
 
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999"])
 def test_it_refuses_numbers_that_json_cannot_write(file: Path, number: bytes) -> None:
-    refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}")
+    assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").mend
 
 
 def test_it_refuses_huge_whole_numbers(file: Path) -> None:

@@ -192,7 +192,8 @@ def test_it_says_which_key_was_meant(file: Path, key: str, meant: str) -> None:
 
 
 def test_an_unknown_key_cannot_break_the_line(file: Path) -> None:
-    refused(file, {"id": "q", "text": "t", "a\nb\u202e" + "x" * 5000: 1})
+    error = refused(file, {"id": "q", "text": "t", "a\nb\u202e" + "x" * 5000: 1})
+    assert len(str(error).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -363,4 +364,4 @@ def test_it_says_that_spans_of_other_lines_were_not_checked(file: Path) -> None:
 def test_it_names_the_file_of_several(tmp_path: Path) -> None:
     good = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "t"})
     bad = jsonl(tmp_path / "b.jsonl", {"id": "b", "text": "t"}, {"id": "c"})
-    refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2)
+    assert refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2).mend

@@ -31,13 +31,13 @@ def test_it_names_the_formats_where_it_recognises_none(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_it_does_not_know_is_an_error(tmp_path: Path) -> None:
-    refusal(lambda: read([tmp_path]), tmp_path, None)
+    assert refusal(lambda: read([tmp_path]), tmp_path, None).mend
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "missing.run"])
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    refusal(lambda: read([file]), file, None)
+    assert refusal(lambda: read([file]), file, None).mend
 
 
 def test_a_format_that_there_is_not_is_an_error(tmp_path: Path) -> None:

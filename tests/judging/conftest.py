@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from annotation.models import Campaign
+from scripts.services import Valkey, valkey
+from tests.fake_openai.running import Running, fake_openai
 from tests.judging.cast import campaign_of
+from tests.judging.processes import CONCURRENCY, House
 
 
 @pytest.fixture
 def campaign(db: None, tmp_path: Path) -> Campaign:
     """Report coverage: 4 items, 12 units."""
     return campaign_of(tmp_path)
+
+
+@pytest.fixture(scope="package")
+def only_server() -> Iterator[Running]:
+    with fake_openai() as running:
+        yield running
+
+
+@pytest.fixture
+def server(only_server: Running) -> Running:
+    only_server.behave(reset=True, latency=0.15)
+    return only_server
+
+
+@pytest.fixture(scope="package")
+def furnished(only_server: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("furnished")
+    param = ("--param", f"concurrency={CONCURRENCY}")
+    House(folder).open_campaign(only_server.url, *param)
+    return folder
+
+
+@pytest.fixture
+def house(furnished: Path, tmp_path: Path) -> House:
+    """A copy of the same campaign for each test."""
+    return House(Path(shutil.copytree(furnished, tmp_path / "house")), copy_of=furnished)
+
+
+@pytest.fixture(scope="package")
+def valkey_server() -> Iterator[Valkey]:
+    with valkey() as server:
+        yield server

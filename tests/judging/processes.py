@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,18 +13,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.databases import environment
+
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
+CONCURRENCY = 8
+GROUP = 32
+RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 
 
 class House:
     """A data folder with a loaded campaign, and the ways to work on it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, copy_of: Path | None = None) -> None:
         self.folder = folder
-        self.env = {k: v for k, v in os.environ.items() if k not in DECIDED}
-        self.env |= {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}
+        self.env = environment(folder, copy_of)
 
     def start(self, *command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -61,29 +64,46 @@ class House:
         rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         return Counter((row["item"], row["unit"]) for row in rows if row.get("value"))
 
-    def lose_messages(self) -> int:
-        queue = self.folder / "broker" / "queue"
-        lost = list(queue.iterdir())
-        shutil.rmtree(queue)
-        queue.mkdir()
-        return len(lost)
+    @contextmanager
+    def worker(self, *options: str) -> Iterator[subprocess.Popen[str]]:
+        with self.celery("worker", "--concurrency", "1", *options) as process:
+            yield process
 
     @contextmanager
-    def worker(self) -> Iterator[subprocess.Popen[str]]:
-        log = (self.folder / "worker.log").open("a")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1",
-             "--loglevel", "INFO"],
-            cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True, text=True,
-        )  # fmt: skip
-        try:
-            yield process
-        finally:
-            kill_9(process)
-            log.close()
+    def celery(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A worker or a beat, killed in the end; its words go to the folder's log."""
+        with (self.folder / "celery.log").open("a") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "celery", "-A", "config", *arguments, "--loglevel", "INFO"],
+                cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True, text=True,
+            )  # fmt: skip
+            try:
+                yield process
+            finally:
+                kill_9(process)
+
+    def log(self) -> str:
+        return (self.folder / "celery.log").read_text("utf-8")
+
+    def runs(self) -> list[tuple[str, bool]]:
+        """The state of each run, and whether somebody holds it."""
+        script = (
+            "from judging.models import JudgeRun; import json;"
+            "print(json.dumps([(r.state, r.lease is not None) for r in JudgeRun.objects.all()]))"
+        )
+        said = self.manage("shell", "--no-imports", "-c", script)
+        return [tuple(row) for row in json.loads(said.splitlines()[-1])]
+
+    def ring(self, times: int) -> None:
+        """The same message again and again."""
+        script = f"from judging.tasks import ring\nfor _ in range({times}): ring(1)"
+        self.manage("shell", "--no-imports", "-c", script)
 
 
-DECIDED = ("DATABASE_URL", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "OPENAI_API_KEY")
+def each_once(house: House) -> bool:
+    """Whether every unit has its label, and none has two."""
+    labels = house.labels()
+    return len(labels) == UNITS and set(labels.values()) == {1}
 
 
 def query(number: int) -> dict[str, object]:

@@ -8,6 +8,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from django.core.management.base import CommandError
 import datasets
 from analysis.demonstration.accounts import make_accounts
 from analysis.demonstration.worker import celery_worker
-from analysis.markdown import as_markdown
+from analysis.formats.markdown import as_markdown
 from analysis.reports import Choices, campaign_report
 from annotation.models import Assignment, Campaign
+from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 
 FILES = Path(datasets.__file__).parent / "demonstration"
@@ -57,6 +59,13 @@ class Command(BaseCommand):
             stdout=out,
         )
         call_command("import_labels", FILES / "labels.jsonl", campaign=CAMPAIGN, stdout=out)
+        others = [name for name in PROTOCOLS if name != "report-coverage"]
+        for name in others:
+            with StringIO() as unsaid:
+                call_command(
+                    "create_campaign", f"demo-{name}", protocol=name, batch=BATCH, stdout=unsaid
+                )
+        self.say(f"And {len(others)} campaigns to try the other protocols in the browser.")
 
     def judge(self) -> None:
         call_command("create_judge", JUDGE, backend="lexical", stdout=self.stdout)
@@ -82,6 +91,8 @@ class Command(BaseCommand):
 
     def serve(self, wanted: int) -> None:
         port = free_port(wanted)
+        if port != wanted:
+            self.say(f"\nPort {wanted} is taken by something else.")
         self.say(f"\n4. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")

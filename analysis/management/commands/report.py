@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from django.core.management.base import CommandError
 
-from analysis.markdown import as_markdown
+from analysis.formats import FORMATS
 from analysis.reports import Choices, campaign_report, labels_report
 from analysis.sources import UnknownLevelError
 from analysis.statistics import Level
 from annotation.management.campaigns import campaign_called
-from annotation.management.output import write_whole
+from annotation.management.output import print_lines, write_whole
 from datasets.console import Command as BaseCommand
 
-FORMATS: Mapping[str, Callable[[dict[str, Any]], str]] = {
-    "json": lambda report: json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
-    "md": as_markdown,
-}
 LEVELS = ("nominal", "ordinal", "interval")
 
 
@@ -40,7 +34,7 @@ class Command(BaseCommand):
             metavar="VARIABLE=LEVEL",
             help="for --labels: nominal (the default), ordinal or interval",
         )
-        parser.add_argument("--format", choices=sorted(FORMATS), default="json")
+        parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument("--seed", type=int, default=0, metavar="S")
         parser.add_argument("--resamples", type=int, default=2000, metavar="N")
@@ -48,8 +42,16 @@ class Command(BaseCommand):
             "--epsilon", type=float, default=0.2, help="of the alternative annotator test"
         )
 
+        parser.add_argument(
+            "--assisted",
+            action="store_true",
+            help="take labels made with a judge's verdict in view like all others",
+        )
+
     def run(self, **options: Any) -> None:
-        choices = Choices(options["seed"], options["resamples"], options["epsilon"])
+        choices = Choices(
+            options["seed"], options["resamples"], options["epsilon"], options["assisted"]
+        )
         if choices.resamples < 1 or choices.seed < 0:
             raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
         if not math.isfinite(choices.epsilon) or not 0 <= choices.epsilon <= 1:
@@ -64,11 +66,11 @@ class Command(BaseCommand):
                 report = labels_report(options["labels"], levels, choices)
             except UnknownLevelError as error:
                 raise CommandError(f"{error}.") from error
-        text = FORMATS[options["format"]](report)
+        text = FORMATS[options["format"]].render(report)
         if options["output"]:
             write_whole(options["output"], [text])
         else:
-            self.stdout.write(text, ending="")
+            print_lines(self.stdout, [text])
 
 
 def levels_of(given: list[str]) -> dict[str, Level]:

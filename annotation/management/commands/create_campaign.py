@@ -41,7 +41,8 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="K=V",
-            help="variables, sampling, per_passage, order, seed, categories, passages",
+            help="variables, sampling, prerequisite, strata, per_passage, order, seed, "
+            "categories, passages, validates, gate",
         )
 
     def run(self, **options: Any) -> None:

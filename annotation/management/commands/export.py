@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from annotation import exporting
 from annotation.files import responses, rows
 from annotation.files.spreadsheet import write_rows
 from annotation.management.campaigns import campaign_called
-from annotation.management.output import write_whole
+from annotation.management.output import print_lines, write_file, write_whole
 from annotation.models import Campaign
 from annotation.qrels import NoGradesError, qrels
 from datasets.console import Command as BaseCommand
@@ -42,13 +40,18 @@ EXPORTS: dict[str, tuple[Callable[[Campaign], Iterator[Line]], tuple[str, ...]]]
 
 
 class Command(BaseCommand):
-    help = "Streams an export of a campaign as JSON Lines or CSV; qrels also in TREC's own form."
+    help = (
+        "Streams an export of a campaign as JSON Lines, CSV or Parquet; qrels also in TREC's own "
+        "form."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
         parser.add_argument("--what", required=True, choices=sorted(EXPORTS))
         parser.add_argument(
-            "--format", choices=("jsonl", "csv", "trec"), help="jsonl; for qrels trec"
+            "--format",
+            choices=("jsonl", "csv", "parquet", "trec"),
+            help="jsonl is the default, for qrels trec; parquet needs --output",
         )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
 
@@ -57,26 +60,27 @@ class Command(BaseCommand):
         make, columns = EXPORTS[options["what"]]
         chosen = options["format"] or ("trec" if options["what"] == "qrels" else "jsonl")
         if chosen == "trec" and options["what"] != "qrels":
-            raise CommandError("Only qrels have TREC's form; give --format jsonl or csv.")
+            raise CommandError("Only qrels have TREC's form; give --format jsonl, csv or parquet.")
+        if chosen == "parquet" and not options["output"]:
+            raise CommandError("Parquet is no text to print; give --output F.")
         try:
             if options["output"]:
                 with self.progress("lines") as tick:
                     told = counted(make(campaign), tick)
-                    write_whole(options["output"], as_text(chosen, columns, told))
+                    self.write(options["output"], options["what"], chosen, told)
             else:
-                self.print(as_text(chosen, columns, make(campaign)))
+                print_lines(self.stdout, as_text(chosen, columns, make(campaign)))
         except (NoGradesError, BlankError) as error:
             raise CommandError(f"{error}.") from error
 
-    def print(self, lines: Iterator[str]) -> None:
-        """Lines to standard output, for as long as somebody reads it."""
-        try:
-            for line in lines:
-                self.stdout.write(line, ending="")
-            self.stdout.flush()
-        except BrokenPipeError:
-            # Python would complain of it once more at its end, when it flushes.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    def write(self, path: Path, what: str, chosen: str, lines: Iterator[Line]) -> None:
+        if chosen != "parquet":
+            write_whole(path, as_text(chosen, EXPORTS[what][1], lines))
+            return
+        # Here, since no other export needs the memory and the time that loading it takes.
+        from annotation.files.parquet import write_parquet
+
+        write_file(path, lambda file: write_parquet(file, what, lines))
 
 
 class BlankError(ValueError):

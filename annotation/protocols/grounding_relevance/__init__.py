@@ -47,5 +47,6 @@ PROTOCOL = Protocol(
     ),
     make_items=make_items,
     needs=("passages",),
+    shuffled=True,
     folder=Path(__file__).parent,
 )

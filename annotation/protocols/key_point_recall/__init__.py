@@ -42,9 +42,14 @@ PROTOCOL = Protocol(
             ("incomplete", "general", "missing"),
             asked_if={"entailed": ("no", "neutral")},
             words={
-                "incomplete": "A part is left out",
+                "incomplete": "Incomplete",
                 "general": "Too general",
-                "missing": "The point is missing",
+                "missing": "Missing",
+            },
+            meanings={
+                "incomplete": "A part of the point is made, another left out.",
+                "general": "Something so broad is said that the point is not really made.",
+                "missing": "The point is not there, or the report says the opposite.",
             },
         ),
     ),

@@ -57,6 +57,11 @@ PROTOCOL = Protocol(
             level="ordinal",
             asked_if={"grounded": ("yes",)},
             words={"agree": "Agree", "neutral": "Neutral", "disagree": "Disagree"},
+            meanings={
+                "agree": "It answers the question, or a part of it.",
+                "neutral": "Background that an answer could do without.",
+                "disagree": "It does not bear on the question.",
+            },
         ),
     ),
     make_items=make_items,

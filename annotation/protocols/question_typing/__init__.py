@@ -14,7 +14,11 @@ from annotation.protocols import material
 from annotation.protocols.base import YES_NO, ItemSpec, Level, Protocol, UnitSpec, Variable
 
 HERE = Path(__file__).parent
-CATEGORIES = (HERE / "categories.txt").read_text("utf-8").split()
+TOPICS = dict(
+    line.split(": ", 1) for line in (HERE / "categories.txt").read_text("utf-8").splitlines()
+)
+"""What each category of the default list is about, for people."""
+CATEGORIES = tuple(TOPICS)
 LET_THROUGH = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
 SENSITIVITY = ("static", "slow-changing", "fast-changing")
 COMPLEXITY = (
@@ -39,7 +43,10 @@ def _gate(name: str, question: str) -> Variable:
 
 def _type(name: str, question: str, codes: Sequence[str], level: Level = "nominal") -> Variable:
     words = {code: code.replace("-", " ").capitalize() for code in codes}
-    return Variable(name, "query", question, tuple(codes), level, asked_if=LET_THROUGH, words=words)
+    meanings = TOPICS if name == "category" else {}
+    return Variable(
+        name, "query", question, tuple(codes), level, (), LET_THROUGH, words, meanings=meanings
+    )
 
 
 PROTOCOL = Protocol(

@@ -38,7 +38,7 @@ PROTOCOL = Protocol(
                 "2": "2 – a small part",
                 "3": "3 – the main part",
                 "4": "4 – nearly all",
-                "5": "5 – completely",
+                "5": "5 – in full",
             },
         ),
     ),

@@ -1,0 +1,115 @@
+"""The report by the API: the same object as the command's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.reports import Choices, campaign_report
+from annotation.api.visible import check_blind, person, visible_studies
+from datasets.api.base import READERS, Resource
+from datasets.api.describing import described
+from datasets.api.limits import PerReport
+from datasets.api.shapes import Number, Strict
+
+MOST_RESAMPLES = Choices().resamples
+
+
+class ReportParameters(Strict):
+    seed = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, default=0, help_text="of the resampling"
+    )
+    resamples = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_RESAMPLES,
+        default=MOST_RESAMPLES,
+        help_text="how many; the command makes more",
+    )
+    epsilon = Number(
+        min_value=0, max_value=1, default=0.2, help_text="of the alternative annotator test"
+    )
+    assisted = serializers.BooleanField(
+        default=False, help_text="take labels made with a judge's verdict in view like all others"
+    )
+
+
+class RaterShape(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(("human", "judge", "reference"))
+    responses = serializers.IntegerField()
+    labels = serializers.IntegerField()
+    excluded = serializers.CharField(allow_null=True)
+
+
+class ReportShape(serializers.Serializer[Any]):
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    batch = serializers.CharField()
+    generated_at = serializers.DateTimeField()
+    version = serializers.CharField()
+    seed = serializers.IntegerField()
+    resamples = serializers.IntegerField()
+    queries = serializers.IntegerField()
+    assisted_labels = serializers.IntegerField()
+    assisted = serializers.DictField(
+        help_text="how labels made with a judge's verdict in view stand to it"
+    )
+    raters = RaterShape(many=True)
+    variables = serializers.DictField(
+        child=serializers.DictField(),
+        help_text="by variable: agreement among people, each judge against them, and strata",
+    )
+    scores = serializers.DictField(
+        child=serializers.DictField(), help_text="scores per report, such as coverage"
+    )
+
+
+class CampaignReport(Resource):
+    roles = {"GET": READERS}
+    takes = ReportParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Read the report of a campaign",
+        "Agreement among people, judges against people, and the scores of systems: the same object "
+        "as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % "
+        "interval, or a null `value` with a `reason`. It is computed anew for each request.",
+        {200: ReportShape},
+        tag="studies",
+        example={
+            "campaign": "pilot-coverage",
+            "protocol": "report-coverage",
+            "batch": "pilot",
+            "generated_at": "2026-11-20T09:40:00+00:00",
+            "version": "0.3",
+            "seed": 0,
+            "resamples": 2000,
+            "queries": 10,
+            "assisted_labels": 0,
+            "assisted": {
+                "labels": 0,
+                "confirmed": 0,
+                "corrected": 0,
+                "unmatched": 0,
+                "included": False,
+                "by": {},
+            },
+            "raters": [
+                {"name": "ada", "kind": "human", "responses": 30, "labels": 435, "excluded": None}
+            ],
+            "variables": {},
+            "scores": {},
+        },
+        parameters=[ReportParameters],
+        operation_id="reports_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        check_blind(person(request), campaign)
+        return Response(campaign_report(campaign, Choices(**self.chosen)))

@@ -1,0 +1,73 @@
+"""Labels that were made with a judge's verdict in view: how they stand to that verdict.
+
+They stay out of agreement, of what judges are held against, and of every estimate, since whoever
+sees an answer first tends to give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from analysis.statistics import proportion
+
+JSON = dict[str, Any]
+UNSEEN = "no such label of the judge is here to compare with"
+
+Place = tuple[str, str, str, str, str]
+"""Judge, item, kind, unit and variable."""
+
+
+class Assisted(NamedTuple):
+    """One label by `rater` that `by` assisted; `verdict` is `by`'s own label, None if not here."""
+
+    variable: str
+    rater: str
+    by: str
+    value: str
+    verdict: str | None
+    query: str
+
+
+def summary(labels: Iterable[Assisted], included: bool) -> JSON:
+    """The counts of assisted labels, in all and by whose verdict was seen.
+
+    `included` says that the report was asked to take them like all others.
+    """
+    every = list(labels)
+    by: JSON = {}
+    for name in sorted({label.by for label in every}):
+        of_judge = [label for label in every if label.by == name]
+        by[name] = {
+            **_counts(of_judge),
+            "variables": _parts(of_judge, dict.fromkeys(x.variable for x in of_judge), "variable"),
+            "people": _parts(of_judge, dict.fromkeys(sorted(x.rater for x in of_judge)), "rater"),
+        }
+    return {**_counts(every), "included": included, "by": by}
+
+
+def _parts(labels: list[Assisted], names: Mapping[str, object], column: str) -> JSON:
+    parts = {name: [x for x in labels if getattr(x, column) == name] for name in names}
+    return {
+        name: {**_counts(part), "share_confirmed": _share(part)} for name, part in parts.items()
+    }
+
+
+def _counts(labels: list[Assisted]) -> dict[str, int]:
+    """`unmatched` are those whose verdict is not among the labels."""
+    compared = [label for label in labels if label.verdict is not None]
+    confirmed = sum(label.value == label.verdict for label in compared)
+    return {
+        "labels": len(labels),
+        "confirmed": confirmed,
+        "corrected": len(compared) - confirmed,
+        "unmatched": len(labels) - len(compared),
+    }
+
+
+def _share(labels: list[Assisted]) -> JSON:
+    counts = _counts(labels)
+    compared = counts["confirmed"] + counts["corrected"]
+    queries = len({label.query for label in labels if label.verdict is not None})
+    method = "share of the judge's labels confirmed"
+    return proportion(counts["confirmed"], compared, queries, method, UNSEEN).as_json()

@@ -1,0 +1,25 @@
+"""Hints at the quality of labels: what a researcher should look at before counting them."""
+
+from __future__ import annotations
+
+from analysis.blocks.resampling import JSON
+from annotation.elsewhere import Misplaced
+from annotation.models import Campaign
+from annotation.rationales import misplaced
+
+
+def hints(campaign: Campaign) -> list[JSON]:
+    """Raters whose rationales stand in another text than the judged one, with how many do."""
+    return [hint_of(found) for found in misplaced(campaign)]
+
+
+def hint_of(found: Misplaced) -> JSON:
+    """The hint as the report has it."""
+    return {
+        "name": found.rater,
+        "kind": found.rater_kind,
+        "variable": found.variable,
+        "rationales": found.rationales,
+        "elsewhere": {kind: found.elsewhere[kind] for kind in ("report", "passage", "reference")},
+        "message": str(found),
+    }

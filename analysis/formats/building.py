@@ -1,0 +1,64 @@
+"""From the report's JSON to the document that formats print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.formats.document import Block, Document, Section, Table, Who, count
+from analysis.formats.quality import quality_section
+from analysis.formats.scores import score_section
+from analysis.formats.validation import validation_sections
+from analysis.formats.variables import variable_section
+from analysis.formats.written import written_section
+
+JSON = dict[str, Any]
+
+
+def document(report: JSON) -> Document:
+    """The report in the order in which it is read: raters, scores, variables, validated judges."""
+    sections = [_raters(report)]
+    sections += [quality_section(report)] if report.get("hints") else []
+    sections += [score_section(report, name) for name in report["scores"]]
+    sections += [written_section(report)] if "written" in report else []
+    sections += [variable_section(report, name) for name in report["variables"]]
+    sections += validation_sections(report)
+    return Document(
+        report["campaign"] or "Labels file", _about(report), _made(report), tuple(sections)
+    )
+
+
+def _about(report: JSON) -> str:
+    facts = [x for x in (report["protocol"], report["batch"]) if x]
+    facts += [
+        count(report["queries"], "query", "queries"),
+        f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
+        "intervals are 95 %",
+    ]
+    if report["assisted_labels"]:
+        seen = count(report["assisted_labels"], "label")
+        where = "taken like all others" if _takes_assisted(report) else "left out"
+        facts.append(f"{seen} made with a suggestion in view {where}")
+    return " · ".join(facts)
+
+
+def _takes_assisted(report: JSON) -> bool:
+    return bool(report.get("assisted", {}).get("included"))
+
+
+def _made(report: JSON) -> str:
+    moment = report["generated_at"].replace("T", " ").replace("+00:00", " UTC")
+    return f"Tandem {report['version']}, {moment}"
+
+
+def _raters(report: JSON) -> Section:
+    if not report["raters"]:
+        return Section("Raters", (), "No labels yet. The report fills as people and judges answer.")
+    header = ("Rater", "Kind", "Responses", "Labels")
+    excluded = any(r["excluded"] for r in report["raters"])
+    rows = tuple(
+        (Who(r["name"], r["kind"]), r["kind"], r["responses"], r["labels"],
+         *((r["excluded"] or "",) if excluded else ()))
+        for r in report["raters"]
+    )  # fmt: skip
+    table = Table("Who answered", (*header, *(("Excluded because",) if excluded else ())), rows)
+    return Section("Raters", (Block("", (table,)),))

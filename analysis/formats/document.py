@@ -1,0 +1,143 @@
+"""A report as a document: sections of tables whose cells are names, counts and numbers.
+
+It knows no format. Every format that prints numbers prints these, with the digits that stand here,
+so that no two of them can say different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+DIGITS = 3
+DASH = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A name under the sign of its kind: human, judge or reference; none where it is empty."""
+
+    name: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is printed, or a dash where `value` is None; `reason` says why."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+    reason: str = ""
+    digits: int = DIGITS
+
+    @classmethod
+    def of(cls, estimate: Mapping[str, Any]) -> Number:
+        """An estimate of the report."""
+        value, low, high = (estimate[name] for name in ("value", "low", "high"))
+        return cls(value, low, high, estimate["method"], estimate.get("reason", ""))
+
+    @property
+    def text(self) -> str:
+        return DASH if self.value is None else rounded(self.value, self.digits)
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """Both ends of the interval, where there is one."""
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        return rounded(self.low, self.digits), rounded(self.high, self.digits)
+
+    def __str__(self) -> str:
+        return f"{self.text} [{', '.join(self.ends)}]" if self.ends else self.text
+
+
+Cell = str | int | Who | Number
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header; a row's first cell names it. The last `apart` rows stand apart."""
+
+    caption: str
+    header: tuple[str | Who, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    apart: int = 0
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError(f"{self.caption}: a row has not as many cells as the header")
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether a column holds nothing but numbers, and so stands to the right."""
+        return column > 0 and all(isinstance(row[column], int | Number) for row in self.rows)
+
+    def reasons(self) -> dict[str, str]:
+        """Why numbers of this table are undefined: the reason and its mark, a, b, c …"""
+        found = dict.fromkeys(
+            cell.reason
+            for row in self.rows
+            for cell in row
+            if isinstance(cell, Number) and cell.value is None and cell.reason
+        )
+        return {reason: _mark(n) for n, reason in enumerate(found)}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tables under a title that may be empty; `kind` is the sign before it."""
+
+    title: str
+    tables: tuple[Table, ...]
+    about: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title; `figure` is the score that a figure shows."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    about: str = ""
+    figure: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report. `made` is when and by which version, and changes from time to time."""
+
+    title: str
+    about: str
+    made: str
+    sections: tuple[Section, ...]
+
+    def tables(self) -> Iterator[tuple[Section, Block, Table]]:
+        """Every table with what it stands under."""
+        for section in self.sections:
+            for block in section.blocks:
+                for table in block.tables:
+                    yield section, block, table
+
+
+def rounded(value: float, digits: int = DIGITS) -> str:
+    """A number to so many digits, without the sign of a zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 tie, 2 ties."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _mark(number: int) -> str:
+    letters = ""
+    while number >= 0:
+        letters = chr(ord("a") + number % 26) + letters
+        number = number // 26 - 1
+    return letters

@@ -1,0 +1,170 @@
+"""A report's JSON as single facts: every estimate and every count, each with where it stands.
+
+The walk knows which objects are maps from names (of judges, raters, categories …) and which have
+fixed keys. What it does not know it takes for fixed keys, so that nothing is ever left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+JSON = dict[str, Any]
+
+COLUMNS = (
+    "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",
+    "item", "query", "statistic", "value", "low", "high", "n", "method", "reason",
+)  # fmt: skip
+
+_MAPS: Mapping[str, tuple[str, ...]] = {
+    "variables": ("variable",),
+    "scores": ("variable",),
+    "strata": ("stratum", "group"),
+    "judges": ("judge",),
+    "classes": ("category",),
+    "escapes": ("category",),
+    "missing": ("category",),
+    "pairs": ("rater",),
+    "systems": ("group", "rater"),
+    "values": ("rater",),
+    "estimate": ("group",),
+    "by": ("judge",),
+    "people": ("rater",),
+}
+"""Members that map names to what is said of each: the columns that their keys fill."""
+
+_NAMES = {
+    "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
+    "system": "group", "threshold": "category", "judge_name": "judge",
+}  # fmt: skip
+"""Members that say of what an object is."""
+
+_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing"}
+"""The statistic whose numbers a map holds."""
+
+_SILENT = ("variables", "scores", "strata", "values")
+_NULLABLE = ("winning_rate", "advantage_probability", "passed", "effective_labels")
+_ESTIMATE = {"value", "low", "high", "n", "method"}
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where the walk stands: the path, the structural names on it, and the columns it filled."""
+
+    path: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    filled: tuple[tuple[str, object], ...] = ()
+    reason: str = ""
+
+    def down(self, key: object) -> _At:
+        return replace(self, path=(*self.path, str(key)))
+
+    def with_(self, **columns: object) -> _At:
+        return replace(self, filled=tuple({**dict(self.filled), **columns}.items()))
+
+
+def facts(report: JSON) -> Iterator[JSON]:
+    """Every number of a report as a row of `COLUMNS`; a number that is undefined has its reason.
+
+    `path` is the JSON Pointer (RFC 6901) of the number in the report as JSON. Yes and no are 1
+    and 0; texts that are no numbers are left to the JSON.
+    """
+    yield from _object(report, _At())
+
+
+def _object(node: JSON, at: _At) -> Iterator[JSON]:
+    told = {_NAMES[key]: value for key, value in node.items() if _names(key, value)}
+    if "system" in node and not isinstance(node["system"], dict):
+        told["stratum"] = "system"
+    at = replace(at.with_(**told), reason=_reason(node) or at.reason)
+    for key, value in node.items():
+        if not _names(key, value):
+            yield from _member(key, value, at.down(key))
+
+
+def _names(key: str, value: object) -> bool:
+    return key in _NAMES and not isinstance(value, dict | list)
+
+
+def _reason(node: JSON) -> str:
+    return str(node.get("reason") or node.get("prediction_powered", {}).get("reason") or "")
+
+
+def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
+    inside = replace(at, names=(*at.names, key))
+    columns = _columns_of(key, inside)
+    if _is_number(value):
+        yield from _number(key, value, at)
+    elif key == "confusion":
+        yield from _confusion(value, inside)
+    elif columns and isinstance(value, dict):
+        yield from _map(value, inside, columns, _OF_MAP.get(key, ""))
+    elif isinstance(value, dict):
+        yield from _object(value, inside)
+    else:
+        for n, each in enumerate(value):
+            yield from _each(key, each, inside.down(n))
+
+
+def _columns_of(key: str, at: _At) -> tuple[str, ...]:
+    """A score's correlations are by judge and rater; a variable's are a judge's own."""
+    if key == "correlation" and at.names[0] == "scores":
+        return ("judge", "rater")
+    return _MAPS.get(key, ())
+
+
+def _map(node: JSON, at: _At, columns: tuple[str, ...], statistic: str) -> Iterator[JSON]:
+    column, *rest = columns
+    for key, value in node.items():
+        below = at.down(key).with_(**{column: key})
+        if column == "group" and "stratum" not in dict(at.filled):
+            below = below.with_(stratum="system")
+        if rest:
+            yield from _map(value, below, tuple(rest), statistic)
+        else:
+            yield from _each(statistic, value, below)
+
+
+def _each(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
+    """What stands under a key of a map, or at a place of a list."""
+    if _is_number(value):
+        yield from _number(statistic, value, at)
+    elif isinstance(value, dict):
+        yield from _object(value, at)
+    else:
+        for n, each in enumerate(value):
+            yield from _each(statistic, each, at.down(n))
+
+
+def _is_number(value: object) -> bool:
+    """Whether there is nothing below: a number, an estimate, a text, nothing at all."""
+    if isinstance(value, dict):
+        return set(value) >= _ESTIMATE
+    return not isinstance(value, list)
+
+
+def _number(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
+    if isinstance(value, dict):
+        yield _row(statistic, at, **{name: value.get(name) for name in (*_ESTIMATE, "reason")})
+    elif isinstance(value, int | float):
+        yield _row(statistic, at, value=int(value) if isinstance(value, bool) else value)
+    elif value is None and statistic in _NULLABLE:
+        yield _row(statistic, at, reason=at.reason)
+
+
+def _confusion(block: JSON, at: _At) -> Iterator[JSON]:
+    """`category` is what people say, `other` what the judge does."""
+    for n, (label, row) in enumerate(zip(block["labels"], block["matrix"], strict=True)):
+        for m, (judged, count) in enumerate(zip(block["labels"], row, strict=True)):
+            cell = at.down("matrix").down(n).down(m).with_(category=label, other=judged)
+            yield _row("count", cell, value=count)
+
+
+def _row(statistic: str, at: _At, **numbers: object) -> JSON:
+    pointer = "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in at.path)
+    section = ".".join(name for name in at.names if name not in _SILENT)
+    if at.names and at.names[0] == "scores":
+        section = f"scores.{section}".rstrip(".")
+    where = {"path": pointer, "section": section}
+    return {**where, **dict(at.filled), "statistic": statistic, **numbers}

@@ -1,0 +1,36 @@
+"""The report as one HTML file that needs nothing else: no script, no address, its own style.
+
+It is the page's own parts in a frame of their own, in the style sheets of the site.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+
+from analysis.formats.base import JSON, Format
+from analysis.formats.building import document
+
+SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css")
+
+
+def as_html(report: JSON) -> str:
+    """A whole document; light, dark and print follow the reader's device."""
+    context = {"report": report, "document": document(report), "style": style()}
+    return render_to_string("reports/file.html", context)
+
+
+@cache
+def style() -> SafeString:
+    """The site's style sheets in one, but for the lines that would fetch an image."""
+    texts = [Path(str(finders.find(sheet))).read_text("utf-8") for sheet in SHEETS]
+    lines = [line for text in texts for line in text.splitlines() if "url(" not in line]
+    # They are our own files and hold no `</style`.
+    return mark_safe("\n".join(lines))
+
+
+FORMAT = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)

@@ -1,0 +1,187 @@
+"""The report as LaTeX tables (booktabs), for `\\input` in a paper.
+
+The file is plain ASCII and needs `booktabs`, and `longtable` where a table is longer than a page.
+A number with its interval is set by a command that a paper may define anew, so that its look is
+the paper's own. A number that is undefined is a dash whose reason stands under the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from analysis.formats.base import JSON, Format
+from analysis.formats.building import document
+from analysis.formats.document import Block, Cell, Document, Number, Section, Table
+from analysis.formats.tex import UNICODE, tex
+
+WIDTH = 98
+"""Characters of a line at \\small on A4 or letter; a wider table is set as several."""
+LONGEST_NAME = 38
+LONGEST_FLOAT = 40
+MANY_FLOATS = 12
+"""So many tables with no text between them are put on their pages before more follow: LaTeX stops
+at a few dozen that wait."""
+
+COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
+\providecommand{{\tandemundefined}}[1]{{--\textsuperscript{{#1}}}}
+{UNICODE}"""
+
+
+def as_latex(report: JSON) -> str:
+    """One `table` a table of the report; captions and labels say what they are of."""
+    whole = document(report)
+    return "\n".join([*_head(whole), *_tables(whole)]) + "\n"
+
+
+def _head(whole: Document) -> list[str]:
+    is_long = any(len(table.rows) > LONGEST_FLOAT for _, _, table in whole.tables())
+    packages = "booktabs,longtable" if is_long else "booktabs"
+    return [
+        f"% Agreement: {_comment(whole.title)}",
+        f"% {_comment(whole.about)}",
+        f"% {_comment(whole.made)}",
+        f"% Read it with \\input. In the preamble: \\usepackage{{{packages}}}",
+        "% \\tandemci{value}{low}{high} sets a number with its interval; define it before to have",
+        "% it your way.",
+        COMMANDS,
+    ]
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.replace("·", ";").split()).encode("ascii", "backslashreplace").decode()
+
+
+def _tables(whole: Document) -> Iterator[str]:
+    number = 0
+    about = whole.about
+    for section, block, table in whole.tables():
+        notes = [about, *_abouts(section, block, table)]
+        for part in split(table):
+            number += 1
+            if number % MANY_FLOATS == 0:
+                yield "\n\\clearpage"
+            yield _table(part, _caption(whole, section, block, table), number, notes)
+        about = ""
+
+
+def _abouts(section: Section, block: Block, table: Table) -> list[str]:
+    """What stands under headings elsewhere stands under the first table here."""
+    first = table is block.tables[0]
+    opens = first and block is section.blocks[0]
+    return [section.about if opens else "", block.about if first else ""]
+
+
+def _caption(whole: Document, section: Section, block: Block, table: Table) -> str:
+    parts = (whole.title, section.title, block.title, table.caption)
+    return ". ".join(dict.fromkeys(part for part in parts if part))
+
+
+def split(table: Table) -> Iterator[Table]:
+    """A table as several of so many columns as a line holds; each has the first column."""
+    widths = [max(_width(row[n]) for row in (table.header, *table.rows)) + 2
+              for n in range(len(table.header))]  # fmt: skip
+    room = WIDTH - min(widths[0], LONGEST_NAME)
+    chosen: list[int] = []
+    for column in range(1, len(widths)):
+        if chosen and sum(widths[n] for n in (*chosen, column)) > room:
+            yield _only(table, chosen)
+            chosen = []
+        chosen.append(column)
+    yield _only(table, chosen)
+
+
+def _width(cell: Cell) -> float:
+    """How many characters of ordinary size a cell is wide; intervals are set smaller."""
+    small = len(str(cell)) - len(cell.text) if isinstance(cell, Number) else 0
+    return len(str(cell)) - 0.3 * small
+
+
+def _only(table: Table, columns: Sequence[int]) -> Table:
+    kept = (0, *columns)
+    rows = tuple(tuple(row[n] for n in kept) for row in table.rows)
+    return Table(table.caption, tuple(table.header[n] for n in kept), rows, table.apart)
+
+
+def _table(table: Table, caption: str, number: int, notes: Sequence[str]) -> str:
+    label = re.sub(r"[^a-z0-9]+", "-", table.caption.lower()).strip("-")
+    title = rf"\caption{{{tex(caption)}}}\label{{tab:tandem-{number}-{label}}}"
+    marks = table.reasons()
+    said = [tex(note) for note in notes if note]
+    said += [rf"\textsuperscript{{{mark}}} {tex(reason)}" for reason, mark in marks.items()]
+    body = [_row(row, marks) for row in table.rows]
+    if table.apart:
+        body.insert(len(body) - table.apart, r"\midrule")
+    columns = f"{{@{{}}{_columns(table)}@{{}}}}"
+    head = " & ".join(tex(str(name)) for name in table.header) + r" \\"
+    make = _long if len(table.rows) > LONGEST_FLOAT else _float
+    return "\n".join(["", *make(title, columns, head, body), *_after(said, make is _long)])
+
+
+def _float(title: str, columns: str, head: str, body: list[str]) -> list[str]:
+    return [
+        r"\begin{table}[htbp]",
+        r"\centering\small",
+        title,
+        rf"\begin{{tabular}}{columns}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def _long(title: str, columns: str, head: str, body: list[str]) -> list[str]:
+    """A table that goes on over pages, its header on each of them."""
+    return [
+        r"{\small",
+        rf"\begin{{longtable}}{columns}",
+        rf"{title} \\",
+        r"\toprule",
+        head,
+        r"\midrule",
+        r"\endfirsthead",
+        r"\toprule",
+        head,
+        r"\midrule",
+        r"\endhead",
+        *body,
+        r"\bottomrule",
+        r"\end{longtable}}",
+    ]
+
+
+def _after(notes: list[str], is_long: bool) -> list[str]:
+    text = rf"\par\smallskip{{\footnotesize {'; '.join(notes)}\par}}" if notes else ""
+    return [line for line in (text, "" if is_long else r"\end{table}") if line]
+
+
+def _columns(table: Table) -> str:
+    longest = max((len(str(row[0])) for row in table.rows), default=0)
+    first = "l" if longest <= LONGEST_NAME else r"p{0.36\linewidth}"
+    return first + "".join("r" if table.is_numeric(n) else "l" for n in range(1, len(table.header)))
+
+
+def _row(row: Sequence[Cell], marks: dict[str, str]) -> str:
+    return " & ".join(_cell(cell, marks) for cell in row) + r" \\"
+
+
+def _cell(cell: Cell, marks: dict[str, str]) -> str:
+    if not isinstance(cell, Number):
+        return tex(str(cell))
+    if cell.value is None:
+        return rf"\tandemundefined{{{marks.get(cell.reason, '')}}}"
+    if cell.ends is None:
+        return _figure(cell.text)
+    return (
+        rf"\tandemci{{{_figure(cell.text)}}}{{{_figure(cell.ends[0])}}}{{{_figure(cell.ends[1])}}}"
+    )
+
+
+def _figure(number: str) -> str:
+    return f"$-${number[1:]}" if number.startswith("-") else number
+
+
+FORMAT = Format("latex", "LaTeX", "tex", "application/x-tex", as_latex)

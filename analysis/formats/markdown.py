@@ -1,0 +1,72 @@
+"""The report as Markdown: for the terminal, a repository, an issue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from analysis.formats.base import JSON, Format
+from analysis.formats.building import document
+from analysis.formats.document import Block, Cell, Number, Section, Table
+
+_ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+
+
+def as_markdown(report: JSON) -> str:
+    """The report's numbers as tables, with their intervals, and the reasons where there is none."""
+    whole = document(report)
+    parts = [f"# Agreement: {escaped(whole.title)}", escaped(whole.about)]
+    for section in whole.sections:
+        parts += _section(section)
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """A text on one line, with whatever Markdown would take for a sign of its own disarmed."""
+    return _ACTIVE.sub(lambda found: f"\\{found[0]}", " ".join(text.split()))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of escaped cells, its columns padded so that it reads in a terminal too."""
+    widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+             for row in (header, *rows)]  # fmt: skip
+    rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {escaped(section.title)}"
+    if section.about:
+        yield escaped(section.about)
+    for block in section.blocks:
+        yield from _block(block)
+
+
+def _block(block: Block) -> Iterator[str]:
+    if block.title:
+        about = f" ({escaped(block.about)})" if block.about else ""
+        yield f"### {escaped(block.title)}{about}"
+    for each in block.tables:
+        yield from _table(each)
+
+
+def _table(of: Table) -> Iterator[str]:
+    marks = of.reasons()
+    yield f"**{escaped(of.caption)}**"
+    yield table(
+        [escaped(str(head)) for head in of.header],
+        [[_cell(cell, marks) for cell in row] for row in of.rows],
+    )
+    if marks:
+        yield "; ".join(f"({mark}) {escaped(reason)}" for reason, mark in marks.items())
+
+
+def _cell(cell: Cell, marks: dict[str, str]) -> str:
+    if not isinstance(cell, Number):
+        return escaped(str(cell))
+    undefined = cell.value is None and cell.reason
+    return f"{cell} ({marks[cell.reason]})" if undefined else str(cell)
+
+
+FORMAT = Format("md", "Markdown", "md", "text/markdown; charset=utf-8", as_markdown)

@@ -1,0 +1,73 @@
+"""The section of a score, such as coverage: systems, rankings, and what a judge adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
+
+JSON = dict[str, Any]
+MEAN = "mean"
+
+
+def score_section(report: JSON, name: str) -> Section:
+    """Everything that is said of one score."""
+    block = report["scores"][name]
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    tables = [_systems(block["systems"], kinds)]
+    if block["pairs"] or block["correlation"]:
+        tables.append(_rankings(block))
+    tables += _estimates(block["estimate"])
+    title = name.capitalize()
+    return Section(title, (Block("", tuple(tables)),), figure=name if block["items"] else "")
+
+
+def _who(rater: str, kinds: dict[str, str]) -> Who:
+    return Who("mean of people") if rater == MEAN else Who(rater, kinds.get(rater, ""))
+
+
+def _systems(systems: JSON, kinds: dict[str, str]) -> Table:
+    raters = list(dict.fromkeys(rater for values in systems.values() for rater in values))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (system or DASH, *(_cell(values, rater) for rater in raters))
+        for system, values in systems.items()
+    )
+    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters)), rows)
+
+
+def _cell(values: JSON, rater: str) -> Number:
+    return Number.of(values[rater]) if rater in values else Number(None, reason="no labels here")
+
+
+def _rankings(block: JSON) -> Table:
+    rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block["pairs"]]
+    rows += [
+        _ranking(Who(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of)
+        for judge, others in block["correlation"].items()
+        for rater, of in others.items()
+    ]
+    header = ("Raters", "Spearman", "Kendall")
+    return Table("Do raters rank the reports alike?", header, tuple(rows))
+
+
+def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
+    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]))
+
+
+def _estimates(systems: JSON) -> list[Table]:
+    """One table a judge; where there is only one, its name stands in the caption all the same."""
+    by_judge: dict[str, list[tuple[Cell, ...]]] = {}
+    for system, block in systems.items():
+        for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
+            by_judge.setdefault(judge, []).append(_estimate(system or DASH, of))
+    header = ("System", "People", "Judge, uncorrected", "Prediction-powered", "Effective labels")
+    return [
+        Table(f"People, and {judge} beside them", header, tuple(rows))
+        for judge, rows in by_judge.items()
+    ]
+
+
+def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
+    powered = of["prediction_powered"]
+    worth = Number(of["effective_labels"], reason=powered.get("reason", ""), digits=0)
+    return (system, Number.of(of["humans"]), Number.of(of["judge"]), Number.of(powered), worth)

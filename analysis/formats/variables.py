@@ -1,0 +1,171 @@
+"""The section of a variable: agreement among people, each judge against them, and strata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count
+
+JSON = dict[str, Any]
+
+COEFFICIENTS = {
+    "percent": "Percent agreement",
+    "fleiss_kappa": "Fleiss' kappa",
+    "fleiss_kappa_pooled": "Fleiss' kappa, pooled",
+    "randolph_kappa": "Randolph's kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac": "Gwet's AC",
+}
+_OF_PAIRS = {"percent": "Percent", "cohen_kappa": "Cohen's kappa"}
+_OF_ORDERED_PAIRS = {
+    "cohen_kappa_linear": "Linear weights",
+    "cohen_kappa_quadratic": "Quadratic weights",
+    "spearman": "Spearman",
+}
+_CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
+_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
+_CUTS = {"cohen_kappa": "Cohen's kappa", "precision": "Precision", "recall": "Recall"}
+
+
+def variable_section(report: JSON, name: str) -> Section:
+    """Everything that is said of one variable."""
+    variable = report["variables"][name]
+    ordered = variable["measurement"] != "nominal"
+    blocks = [_people(variable["agreement"], ordered)]
+    blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
+    return Section(name, tuple(blocks), _about(variable))
+
+
+def _about(variable: JSON) -> str:
+    escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
+    categories = f"categories {', '.join(variable['categories'])}"
+    return "; ".join([variable["measurement"], categories, *escapes])
+
+
+def _numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
+    return tuple(Number.of(block[name]) for name in names)
+
+
+def _people(block: JSON, ordered: bool) -> Block:
+    coefficients = tuple(
+        (label, Number.of(block[key]), block[key]["n"]) for key, label in COEFFICIENTS.items()
+    )
+    tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
+    names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
+    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in block["pairs"])
+    if pairs:
+        tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
+    raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
+    return Block("Among people", tuple(tables), f"{raters}, {units} with two or more labels")
+
+
+def _judge(name: str, block: JSON, ordered: bool) -> Block:
+    tables = [_against(block), _further(block, ordered)]
+    if block["classes"]:
+        tables += [_classes(block["classes"]), _confusion(block["confusion"])]
+    if block["thresholds"]:
+        tables.append(_thresholds(block["thresholds"]))
+    tables += _alternative(block["alt_test"])
+    return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
+
+
+def _left_out(block: JSON) -> str:
+    facts = [
+        f"{count(block['units'], 'unit')} with a majority, {count(block['ties'], 'tie')} left out"
+    ]
+    facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
+    facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    return "; ".join(facts)
+
+
+def _against(block: JSON) -> Table:
+    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+
+    def row(label: str | Who, of: JSON) -> tuple[Cell, ...]:
+        return (label, of["percent"]["n"], *_numbers(of, names))
+
+    rows = (
+        row("Majority of people", block["agreement"]),
+        *(row(Who(rater, "human"), pair) for rater, pair in block["pairs"].items()),
+        row("People with each other", block["human_ceiling"]),
+    )
+    return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
+
+
+def _further(block: JSON, ordered: bool) -> Table:
+    alpha = block["agreement"]["krippendorff_alpha"]
+    rows = [("Krippendorff's alpha with the majority", Number.of(alpha), alpha["n"])]
+    if ordered:
+        rows += [
+            (f"{label} with the mean rating", Number.of(estimate), estimate["n"])
+            for key, label in _CORRELATIONS.items()
+            for estimate in (block["correlation"][key],)
+        ]
+    return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+
+
+def _classes(classes: JSON) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *_numbers(of, _CLASSES), of["support"]) for name, of in classes.items()
+    )
+    return Table("Categories", ("Category", *_CLASSES.values(), "Support"), rows)
+
+
+def _confusion(block: JSON) -> Table:
+    rows = tuple((label, *row) for label, row in zip(block["labels"], block["matrix"], strict=True))
+    return Table("Confusion, people in rows", ("People / judge", *block["labels"]), rows)
+
+
+def _thresholds(cuts: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {cut['threshold']}", *_numbers(cut, _CUTS)) for cut in cuts
+    )
+    return Table("Cut at a threshold", ("Threshold", *_CUTS.values()), rows)
+
+
+def _alternative(test: JSON) -> list[Table]:
+    reason = test.get("reason", "")
+    readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
+    rows = tuple(
+        (label, Number(reading["winning_rate"], reason=reason),
+         Number(reading["advantage_probability"], reason=reason),
+         "yes" if name == test["decides"] else "no")
+        for name, (label, reading) in readings.items()
+    )  # fmt: skip
+    caption = f"Alternative annotator test, epsilon {test['epsilon']}"
+    header = ("Reading", "Winning rate", "Advantage probability", "Decides")
+    tables = [Table(caption, header, rows)]
+    label, decisive = readings[test["decides"]]
+    if decisive["annotators"]:
+        tables.append(_annotators(decisive["annotators"], label))
+    return tables
+
+
+def _annotators(annotators: list[JSON], reading: str) -> Table:
+    rows = tuple(
+        (Who(a["name"], "human"), a["n"], Number(a["p_value"]), "yes" if a["wins"] else "no")
+        for a in annotators
+    )
+    header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
+    return Table(f"Each annotator left out, {reading.lower()}", header, rows)
+
+
+def _stratum(name: str, groups: JSON) -> Block:
+    judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
+    rows = tuple(
+        (group, block["agreement"]["units"], Number.of(block["agreement"]["fleiss_kappa"]),
+         Number.of(block["agreement"]["krippendorff_alpha"]),
+         *(_kappa_of(block["judges"], judge) for judge in judges))
+        for group, block in groups.items()
+    )  # fmt: skip
+    header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
+    caption = "Agreement among people" + ("; judges against their majority" if judges else "")
+    against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
+    return Block(f"By {name}", (Table(caption, (*header, *against), rows),))
+
+
+def _kappa_of(judges: JSON, judge: str) -> Number:
+    if judge not in judges:
+        return Number(None, reason="no labels here")
+    return Number.of(judges[judge]["agreement"]["cohen_kappa"])

@@ -1,0 +1,62 @@
+"""A label as analysis takes it, and the scale that its value stands on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.statistics import Bools, Floats, Level
+
+
+class LabelFact(NamedTuple):
+    """One label, or one missing label, with the facts of its unit."""
+
+    item: str
+    unit: str
+    kind: str
+    variable: str
+    value: str | None
+    missing: str | None
+    rater: str
+    rater_kind: str
+    replicate: int
+    query: str
+    system: str | None
+    setting: str | None
+    assisted_by: str | None
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is measured: categories in order of rank, escapes, and the level of measurement.
+
+    `foreign` categories are used by judges alone: they are wrong answers, and no part of k.
+    """
+
+    categories: tuple[str, ...]
+    level: Level
+    escapes: tuple[str, ...] = ()
+    foreign: frozenset[str] = frozenset()
+
+    def values(self) -> Floats:
+        """The number of each category: itself where all are numbers, else its rank."""
+        numbers = [number_of(category) for category in self.categories]
+        if None in numbers:
+            return np.arange(len(self.categories), dtype=float)
+        return np.array(numbers, dtype=float)
+
+    def own(self) -> Bools:
+        """Which categories are the protocol's or the people's own."""
+        return np.array([c not in self.foreign for c in self.categories], dtype=bool)
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text writes, if it writes one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,43 @@
+"""A share of labels with an interval that is sound for few labels and for shares near 0 and 1."""
+
+import math
+
+from scipy import stats
+
+from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
+from analysis.statistics.estimate import Estimate, defined, undefined
+
+LEVEL = 0.95
+
+
+def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """The score interval of a share, from which 0 and 1 are never excluded where they were seen.
+
+    Raises ValueError where n is 0 or there are more successes than trials.
+
+    Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927:
+    (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n).
+    """
+    if not 0 <= successes <= n or n == 0:
+        raise ValueError(f"{successes} of {n} is no share; count again")
+    z = float(stats.norm.ppf((1 + level) / 2))
+    share = successes / n
+    shrunk = 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / shrunk
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / shrunk
+    low = 0.0 if successes == 0 else middle - half
+    high = 1.0 if successes == n else middle + half
+    return max(0.0, low), min(1.0, high)
+
+
+def proportion(successes: int, n: int, queries: int, method: str, reason: str) -> Estimate:
+    """The share of n that were successes, with Wilson's interval; undefined where n is 0.
+
+    The labels count as independent, which those of one query are not quite: so that, as with every
+    other estimate, no interval is given below `MINIMUM_CLUSTERS` queries.
+    """
+    method = f"{method}, Wilson interval"
+    if n == 0:
+        return undefined(reason, 0, method)
+    interval = wilson_interval(successes, n) if queries >= MINIMUM_CLUSTERS else None
+    return defined(successes / n, interval, n, method)

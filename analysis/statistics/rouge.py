@@ -1,0 +1,67 @@
+"""ROUGE-L: how much of two texts stands in both, in the same order.
+
+After Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_SINGLE}]|[^\s{_SINGLE}]+")
+
+
+@dataclass(frozen=True)
+class Rouge:
+    """Precision, recall and F1, each in [0, 1]."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def rouge_l(prediction: str, reference: str) -> Rouge:
+    """ROUGE-L of two texts, each taken as one sentence.
+
+    With L the length of the longest common subsequence of their words, precision = L / words of
+    the prediction, recall = L / words of the reference, F1 = 2 P R / (P + R). All are 0 where a
+    text has no word. F1 is the same with the texts exchanged. Words are not stemmed.
+    """
+    predicted, wanted = words(prediction), words(reference)
+    common = common_length(predicted, wanted)
+    if not common:
+        return Rouge(0.0, 0.0, 0.0)
+    precision, recall = common / len(predicted), common / len(wanted)
+    return Rouge(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters, digits and the marks on them.
+
+    Signs of scripts that leave no blanks between words are words by themselves. The usual
+    implementation of ROUGE knows the letters a to z only; on English texts the two agree but for
+    words with an accent.
+    """
+    composed = unicodedata.normalize("NFKC", text).lower()
+    return _WORD.findall("".join(c if _is_of_word(c) else " " for c in composed))
+
+
+def _is_of_word(sign: str) -> bool:
+    return sign.isalnum() or unicodedata.category(sign).startswith("M")
+
+
+def common_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common subsequence, whose words need not stand side by side.
+
+    One row of the table of lengths is one number, a bit a word (Hyyrö, "Bit-parallel LCS-length
+    computation revisited", 2004): a bit that is 0 is where the length grows.
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << place
+    whole = row = (1 << len(one)) - 1
+    for word in other:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & whole
+    return len(one) - row.bit_count()

@@ -1,0 +1,188 @@
+"""One's own answers: reading, giving and revising them, by the same `submit` as the page."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from django.db import transaction
+from django.http import Http404
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api import examples
+from annotation.api.shapes import (
+    AnswerShape,
+    ConflictShape,
+    CurrentShape,
+    NewAnswerShape,
+    SavedShape,
+)
+from annotation.api.visible import mine
+from annotation.doors import Payload, from_api
+from annotation.drafts import StaleDraftError, check_fresh, standing
+from annotation.models import Assignment, Campaign
+from annotation.models import Response as Answer
+from annotation.protocols.checking import Problem, RefusedError
+from annotation.submit import Circumstances, ConflictError, Outcome, submit
+from datasets.api.base import WORKERS, Resource, checked
+from datasets.api.describing import described, header
+from datasets.api.errors import RefusedBodyError, StandingError, problem
+
+KEY = re.compile(r"[!-~]{1,64}")
+SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
+CLOSED = "the campaign is closed; ask its researcher to open it again"
+REUSED = "this Idempotency-Key came with another answer before; make a new key for each answer"
+HEADERS = [
+    header(
+        "Idempotency-Key",
+        "A key of the client's own for this save, 1 to 64 printable ASCII characters. The same "
+        "save under the same key is stored once, however often it is sent.",
+    ),
+    header("If-Match", 'The revision that one had seen, as its ETag says it: `"2"`.'),
+]
+SUBMITTING = (
+    "Checks the whole answer as the page does and makes it one's current one. 201 where it is new, "
+    "200 where it stood already. 409 where something newer stands that one had not seen: read "
+    "`current`, and send again with its `revision` and `draft`. 422 names every problem."
+)
+
+
+def _submitting(operation_id: str) -> Any:
+    return described(
+        "Submit an answer",
+        SUBMITTING,
+        {201: SavedShape, 200: SavedShape, 409: ConflictShape},
+        tag="work",
+        request=NewAnswerShape,
+        sent=examples.ANSWER,
+        example=examples.SAVED,
+        status=201,
+        refuses=(422,),
+        parameters=HEADERS,
+        operation_id=operation_id,
+    )
+
+
+class OneAnswer(Resource):
+    roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
+
+    @described(
+        "Read one's own answer",
+        "The current answer to one's own assignment; 404 before the first. Its ETag is its "
+        "revision.",
+        {200: AnswerShape},
+        tag="work",
+        example=examples.SAVED,
+        operation_id="responses_read_own",
+    )
+    def get(self, request: Request, uid: uuid.UUID) -> Response:
+        answer = mine(request, uid).responses.filter(current=True).first()
+        if answer is None:
+            raise Http404
+        return Response(AnswerShape(answer_of(answer)).data, headers=_etag(answer))
+
+    @_submitting("responses_submit")
+    def put(self, request: Request, uid: uuid.UUID) -> Response:
+        return self._submit(request, uid)
+
+    @_submitting("responses_submit_by_post")
+    def post(self, request: Request, uid: uuid.UUID) -> Response:
+        return self._submit(request, uid)
+
+    def _submit(self, request: Request, uid: uuid.UUID) -> Response:
+        assignment = mine(request, uid)
+        body = checked(NewAnswerShape, request.data)
+        circumstances = Circumstances(
+            key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")
+        )
+        try:
+            outcome = _stored(assignment, body, circumstances)
+        except RefusedError as error:
+            problems = [_as_problem(each) for each in error.problems]
+            raise RefusedBodyError("the answer cannot be taken", problems) from error
+        except (StaleDraftError, ConflictError) as error:
+            raise _conflict(assignment) from error
+        answer = outcome.response
+        warnings = [_as_problem(each) for each in outcome.warnings]
+        saved = SavedShape({**answer_of(answer), "warnings": warnings}).data
+        return Response(saved, status=201 if outcome.created else 200, headers=_etag(answer))
+
+
+def answer_of(answer: Answer) -> dict[str, Any]:
+    return {
+        "revision": answer.revision,
+        "current": answer.current,
+        "saved_at": answer.created_at,
+        "assisted_by": answer.assignment.assisted_by,
+        "units": answer.payload["units"],
+        "comment": answer.payload.get("comment"),
+    }
+
+
+def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
+    """The answer stored, unless something newer is there that its writer never saw."""
+    payload = from_api({name: body[name] for name in ("units", "comment") if name in body})
+    with transaction.atomic():
+        Assignment.objects.select_for_update().get(pk=assignment.pk)
+        key = circumstances.key
+        # An answer that was stored before the campaign closed is acknowledged after it, too.
+        if not (key and assignment.responses.filter(key=key).exists()):
+            if not Campaign.objects.filter(pk=assignment.item.campaign_id, is_open=True).exists():
+                raise RefusedError([Problem("", "", CLOSED)])
+            check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
+        outcome = submit(assignment, payload, "api", circumstances)
+    _check_replay(outcome, payload)
+    return outcome
+
+
+def _check_replay(outcome: Outcome, payload: Payload) -> None:
+    """A key that stands for another answer would swallow this one and say that it is stored."""
+    if not outcome.created and outcome.response.payload != payload:
+        raise RefusedError([Problem("", "Idempotency-Key", REUSED)])
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not KEY.fullmatch(key):
+        raise ParseError("Idempotency-Key is not 1 to 64 printable ASCII characters; mend it")
+    return key
+
+
+def _seen(request: Request, body: dict[str, Any]) -> int:
+    """The revision that the client had seen, by header or body; 0 where it says neither."""
+    match = request.headers.get("If-Match")
+    if match is None:
+        return int(body.get("revision", 0))
+    found = SEEN.fullmatch(match.strip())
+    if found is None:
+        raise ParseError('If-Match is not a revision in quotes, such as "2"; mend it')
+    seen = int(found[1])
+    if body.get("revision", seen) != seen:
+        raise ParseError("If-Match and `revision` say two things; leave one out")
+    return seen
+
+
+def _conflict(assignment: Assignment) -> StandingError:
+    there = standing(assignment)
+    payload = there.payload or {"units": {}, "comment": None}
+    current = {
+        "revision": there.revision,
+        "draft": there.version,
+        "saved_at": there.saved_at,
+        "units": payload["units"],
+        "comment": payload.get("comment"),
+    }
+    what = f"draft {there.version}" if there.version else f"revision {there.revision}"
+    sentence = f"{what} of your answer stands, which you had not seen; read it, and send again"
+    return StandingError(sentence, more={"current": CurrentShape(current).data})
+
+
+def _as_problem(found: Problem) -> dict[str, str | None]:
+    return problem(found.message, found.key, found.unit)
+
+
+def _etag(answer: Answer) -> dict[str, str]:
+    return {"ETag": f'"{answer.revision}"'}

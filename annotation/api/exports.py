@@ -1,0 +1,203 @@
+"""What a campaign asks and was answered: the lines of its exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import exporting
+from annotation.api.visible import check_blind, person, visible_studies
+from annotation.models import Campaign
+from datasets.api.base import READERS
+from datasets.api.describing import described
+from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
+
+A_UNIT = {
+    "item": "r1",
+    "unit": "q1:1",
+    "kind": "question",
+    "query": "q1",
+    "system": "one",
+    "variables": ["answerable"],
+    "texts": {"report": "It opened in 1901."},
+}
+A_SPAN = {"field": "report", "start": 3, "end": 17, "text": "opened in 1901"}
+A_LABEL = {
+    "campaign": "pilot-coverage",
+    "protocol": "report-coverage",
+    "item": "r1",
+    "unit": "q1:1",
+    "kind": "question",
+    "variable": "answerable",
+    "value": "yes",
+    "rater": "ada",
+    "rater_kind": "human",
+    "replicate": 0,
+    "created_at": "2026-11-20T09:31:00+00:00",
+    "revision": 1,
+    "seconds": 41.5,
+    "spans": [A_SPAN],
+    "batch": "pilot",
+    "query": "q1",
+    "system": "one",
+}
+A_RESPONSE = {
+    "campaign": "pilot-coverage",
+    "protocol": "report-coverage",
+    "item": "r1",
+    "rater": "ada",
+    "rater_kind": "human",
+    "replicate": 0,
+    "revision": 1,
+    "created_at": "2026-11-20T09:31:00+00:00",
+    "seconds": 41.5,
+    "assisted_by": None,
+    "comment": None,
+    "units": {"q1:1": {"evidence": [{"quote": "opened in 1901", "start": 3}], "answerable": "yes"}},
+}
+WHOLE = (
+    " By default a page of lines as JSON; `next` leads on. All lines at once, as a stream of JSON "
+    "Lines, with `Accept: application/x-ndjson` or `?format=jsonl`, twelve times an hour for a "
+    "campaign."
+)
+
+
+class UnitLineShape(serializers.Serializer[Any]):
+    item = serializers.CharField()
+    unit = serializers.CharField()
+    kind = serializers.CharField()
+    query = serializers.CharField()
+    system = serializers.CharField(allow_null=True)
+    variables = serializers.ListField(child=serializers.CharField())
+    texts = serializers.DictField(child=serializers.CharField())
+
+
+class SpanShape(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    start = serializers.IntegerField(allow_null=True)
+    end = serializers.IntegerField(allow_null=True)
+    text = serializers.CharField()
+
+
+class LabelLineShape(serializers.Serializer[Any]):
+    """A label, or with `missing` the reason why there is none; what is absent is left out."""
+
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    item = serializers.CharField()
+    unit = serializers.CharField()
+    kind = serializers.CharField()
+    variable = serializers.CharField()
+    value = serializers.CharField(required=False)
+    missing = serializers.CharField(required=False)
+    rater = serializers.CharField()
+    rater_kind = serializers.ChoiceField(("human", "judge", "reference"))
+    replicate = serializers.IntegerField()
+    created_at = serializers.DateTimeField(required=False)
+    revision = serializers.IntegerField(required=False)
+    seconds = serializers.FloatField(required=False)
+    score = serializers.FloatField(required=False)
+    spans = SpanShape(many=True, required=False)
+    assisted_by = serializers.CharField(required=False)
+    batch = serializers.CharField()
+    query = serializers.CharField()
+    system = serializers.CharField(required=False)
+    setting = serializers.CharField(required=False)
+    meta = serializers.DictField(required=False)
+
+
+class ResponseLineShape(serializers.Serializer[Any]):
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    item = serializers.CharField()
+    rater = serializers.CharField()
+    rater_kind = serializers.ChoiceField(("human", "judge", "reference"))
+    replicate = serializers.IntegerField()
+    revision = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    seconds = serializers.FloatField(allow_null=True)
+    assisted_by = serializers.CharField(allow_null=True)
+    comment = serializers.CharField(allow_null=True)
+    units = serializers.DictField()
+
+
+class FoundInCampaign(Found):
+    def __init__(
+        self, campaign: Campaign, export: Callable[[Campaign, int], Iterator[Line]]
+    ) -> None:
+        self.campaign, self.export = campaign, export
+
+    def since(self, position: int) -> Iterator[Line]:
+        return self.export(self.campaign, position)
+
+    def position(self, line: Line) -> int:
+        return self.campaign.items.get(key=line["item"]).position
+
+
+class CampaignLines(Lines):
+    roles = {"GET": READERS}
+    export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
+    tells_answers: ClassVar[bool] = True
+
+    def found(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        if type(self).tells_answers:
+            check_blind(person(request), campaign)
+        return self.answer(FoundInCampaign(campaign, type(self).export))
+
+
+class Units(CampaignLines):
+    export = exporting.units
+    tells_answers = False
+
+    @described(
+        "List the units of a campaign",
+        "What is asked: the same lines as `export --what units`." + WHOLE,
+        lines_shape(UnitLineShape),
+        tag="studies",
+        example={"next": None, "results": [A_UNIT]},
+        parameters=[LineParameters],
+        operation_id="units_list",
+    )
+    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+        return self.found(request, pk)
+
+
+class Labels(CampaignLines):
+    export = exporting.labels
+
+    @described(
+        "List the labels of a campaign",
+        "Every current label, and every missing one with its reason: the same lines as "
+        "`export --what labels`." + WHOLE,
+        lines_shape(LabelLineShape),
+        tag="studies",
+        example={"next": None, "results": [A_LABEL]},
+        parameters=[LineParameters],
+        operation_id="labels_list",
+    )
+    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+        return self.found(request, pk)
+
+
+class Responses(CampaignLines):
+    export = exporting.responses
+
+    @described(
+        "List the responses of a campaign",
+        "Every current answer as it was given: the same lines as `export --what responses`."
+        + WHOLE,
+        lines_shape(ResponseLineShape),
+        tag="studies",
+        example={"next": None, "results": [A_RESPONSE]},
+        parameters=[LineParameters],
+        operation_id="responses_list",
+    )
+    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+        return self.found(request, pk)

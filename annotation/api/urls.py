@@ -1,0 +1,24 @@
+"""The API's addresses of campaigns and of a person's work."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from annotation.api import answers, assignments, campaigns, exports
+
+urlpatterns = [
+    path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
+    path("campaigns/<int:pk>/", campaigns.OneCampaign.as_view(), name="api-campaign"),
+    path("campaigns/<int:pk>/next/", assignments.NextAssignment.as_view(), name="api-next"),
+    path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
+    path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
+    path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("assignments/", assignments.Assignments.as_view(), name="api-assignments"),
+    path("assignments/<uuid:uid>/", assignments.OneAssignment.as_view(), name="api-assignment"),
+    path(
+        "assignments/<uuid:uid>/guideline/",
+        assignments.Guideline.as_view(),
+        name="api-guideline",
+    ),
+    path("assignments/<uuid:uid>/response/", answers.OneAnswer.as_view(), name="api-response"),
+]

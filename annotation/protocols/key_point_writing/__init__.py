@@ -1,0 +1,77 @@
+"""Key-point writing (the human reference of Long²RAG): list a passage's key points by oneself, then
+match the extracted ones to that list.
+
+The share of extracted points that are matched is the precision of the extraction; the share of the
+written points that any extracted point is matched to is its recall. A passage from which nothing
+was extracted is asked for its list alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Listed,
+    Protocol,
+    Text,
+    UnitSpec,
+    Variable,
+    kinds_of,
+)
+from annotation.protocols.parts import opening, passage_key
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """One item a passage: the passage itself, then the points that were extracted from it."""
+    kinds = kinds_of(variables)
+    for passage in query.passages:
+        key = passage_key(query, passage)
+        extracted = (
+            UnitSpec("key-point", point.id, point.text)
+            for point in query.key_points
+            if point.passage == passage.id
+        )
+        possible = (UnitSpec("passage", key, passage.title or opening(passage.text)), *extracted)
+        if units := tuple(unit for unit in possible if unit.kind in kinds):
+            text = Text("passage", passage.text, passage.title or "Passage")
+            yield ItemSpec(key, units, (text,), passage=passage.id)
+
+
+PROTOCOL = Protocol(
+    name="key-point-writing",
+    version="1",
+    title="Key point writing",
+    variables=(
+        Variable(
+            "holds_points",
+            "passage",
+            "Does the text hold key points for the question?",
+            YES_NO,
+            words={"yes": "Yes, and all are listed", "no": "No, none"},
+        ),
+        Variable(
+            "matched",
+            "key-point",
+            "Does it match a point of the list?",
+            YES_NO,
+            words={"yes": "Yes", "no": "None"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("passages", "key_points"),
+    listed=Listed(
+        "points",
+        "passage",
+        "The key points of the text",
+        "passage",
+        match_kind="key-point",
+        match="matched",
+        match_code="yes",
+        asked_if={"holds_points": ("yes",)},
+    ),
+    folder=Path(__file__).parent,
+)

@@ -1,0 +1,33 @@
+"""The protocols' own pages by name; a protocol that brings none has the plain one."""
+
+from __future__ import annotations
+
+from annotation.views.pages import (
+    answer_preference,
+    answer_rating,
+    grounded_answer,
+    grounding_relevance,
+    key_point_recall,
+    key_point_verification,
+    key_point_writing,
+    question_typing,
+    rubric_passage,
+)
+from annotation.views.pages.base import Page
+
+PAGES: dict[str, Page] = {
+    "answer-preference": answer_preference.PAGE,
+    "answer-rating": answer_rating.PAGE,
+    "grounded-answer": grounded_answer.PAGE,
+    "grounding-relevance": grounding_relevance.PAGE,
+    "key-point-recall": key_point_recall.PAGE,
+    "key-point-verification": key_point_verification.PAGE,
+    "key-point-writing": key_point_writing.PAGE,
+    "question-typing": question_typing.PAGE,
+    "rubric-passage": rubric_passage.PAGE,
+}
+PLAIN = Page()
+
+
+def page_of(protocol: str) -> Page:
+    return PAGES.get(protocol, PLAIN)

@@ -1,0 +1,76 @@
+"""`python -m benchmarks [--quick] [--only sqlite|postgresql|page] [--output F]`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import machine
+from benchmarks.scales import FULL, QUICK, Scale
+from benchmarks.site import collect_files
+from benchmarks.suite import DATABASES, measure, throw_away
+from benchmarks.table import table
+
+PAGE = "page"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    if options.only == PAGE:
+        return _page(options.output)
+    scale = QUICK if options.quick else FULL
+    names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
+    result = run(names, scale)
+    _write(result, table(result), options.output)
+    return 0
+
+
+def _page(output: Path | None) -> int:
+    """The page of one long item, which needs Chromium; so it is a run of its own."""
+    from benchmarks.page import lines, measure_page
+
+    figures = measure_page()
+    _write({"machine": machine(), "page": figures}, lines(figures), output)
+    return 0
+
+
+def _write(result: dict[str, Any], words: str, chosen: Path | None) -> None:
+    output = chosen or _default_output()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
+    print(words)
+    print(f"\nWritten to {output}.")
+
+
+def run(databases: list[str], scale: Scale) -> dict[str, Any]:
+    """All figures, by database."""
+    began = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
+    with throw_away() as folder:
+        static = collect_files(folder)
+        figures = {name: measure(name, scale, static, _say) for name in databases}
+    return {**began, "scale": scale.as_dict(), "figures": figures}
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _default_output() -> Path:
+    return ROOT / "var" / "benchmarks" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
+    parser.add_argument("--only", choices=[*DATABASES, PAGE], help="one part")
+    parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

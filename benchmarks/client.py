@@ -1,0 +1,61 @@
+"""People at work over HTTP, in a process of their own: `python -m benchmarks.client …`.
+
+It prints one JSON object with the seconds of every save and of every next item.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict
+from typing import Any
+
+from benchmarks.person import Person
+from benchmarks.visit import first_visit
+
+WARM_UP = 4
+
+
+async def work(site: str, campaign: int, people: int, saves: int) -> dict[str, Any]:
+    """`saves` answers in all, given by so many people at once, after a few that do not count."""
+    staff = [Person(site, campaign, number) for number in range(people)]
+    try:
+        for person in staff:
+            await person.log_in()
+        pages = [await person.first_page() for person in staff]
+        each = max(1, saves // people)
+        turns = zip(staff, pages, strict=True)
+        await asyncio.gather(*(person.work(page, each, WARM_UP) for person, page in turns))
+    finally:
+        for person in staff:
+            await person.session.close()
+    timings = [asdict(person.timings) for person in staff]
+    return {kind: [s for each in timings for s in each[kind]] for kind in ("save", "open")}
+
+
+async def visit(site: str, campaign: int) -> dict[str, Any]:
+    person = Person(site, campaign, 0)
+    try:
+        await person.log_in()
+        return await first_visit(person)
+    finally:
+        await person.session.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.client", description=__doc__)
+    parser.add_argument("site")
+    parser.add_argument("--campaign", type=int, required=True)
+    parser.add_argument("--people", type=int, default=1)
+    parser.add_argument("--saves", type=int, default=0, help="none: a first visit")
+    options = parser.parse_args()
+    if options.saves:
+        done = work(options.site, options.campaign, options.people, options.saves)
+    else:
+        done = visit(options.site, options.campaign)
+    print(json.dumps(asyncio.run(done)))
+
+
+if __name__ == "__main__":
+    main()

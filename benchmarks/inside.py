@@ -1,0 +1,92 @@
+"""Times the work alone, in a process that is up already: `python -m benchmarks.inside WHAT …`.
+
+It prints one JSON object: the seconds by the clock and of the processor, and what was made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import django
+
+Work = Callable[[], dict[str, Any]]
+
+
+def main(what: str, *arguments: str) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    work = WORKS[what](*arguments)
+    _connect()
+    wall, processor = time.perf_counter(), time.process_time()
+    made = work()
+    seconds = time.perf_counter() - wall
+    print(
+        json.dumps({"seconds": seconds, "processor": time.process_time() - processor, "made": made})
+    )
+
+
+def _connect() -> None:
+    from django.db import connection
+
+    connection.ensure_connection()
+
+
+def _load(path: str, name: str) -> Work:
+    from datasets.loading import load_batch
+
+    return lambda: load_batch([Path(path)], name).counts
+
+
+def _campaign(name: str, batch: str, raters: str) -> Work:
+    from annotation.campaigns import create_campaign
+    from annotation.design import Design
+    from datasets.models import Batch
+
+    def make() -> dict[str, Any]:
+        design = Design(raters_per_item=int(raters))
+        made = create_campaign(name, "report-coverage", Batch.objects.get(name=batch), design)
+        return {"id": made.campaign.pk, "items": made.items, "units": made.units}
+
+    return make
+
+
+def _export(campaign: str, what: str, path: str) -> Work:
+    from django.core.management import call_command
+
+    def export() -> dict[str, Any]:
+        call_command("export", campaign=campaign, what=what, output=Path(path), verbosity=0)
+        with Path(path).open("rb") as file:
+            return {"lines": sum(1 for _ in file), "bytes": Path(path).stat().st_size}
+
+    return export
+
+
+def _people(campaign: str, count: str) -> Work:
+    from benchmarks.study import people_and_answers
+
+    return lambda: people_and_answers(campaign, int(count))
+
+
+def _draft(campaign: str, spans: str) -> Work:
+    from benchmarks.study import draft_full_of_spans
+
+    return lambda: draft_full_of_spans(campaign, int(spans))
+
+
+WORKS: dict[str, Callable[..., Work]] = {
+    "load": _load,
+    "campaign": _campaign,
+    "export": _export,
+    "people": _people,
+    "draft": _draft,
+}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

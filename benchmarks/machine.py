@@ -1,0 +1,32 @@
+"""What the figures were taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "processors": len(os.sched_getaffinity(0)),
+        "processor": _processor(),
+        "memory_gb": round(_memory() / 2**30, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if not information.exists():
+        return platform.processor()
+    lines = information.read_text("utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

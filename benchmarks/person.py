@@ -1,0 +1,104 @@
+"""One person at a browser: logs in, opens an item, answers it, and gets the next."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from benchmarks.study_names import PASSWORD, QUOTE, name_of
+
+BROWSER = {"Accept-Encoding": "gzip, deflate"}
+_SUBMIT = re.compile(r'data-submit="([^"]+)"')
+_SEEN = re.compile(r'data-version="(\d+)" data-seen="(\d+)"')
+_UNIT = re.compile(r'name="(unit-\d+)" value="([^"]*)"')
+_REPORT = re.compile(r'data-text="report"[^>]*>(.*?)</div>', re.DOTALL)
+
+
+class WrongPageError(RuntimeError):
+    """The site answered otherwise than expected, so that its speed means nothing."""
+
+
+@dataclass
+class Timings:
+    """Seconds from sending a request to having its whole answer."""
+
+    save: list[float] = field(default_factory=list)
+    open: list[float] = field(default_factory=list)
+
+
+class Person:
+    """A session of its own, with one kept-alive connection."""
+
+    def __init__(self, site: str, campaign: int, number: int) -> None:
+        self.site, self.campaign, self.number = site, campaign, number
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1),
+            cookie_jar=aiohttp.CookieJar(unsafe=True),
+            headers=BROWSER,
+        )
+        self.timings = Timings()
+
+    async def log_in(self) -> None:
+        await self._text("GET", "/login/")
+        form = {"username": name_of(self.number), "password": PASSWORD, "next": ""}
+        await self._text("POST", "/login/", data=form, headers=self._token())
+        if "sessionid" not in self._cookies():
+            raise WrongPageError(f"{name_of(self.number)} could not log in")
+
+    async def first_page(self) -> str:
+        """The person's next item, taken as the button of their list does it."""
+        return await self._text("POST", f"/tasks/next/{self.campaign}/", headers=self._token())
+
+    async def work(self, page: str, saves: int, warm_up: int) -> str:
+        """Answers items one after the other; the first `warm_up` are not timed."""
+        for turn in range(saves + warm_up):
+            began = time.perf_counter()
+            address = await self._save(page)
+            saved = time.perf_counter()
+            page = await self._text("GET", address)
+            opened = time.perf_counter()
+            if turn >= warm_up:
+                self.timings.save.append(saved - began)
+                self.timings.open.append(opened - saved)
+        return page
+
+    async def _save(self, page: str) -> str:
+        where, form = filled_in(page)
+        accept = {"Accept": "application/json"} | self._token()
+        answer = json.loads(await self._text("POST", where, data=form, headers=accept))
+        return str(answer["next"])
+
+    async def _text(self, method: str, address: str, **more: Any) -> str:
+        async with self.session.request(method, self.site + address, **more) as response:
+            text = await response.text()
+            if response.status != 200:
+                raise WrongPageError(f"{method} {address}: {response.status} {text[:300]}")
+            return text
+
+    def _cookies(self) -> dict[str, str]:
+        return {cookie.key: cookie.value for cookie in self.session.cookie_jar}
+
+    def _token(self) -> dict[str, str]:
+        return {"X-CSRFToken": self._cookies().get("csrftoken", "")}
+
+
+def filled_in(page: str) -> tuple[str, dict[str, str]]:
+    """Where an item's page sends its answer, and the answer: the first unit yes, the others no."""
+    where, seen, report = _SUBMIT.search(page), _SEEN.search(page), _REPORT.search(page)
+    units = _UNIT.findall(page)
+    if not (where and seen and report and units):
+        raise WrongPageError(f"this is no item's page: {page[:300]}")
+    quote = {"quote": html.unescape(report[1])[:QUOTE], "start": 0}
+    form = {"version": seen[1], "seen": seen[2], "seconds": "12.5", "key": str(uuid.uuid4())}
+    for number, (field_name, name) in enumerate(units):
+        form[field_name] = html.unescape(name)
+        form[f"{field_name}-answerable"] = "no" if number else "yes"
+        form[f"{field_name}-evidence"] = json.dumps([] if number else [quote])
+    return where[1], form

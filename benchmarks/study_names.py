@@ -1,0 +1,10 @@
+"""What the prepared study and the client that uses it agree on."""
+
+from __future__ import annotations
+
+PASSWORD = "a-word-for-a-benchmark"
+QUOTE = 40
+
+
+def name_of(number: int) -> str:
+    return f"person{number}"

@@ -1,0 +1,119 @@
+"""The addresses of the API, its description, and the page that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.urls import URLPattern, URLResolver, include, path, reverse
+from django.views.decorators.http import require_safe
+from django.views.defaults import page_not_found
+from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework import serializers
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.api import CampaignReport
+from datasets.access import wants_data
+from datasets.api.base import EVERYBODY, READERS, WORKERS, Resource, checked
+from datasets.api.describing import described
+from datasets.api.errors import SENTENCES
+from datasets.api.shapes import NoParameters
+from datasets.api.tokens import TokenInHeader
+
+LISTS = {"campaigns": EVERYBODY, "assignments": WORKERS, "batches": READERS}
+
+
+class Root(Resource):
+    roles = {"GET": EVERYBODY}
+
+    @described(
+        "Where to begin",
+        "The account behind the token, and the lists that its role may read.",
+        {
+            200: inline_serializer(
+                "Root",
+                {
+                    "account": serializers.CharField(),
+                    "role": serializers.ChoiceField(EVERYBODY),
+                    "lists": serializers.DictField(child=serializers.URLField()),
+                    "schema": serializers.URLField(help_text="this description, as OpenAPI"),
+                },
+            )
+        },
+        tag="start",
+        example={
+            "account": "ada",
+            "role": "annotator",
+            "lists": {"campaigns": "https://tandem.example/api/v1/campaigns/"},
+            "schema": "https://tandem.example/api/schema/",
+        },
+        operation_id="root",
+    )
+    def get(self, request: Request) -> Response:
+        role = getattr(request.user, "role", "")
+        lists = [name for name, roles in LISTS.items() if role in roles]
+        return Response(
+            {
+                "account": request.user.get_username(),
+                "role": role,
+                "lists": {name: self._address(f"api-{name}") for name in lists},
+                "schema": self._address("api-schema"),
+            }
+        )
+
+    def _address(self, name: str) -> str:
+        return self.request.build_absolute_uri(reverse(name))
+
+
+class Description(SpectacularAPIView):
+    """The OpenAPI description; it tells the shape of the API and no data.
+
+    The page that shows it reads it with the session of whoever is logged in; nothing else of the
+    API takes a session.
+    """
+
+    authentication_classes = [TokenInHeader, SessionAuthentication]
+    permission_classes = [IsAuthenticated]
+    http_method_names = ["get", "head"]
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        others = {k: v for k, v in request.query_params.items() if k != "format"}
+        checked(NoParameters, others)
+        found: Response = self._get_schema_response(request)
+        return found
+
+
+@require_safe
+@login_required
+def docs(request: HttpRequest) -> HttpResponse:
+    return render(request, "api/docs.html")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """The handler of 404: a sentence for a script, the page for a person."""
+    if wants_data(request):
+        sentence = SENTENCES.get(type(exception), NO_ADDRESS)
+        return JsonResponse({"error": sentence, "problems": []}, status=404)
+    return page_not_found(request, exception)
+
+
+NO_ADDRESS = "there is no such address; each one ends with a slash"
+
+v1: list[URLPattern | URLResolver] = [
+    path("", Root.as_view(), name="api-root"),
+    path("", include("datasets.api.urls")),
+    path("", include("annotation.api.urls")),
+    path("campaigns/<int:pk>/report/", CampaignReport.as_view(), name="api-report"),
+]
+urlpatterns = [
+    path("v1/", include(v1)),
+    path("schema/", Description.as_view(), name="api-schema"),
+    path("docs/", docs, name="api-docs"),
+]

@@ -1,0 +1,57 @@
+"""Health addresses for whatever watches over the site: the process lives, and it can do its work.
+
+They stand before every other middleware, since a probe asks by an address that is none of
+ALLOWED_HOSTS, without TLS and without an account. They tell nothing but yes or no.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+logger = logging.getLogger("tandem.health")
+
+LIVE, READY = "/health/live", "/health/ready"
+
+
+class Health:
+    def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.handle = handle
+        self.migrated = False
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info == LIVE:
+            return _told(True)
+        if request.path_info == READY:
+            return _told(self._ready())
+        return self.handle(request)
+
+    def _ready(self) -> bool:
+        """Whether the database answers and holds every table that this version needs."""
+        try:
+            # Looking for migrations costs a few queries: once it was well, it stays so.
+            self.migrated = self.migrated or _migrated()
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except DatabaseError as error:
+            logger.warning("not ready: %s", type(error).__name__)
+            return False
+        if not self.migrated:
+            logger.warning("not ready: run manage.py migrate")
+        return self.migrated
+
+
+def _migrated() -> bool:
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+def _told(well: bool) -> HttpResponse:
+    response = HttpResponse("ok" if well else "not ready", content_type="text/plain")
+    response.status_code = 200 if well else 503
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,76 @@
+"""The log: one line an event, as JSON for a collector or as text for a terminal.
+
+Every line that a request causes carries the request's id, which the response and the error page
+carry too.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+import structlog
+
+Format = Literal["json", "text"]
+
+
+def _without_request(logger: object, method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Django hangs the whole request onto its lines; the id says which one it was."""
+    event.pop("request", None)
+    return event
+
+
+SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.ExtraAdder(),
+    _without_request,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+
+
+def logging_config(format: str, level: str = "INFO") -> dict[str, Any]:
+    """A configuration for the standard library's logging, which every library of ours uses."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": formatter, "format": format}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "lines"},
+        },
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "tandem": {"level": level},
+            # Its word on every attempt to reach the database; what came of it is logged by us.
+            "psycopg.pool": {"level": "ERROR"},
+            # It misses a host name in the address of a folder.
+            "kombu.connection": {"level": "ERROR"},
+            # Django's own handlers would say everything a second time.
+            "django": {"handlers": [], "level": "WARNING", "propagate": True},
+            # What was refused stands in the line of its request; a scanner's visit is no incident.
+            "django.request": {"level": "ERROR"},
+            "django.security": {"level": "ERROR"},
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
+            "django.server": {"handlers": [], "level": level, "propagate": True},
+            "axes": {"level": "WARNING"},
+        },
+    }
+
+
+def formatter(format: str) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*SHARED, structlog.processors.format_exc_info],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *([_as_json()] if format == "json" else [_as_text()]),
+        ],
+    )
+
+
+def _as_json() -> Any:
+    return structlog.processors.JSONRenderer(ensure_ascii=False)
+
+
+def _as_text() -> Any:
+    return structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)

@@ -1,0 +1,59 @@
+"""Settings of the REST face and of its description."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["datasets.api.parsing.StrictJSONParser"],
+    # No session: a script sends a token, and a page of another site cannot make a browser send one.
+    "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.tokens.TokenInHeader"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
+    "DEFAULT_THROTTLE_RATES": {"user": "600/min", "export": "12/h", "report": "120/h"},
+    "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
+}
+
+REST_KNOX: dict[str, Any] = {
+    "TOKEN_TTL": timedelta(days=365),
+    "TOKEN_PREFIX": "tandem_",
+}
+
+DESCRIPTION = """
+People and LLM judges label the same items, side by side.
+
+Every call sends a token in a header: `Authorization: Token tandem_…`. `manage.py create_token NAME`
+makes one for an account, and what it may do is what that account may do on the pages. Cookies are
+not looked at. An account may ask 600 times a minute; more is answered by 429 with `Retry-After`.
+
+Whatever goes wrong is answered by JSON: `error` says what is wrong and what to do, `problems` names
+each unit or field. Parameters and fields that are not described here are refused by name. Offsets
+in texts count Unicode code points from 0.
+"""
+
+
+def spectacular(version: str) -> dict[str, Any]:
+    return {
+        "TITLE": "Tandem",
+        "DESCRIPTION": DESCRIPTION.strip(),
+        "VERSION": version,
+        "TAGS": [
+            {"name": "start", "description": "Who one is, and where to begin."},
+            {"name": "work", "description": "One's own items and answers, as on the pages."},
+            {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
+            {"name": "batches", "description": "What is judged; for researchers and admins."},
+            {
+                "name": "studies",
+                "description": "What was asked and answered, and the report; for researchers and "
+                "admins.",
+            },
+        ],
+        "SCHEMA_PATH_PREFIX": r"/api/v1",
+        "COMPONENT_SPLIT_REQUEST": True,
+        "ENUM_NAME_OVERRIDES": {"RaterKindEnum": ["human", "judge", "reference"]},
+        "SERVE_INCLUDE_SCHEMA": False,
+    }

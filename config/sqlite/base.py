@@ -1,0 +1,101 @@
+"""Django's SQLite, with a queue in front of its one writer.
+
+Whoever finds SQLite busy sleeps, ever longer, up to a tenth of a second, while the writer is gone
+after three milliseconds: that made the slowest saves. Here a transaction first takes its turn, a
+lock on a file beside the database, and looks for it every millisecond. The lock keeps nothing safe:
+SQLite's own does, as before, and a writer that does not queue is waited for as before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import weakref
+from typing import Any
+
+from django.db.backends.sqlite3 import base
+from django.db.utils import OperationalError
+
+# Its stubs leave out what is overridden here.
+_Django: Any = base.DatabaseWrapper
+STEP = 0.001
+FREE = -1
+
+
+class DatabaseWrapper(_Django):
+    """One connection. The kernel frees the turn of a process that was killed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._turn = FREE
+        _wrappers.add(self)
+
+    def _start_transaction_under_autocommit(self) -> None:
+        self._take_turn()
+        try:
+            super()._start_transaction_under_autocommit()
+        except BaseException:
+            self.give_turn()
+            raise
+
+    def _commit(self) -> None:
+        super()._commit()
+        self.give_turn()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()
+        finally:
+            self.give_turn()
+
+    def _close(self) -> None:
+        try:
+            super()._close()
+        finally:
+            self.give_turn()
+
+    def _take_turn(self) -> None:
+        name = str(self.settings_dict["NAME"])
+        if self._turn != FREE or self.transaction_mode != "IMMEDIATE" or _is_no_file(name):
+            return
+        try:
+            turn = os.open(f"{name}-turn", os.O_RDONLY | os.O_CREAT, 0o644)
+        except OSError:
+            # Somebody else's folder, say; the database itself tells what is wrong with it.
+            return
+        try:
+            _wait(turn, time.monotonic() + self.settings_dict["OPTIONS"].get("timeout", 5))
+        except BaseException:
+            os.close(turn)
+            raise
+        self._turn = turn
+
+    def give_turn(self) -> None:
+        if self._turn != FREE:
+            turn, self._turn = self._turn, FREE
+            os.close(turn)
+
+
+def _wait(turn: int, until: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= until:
+                raise OperationalError("database is locked") from error
+        time.sleep(STEP)
+
+
+def _is_no_file(name: str) -> bool:
+    return name == ":memory:" or name.startswith("file:")
+
+
+def _forget_turns() -> None:
+    """A child would else keep its parent's turn, after the parent has gone."""
+    for wrapper in list(_wrappers):
+        wrapper.give_turn()
+
+
+_wrappers: weakref.WeakSet[DatabaseWrapper] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_forget_turns)

@@ -1,0 +1,91 @@
+"""The count of wrong passwords, by account and by address, over django-axes' table."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from axes.handlers.database import AxesDatabaseHandler
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.db import router, transaction
+from django.db.models import F, Sum
+from django.http import HttpRequest
+
+logger = logging.getLogger("tandem.security")
+
+Credentials = dict[str, Any] | None
+
+
+class LogInGuard(AxesDatabaseHandler):
+    """Counts a try before its password is looked at, and takes it back when it was right.
+
+    Axes looks first and counts when the password was wrong, so that as many as come at once pass;
+    and a right password clears the whole address there, so that somebody with an account of his
+    own could guess for ever at another's. Here no more than the limit are ever looked at, and a
+    right password clears only its own account. While the door is shut nothing is counted: the wait
+    is not made longer by those who knock.
+    """
+
+    def is_locked(self, request: HttpRequest, credentials: Credentials = None) -> bool:
+        return self._left(request, credentials) <= 0
+
+    def is_allowed(self, request: HttpRequest, credentials: Credentials = None) -> bool:
+        if not super().is_allowed(request, credentials):
+            return False
+        self.clean_expired_user_attempts(request, credentials)
+        self._count(request, credentials)
+        # Each has counted itself before it looks, so of many at once no more than the limit pass.
+        return self._left(request, credentials) >= 0
+
+    def user_login_failed(
+        self, sender: Any, credentials: dict, request: Any = None, **kwargs: Any
+    ) -> None:
+        if request is None:
+            return
+        if request.axes_locked_out or self.is_locked(request, credentials):
+            request.axes_locked_out = True
+            request.axes_credentials = credentials
+            # Not the name: people type their password into the wrong field.
+            logger.warning("log-in locked", extra={"address": request.axes_ip_address})
+
+    def reset_user_attempts(self, request: HttpRequest, credentials: Credentials = None) -> int:
+        rows = AccessAttempt.objects.filter(username=_account(credentials))
+        return rows.delete()[0]
+
+    def _left(self, request: Any, credentials: Credentials) -> int:
+        """How many tries are left; below 0 where more came at once than there were."""
+        attempts = zip(
+            settings.AXES_LOCKOUT_PARAMETERS,
+            self.get_user_attempts(request, credentials),
+            strict=True,
+        )
+        return min(
+            settings.LOGIN_TRIES[by] - (rows.aggregate(n=Sum("failures_since_start"))["n"] or 0)
+            for by, rows in attempts
+        )
+
+    def _count(self, request: Any, credentials: Credentials) -> None:
+        with transaction.atomic(using=router.db_for_write(AccessAttempt)):
+            row, created = AccessAttempt.objects.get_or_create(
+                username=_account(credentials),
+                ip_address=request.axes_ip_address,
+                user_agent="",
+                defaults={
+                    "get_data": "",
+                    "post_data": "",
+                    "http_accept": "",
+                    "path_info": request.axes_path_info,
+                    "failures_since_start": 1,
+                    "attempt_time": request.axes_attempt_time,
+                },
+            )
+            if not created:
+                AccessAttempt.objects.filter(pk=row.pk).update(
+                    failures_since_start=F("failures_since_start") + 1,
+                    attempt_time=request.axes_attempt_time,
+                )
+
+
+def _account(credentials: Credentials) -> str:
+    return str((credentials or {}).get("username") or "")[:255]

@@ -1,0 +1,1 @@
+"""The REST face: what all its addresses share, and batches."""

@@ -1,0 +1,197 @@
+"""Batches and their queries, for those who set up studies."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, Model, QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from datasets import material
+from datasets.api.base import READERS, List, Resource, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.shapes import PageParameters
+from datasets.lines import as_line
+from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
+
+PARTS: dict[str, type[Model]] = {
+    "questions": Question,
+    "passages": Grounding,
+    "key_points": KeyPoint,
+    "reports": Report,
+    "rankings": Ranking,
+}
+A_BATCH = {
+    "id": 1,
+    "name": "pilot",
+    "format": "native",
+    "counts": {"queries": 2, "questions": 8, "reports": 4},
+    "warnings": 0,
+    "created_at": "2026-11-20T09:30:00Z",
+}
+A_QUERY = {
+    "position": 0,
+    "id": "q1",
+    "text": "How was the bridge built?",
+    "asked_at": "2024-05-03",
+    "counts": {"questions": 4, "passages": 2, "key_points": 0, "reports": 2, "rankings": 0},
+}
+
+
+def visible_batches(user: Any) -> QuerySet[Batch]:
+    return Batch.objects.order_by("name") if user.role in READERS else Batch.objects.none()
+
+
+class BatchParameters(PageParameters):
+    name = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only the batch of exactly this name"
+    )
+
+
+class BatchShape(serializers.Serializer[Batch]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    format = serializers.CharField(help_text="the format of the file that it came from")
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="how many of each part it holds"
+    )
+    warnings = serializers.SerializerMethodField(help_text="how many warnings its loading gave")
+    created_at = serializers.DateTimeField()
+
+    def get_warnings(self, batch: Batch) -> int:
+        return len(batch.warnings)
+
+
+class WholeBatchShape(BatchShape):
+    warnings = serializers.ListField(  # type: ignore[assignment]
+        child=serializers.CharField(), help_text="the warnings of its loading"
+    )
+    skipped = serializers.DictField(
+        child=serializers.IntegerField(), help_text="what its loading left out, and how often"
+    )
+
+
+class QueryShape(serializers.Serializer[Any]):
+    position = serializers.IntegerField(help_text="its place in the batch, from 0")
+    id = serializers.CharField()
+    text = serializers.CharField()
+    asked_at = serializers.CharField(allow_null=True)
+    counts = serializers.DictField(child=serializers.IntegerField())
+
+
+class QueryLineShape(serializers.Serializer[Any]):
+    """A query with all that belongs to it, as a line of the native batch file."""
+
+    id = serializers.CharField()
+    text = serializers.CharField()
+    asked_at = serializers.CharField(required=False)
+    questions = serializers.ListField(child=serializers.DictField(), required=False)
+    passages = serializers.ListField(child=serializers.DictField(), required=False)
+    key_points = serializers.ListField(child=serializers.DictField(), required=False)
+    reports = serializers.ListField(child=serializers.DictField(), required=False)
+    rankings = serializers.ListField(child=serializers.DictField(), required=False)
+    references = serializers.ListField(child=serializers.DictField(), required=False)
+    meta = serializers.DictField(required=False)
+
+
+class Batches(List):
+    roles = {"GET": READERS}
+    takes = BatchParameters
+
+    @described(
+        "List batches",
+        "The loaded batches, by name.",
+        {200: page_shape(BatchShape)},
+        tag="batches",
+        example={"count": 1, "next": None, "previous": None, "results": [A_BATCH]},
+        parameters=[BatchParameters],
+        operation_id="batches_list",
+    )
+    def get(self, request: Request) -> Response:
+        rows = visible_batches(request.user)
+        if (name := self.chosen.get("name")) is not None:
+            rows = rows.filter(name=name)
+        return self.page(rows, partial(rendered, BatchShape))
+
+
+class OneBatch(Resource):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read a batch",
+        "What a batch holds, and what its loading warned of.",
+        {200: WholeBatchShape},
+        tag="batches",
+        example={**A_BATCH, "warnings": ["line 3: …"], "skipped": {}},
+        operation_id="batches_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(WholeBatchShape(_batch(request.user, pk)).data)
+
+
+class Queries(List):
+    roles = {"GET": READERS}
+
+    @described(
+        "List the queries of a batch",
+        "Its queries in their order, with how many parts of each kind belong to them.",
+        {200: page_shape(QueryShape)},
+        tag="batches",
+        example={"count": 1, "next": None, "previous": None, "results": [A_QUERY]},
+        parameters=[PageParameters],
+        operation_id="queries_list",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return self.page(_batch(request.user, pk).queries.order_by("position"), _counted)
+
+
+class OneQuery(Resource):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read a query",
+        "A query with all that belongs to it: the same object as its line of the native batch file "
+        "and of `export --what batch`. `position` is its place in the batch, from 0.",
+        {200: QueryLineShape},
+        tag="batches",
+        example={
+            "id": "q1",
+            "text": "How was the bridge built?",
+            "questions": [{"id": "q1:1", "text": "When did it open?"}],
+            "reports": [{"id": "r1", "text": "It opened in 1901.", "system": "one"}],
+        },
+        operation_id="queries_read",
+    )
+    def get(self, request: Request, pk: int, position: int) -> Response:
+        query = get_object_or_404(_batch(request.user, pk).queries, position=position)
+        return Response(as_line(material.as_row(query)))
+
+
+def _batch(user: Any, pk: int) -> Batch:
+    return get_object_or_404(visible_batches(user), pk=pk)
+
+
+def _counted(queries: list[Query]) -> list[Any]:
+    """Queries of one page with the number of their parts, in one query for each kind of part."""
+    ids = [query.pk for query in queries]
+    counts = {name: _counts(model, ids) for name, model in PARTS.items()}
+    rows = [
+        {
+            "position": query.position,
+            "id": query.key,
+            "text": query.text,
+            "asked_at": query.asked_at,
+            "counts": {name: counts[name].get(query.pk, 0) for name in PARTS},
+        }
+        for query in queries
+    ]
+    return rendered(QueryShape, rows)
+
+
+def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
+    rows = model._default_manager.filter(query__in=queries).order_by().values("query")
+    return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}

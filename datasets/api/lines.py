@@ -1,0 +1,120 @@
+"""Lines of an export: a page of them at a time, or all of them as a stream of JSON Lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import inline_serializer
+from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.response import Response
+
+from datasets.api.base import Resource
+from datasets.api.limits import PerExport
+from datasets.api.shapes import LARGEST_PAGE, PAGE, Strict
+
+Line = dict[str, Any]
+JSON_LINES = "application/x-ndjson"
+
+
+class JSONLinesRenderer(BaseRenderer):
+    """Chosen by `Accept: application/x-ndjson` or `?format=jsonl`; itself it renders errors."""
+
+    media_type = JSON_LINES
+    format = "jsonl"
+    charset = None
+
+    def render(self, data: Any, accepted: Any = None, context: Any = None) -> bytes:
+        return as_bytes(data)
+
+
+def as_bytes(line: Any) -> bytes:
+    return (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+class LineParameters(Strict):
+    cursor = serializers.RegexField(
+        r"^[0-9]{1,9}\Z",
+        required=False,
+        trim_whitespace=False,
+        help_text="where to go on, as `next` of the page before gives it",
+    )
+    page_size = serializers.IntegerField(
+        min_value=1,
+        max_value=LARGEST_PAGE,
+        default=PAGE,
+        help_text="how many lines on a page, and so many more as its last item has",
+    )
+    format = serializers.ChoiceField(
+        ("json", "jsonl"), required=False, help_text="jsonl gives all lines at once, as a stream"
+    )
+
+
+def lines_shape(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
+    """The shapes of a page of lines and of the stream, for the description."""
+    page = inline_serializer(
+        name=of.__name__ + "Page",
+        fields={
+            "next": serializers.URLField(allow_null=True),
+            "results": of(many=True),
+        },
+    )
+    return {(200, "application/json"): page, (200, JSON_LINES): of}
+
+
+class Found:
+    """The lines of one campaign: all that stand at a position or behind it."""
+
+    def since(self, position: int) -> Iterator[Line]:
+        raise NotImplementedError
+
+    def position(self, line: Line) -> int:
+        raise NotImplementedError
+
+
+class Lines(Resource):
+    """Lines in the order of their items' positions.
+
+    A page ends with an item and a cursor is the next one's position: a page costs the same wherever
+    it stands, and an answer that comes between two pages neither hides a line nor repeats one.
+    """
+
+    takes = LineParameters
+    renderer_classes = [JSONRenderer, JSONLinesRenderer]
+
+    @property
+    def streamed(self) -> bool:
+        renderer = getattr(self.request, "accepted_renderer", None)
+        return isinstance(renderer, JSONLinesRenderer)
+
+    def get_throttles(self) -> list[Any]:
+        own = [PerExport()] if self.streamed else []
+        return [*super().get_throttles(), *own]
+
+    def answer(self, found: Found) -> Response | StreamingHttpResponse:
+        if self.streamed:
+            return StreamingHttpResponse(map(as_bytes, found.since(0)), content_type=JSON_LINES)
+        lines = found.since(int(self.chosen.get("cursor", "0")))
+        page, following = _page(lines, self.chosen["page_size"])
+        cursor = found.position(following) if following else None
+        return Response({"next": self._address(cursor), "results": page})
+
+    def _address(self, cursor: int | None) -> str | None:
+        if cursor is None:
+            return None
+        parameters = self.request.query_params.copy()
+        parameters["cursor"] = str(cursor)
+        return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+
+
+def _page(lines: Iterator[Line], size: int) -> tuple[list[Line], Line | None]:
+    """The lines up to the end of the item in which the page is full, and the one after them."""
+    page: list[Line] = []
+    for line in lines:
+        if len(page) >= size and line["item"] != page[-1]["item"]:
+            return page, line
+        page.append(line)
+    return page, None

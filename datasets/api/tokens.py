@@ -1,0 +1,33 @@
+"""Who asks: a token in a header, and nothing else. Cookies are not looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from knox.auth import TokenAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+
+
+class TokenInHeader(TokenAuthentication):
+    """`Authorization: Token …`, made by `manage.py create_token` and kept as a hash."""
+
+    def authenticate_credentials(self, token: bytes) -> tuple[Any, Any]:
+        if not token.isascii():
+            raise AuthenticationFailed
+        found: tuple[Any, Any] = super().authenticate_credentials(token)
+        return found
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    target_class = "datasets.api.tokens.TokenInHeader"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Token tandem_…`, the word before it included. "
+            "`manage.py create_token NAME` makes one.",
+        }

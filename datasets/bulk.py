@@ -1,0 +1,140 @@
+"""Many rows into one table at once: COPY on PostgreSQL, a prepared INSERT elsewhere.
+
+Rows are tuples in the order of the named columns. They pass by `save`, signals and defaults; types
+and constraints hold as ever, within the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.db import connection, models, transaction
+
+Row = Sequence[Any]
+
+_AS_IT_IS = (
+    models.TextField,
+    models.CharField,
+    models.IntegerField,
+    models.FloatField,
+    models.BooleanField,
+)
+_LONG = (models.TextField, models.JSONField)
+_dumps = json.JSONEncoder().encode
+
+
+def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Writes rows; `columns` are attribute names such as `batch_id`, and the others stay unset.
+
+    Call it in a transaction. Raises django.db.Error where the database refuses a row, and a
+    ValueError or a database error for a text that it cannot hold (NUL, half a surrogate pair).
+    """
+    fields = [_field(model, name) for name in columns]
+    # All at once: a row that asks the database in its making would wait for the COPY it is in.
+    ready = list(_prepared(fields, rows))
+    names = ", ".join(connection.ops.quote_name(field.column or "") for field in fields)
+    table = connection.ops.quote_name(model._meta.db_table)
+    if connection.vendor == "postgresql":
+        _copy(f"COPY {table} ({names}) FROM STDIN", ready)
+        return
+    marks = ", ".join(["%s"] * len(fields))
+    with connection.cursor() as cursor:
+        # Names come from our models, values go as parameters.
+        cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", ready)  # noqa: S608
+
+
+def reserve(model: type[models.Model], count: int) -> Sequence[int]:
+    """`count` primary keys that no other row has or gets, rising; call it in a transaction."""
+    if not count:
+        return ()
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            sequence = [table, model._meta.pk.column]
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
+                [*sequence, count],
+            )
+            return [key for (key,) in cursor.fetchall()]
+        # The update takes SQLite's only write lock, and keeps the range if nothing is written.
+        cursor.execute("UPDATE sqlite_sequence SET seq = seq + %s WHERE name = %s", [count, table])
+        if not cursor.rowcount:
+            insert = "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)"
+            cursor.execute(insert, [table, count])
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
+        last = cursor.fetchone()[0]
+        return range(last - count + 1, last + 1)
+
+
+def compress_fast() -> None:
+    """Lets PostgreSQL compress long texts by LZ4 until the transaction's end, if it knows how.
+
+    Its own default takes several times as long, and reads no faster.
+    """
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config(name, 'lz4', true) FROM pg_settings "
+            "WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)"
+        )
+
+
+def refresh_statistics(*written: type[models.Model]) -> None:
+    """Tells PostgreSQL's planner of many new rows once they are committed.
+
+    It would hear of them a minute later by itself; until then it takes the tables for empty, and a
+    page may wait half a second for a bad plan. Long values have no part in any plan and are left
+    out.
+    """
+    if connection.vendor == "postgresql":
+        transaction.on_commit(lambda: _analyze(written), robust=True)
+
+
+def _analyze(written: Sequence[type[models.Model]]) -> None:
+    quoted = connection.ops.quote_name
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A small sample: sizes matter here, and the server takes its own large one later.
+        cursor.execute("SET LOCAL default_statistics_target = 10")
+        for model in written:
+            short = [f for f in model._meta.concrete_fields if not isinstance(f, _LONG)]
+            columns = ", ".join(quoted(f.column or "") for f in short)
+            cursor.execute(f"ANALYZE {quoted(model._meta.db_table)} ({columns})")
+
+
+def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
+    return next(f for f in model._meta.concrete_fields if name in (f.attname, f.name))
+
+
+def _prepared(fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]) -> Iterable[Row]:
+    """The rows as the driver takes them; where all fields are plain, as they are."""
+    ways = [(place, way) for place, f in enumerate(fields) if (way := _way(f)) is not None]
+    return (_made(row, ways) for row in rows) if ways else rows
+
+
+def _made(row: Row, ways: Sequence[tuple[int, Callable[[Any], Any]]]) -> Row:
+    made = list(row)
+    for place, way in ways:
+        if made[place] is not None:
+            made[place] = way(made[place])
+    return made
+
+
+def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
+    if isinstance(field, models.JSONField):
+        return _dumps
+    if isinstance(field, (*_AS_IT_IS, models.ForeignKey)):
+        return None
+    return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _copy(statement: str, rows: Iterable[Row]) -> None:
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(statement) as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)

@@ -1,0 +1,220 @@
+"""Queries whose SQL is made once for each connection, for the two requests that people wait for.
+
+Django takes five to ten times longer to make the SQL of a query than a database takes to answer
+it. The SQL is still Django's own, from a plain queryset, so it fits every database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Expression
+from django.db.models.sql import Query, UpdateQuery
+from django.utils.functional import cached_property
+
+Row = list[Any]
+Found = TypeVar("Found", bound=models.Model)
+Columns = Mapping[str, tuple[str, ...]]
+DATABASE = "default"
+
+
+class Given(Expression):
+    """A value of a prepared query that is known only when it is run, by its name there."""
+
+    def __init__(self, name: str, output_field: models.Field[Any, Any] | None = None) -> None:
+        super().__init__(output_field=output_field or models.BigIntegerField())
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        # It stands among the parameters itself, until the query is run.
+        return "%s", [self]
+
+
+class Prepared:
+    """The rows of a queryset of `values_list`, in which `Given` stands for what differs."""
+
+    def __init__(self, make: Callable[[], models.QuerySet[Any, Any]]) -> None:
+        self._make = make
+
+    def rows(self, **given: object) -> list[Row]:
+        connection = connections[DATABASE]
+        made = _kept(self, connection, lambda: self._make().query)
+        with _cursor(connection) as cursor:
+            cursor.execute(made.sql, made.parameters(given))
+            return [made.converted(row) for row in cursor.fetchall()]
+
+    def first(self, **given: object) -> Row | None:
+        """The first row; a queryset that may give more should ask for one only."""
+        return next(iter(self.rows(**given)), None)
+
+
+def _cursor(connection: Any) -> Any:
+    """A cursor by which PostgreSQL keeps the plan of a query that comes again and again.
+
+    Django's own puts the values into the SQL, so that no two queries are the same there.
+    """
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from django.db.backends.postgresql.base import ServerBindingCursor
+
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        cursor = ServerBindingCursor(connection.connection)  # type: ignore[call-arg]
+    return connection._prepare_cursor(cursor)
+
+
+def _kept(owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]) -> _Made:
+    """What was made for a connection is kept on it: some of its converters hold on to it."""
+    kept: dict[object, _Made] = vars(connection).setdefault("prepared_queries", {})
+    made = kept.get(owner)
+    if made is None:
+        made = kept[owner] = _Made(make(), connection)
+    return made
+
+
+class _Made:
+    """One query's SQL for one connection, with what turns the columns into Python's values."""
+
+    def __init__(self, query: Query, connection: BaseDatabaseWrapper) -> None:
+        compiler = query.get_compiler(connection=connection)
+        self.connection = connection
+        self.sql, self._parameters = compiler.as_sql()
+        columns = [column for column, *_ in compiler.select or ()]
+        self._converters = [
+            (place, converter, expression)
+            for place, (found, expression) in compiler.get_converters(columns).items()
+            for converter in found
+        ]
+
+    def parameters(self, given: Mapping[str, object]) -> list[Any]:
+        return [
+            each.output_field.get_db_prep_save(given[each.name], connection=self.connection)
+            if isinstance(each, Given)
+            else each
+            for each in self._parameters
+        ]
+
+    def converted(self, values: Iterable[Any]) -> Row:
+        row = list(values)
+        for place, converter, expression in self._converters:
+            row[place] = converter(row[place], expression, self.connection)
+        return row
+
+
+class PreparedModels(Generic[Found]):
+    """The same, as objects of a model with the columns that are named, and others that it leads to.
+
+    `columns` are by the path to the model, "" for the first. What is not named is read when it is
+    asked for, as after `only`. `more` are further columns of the queryset, which come beside it.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], models.QuerySet[Found, Any]],
+        columns: Columns,
+        more: tuple[str, ...] = (),
+    ) -> None:
+        self._make, self._columns, self._more = make, columns, more
+        self._prepared = Prepared(self._select)
+
+    def all(self, **given: object) -> list[tuple[Found, Row]]:
+        return [self._object(row) for row in self._prepared.rows(**given)]
+
+    def first(self, **given: object) -> tuple[Found, Row] | None:
+        row = self._prepared.first(**given)
+        return None if row is None else self._object(row)
+
+    @cached_property
+    def _parts(self) -> list[tuple[str, type[models.Model], list[str]]]:
+        """Path, model and columns, these in the model's order: it is made of values by place."""
+        first, parts = self._make().model, []
+        for path, wanted in self._columns.items():
+            model = _led_to(first, path)
+            columns = [f.attname for f in model._meta.concrete_fields if f.attname in wanted]
+            parts.append((path, model, columns))
+        return parts
+
+    def _select(self) -> models.QuerySet[Any, Any]:
+        names = [
+            f"{path}__{column}" if path else column
+            for path, _, columns in self._parts
+            for column in columns
+        ]
+        return self._make().values_list(*names, *self._more)
+
+    def _object(self, row: Row) -> tuple[Found, Row]:
+        made: dict[str, Any] = {}
+        start = 0
+        for path, model, columns in self._parts:
+            values = row[start : (start := start + len(columns))]
+            # The key comes first; without one there is nothing at a path that may lead nowhere.
+            made[path] = None if values[0] is None else model.from_db(DATABASE, columns, values)
+            if path:
+                parent, _, name = path.rpartition("__")
+                made[parent]._state.fields_cache[name] = made[path]
+        return made[""], row[start:]
+
+
+def columns_of(model: type[models.Model]) -> tuple[str, ...]:
+    return tuple(field.attname for field in model._meta.concrete_fields)
+
+
+def _led_to(model: type[models.Model], path: str) -> type[models.Model]:
+    for name in path.split("__") if path else ():
+        related = model._meta.get_field(name).related_model
+        assert isinstance(related, type)
+        model = related
+    return model
+
+
+class PreparedUpdate:
+    """An update of a queryset, in whose filters and values `Given` stands for what differs."""
+
+    def __init__(self, make: Callable[[], models.QuerySet[Any, Any]], **values: object) -> None:
+        self._make, self._values = make, values
+
+    def run(self, **given: object) -> int:
+        """The number of rows that were there to be changed."""
+        connection = connections[DATABASE]
+        made = _kept(self, connection, self._compiled)
+        with _cursor(connection) as cursor:
+            cursor.execute(made.sql, made.parameters(given))
+            return int(cursor.rowcount)
+
+    def _compiled(self) -> Any:
+        query: Any = self._make().query.chain(UpdateQuery)
+        query.add_update_values(self._values)
+        return query
+
+
+class PreparedInsert(Generic[Found]):
+    """New rows of a model, whose objects get the keys that the database gives them."""
+
+    def __init__(self, model: type[Found]) -> None:
+        self._model = model
+
+    def run(self, *objects: Found) -> None:
+        connection = connections[DATABASE]
+        fields = [f for f in self._model._meta.local_concrete_fields if not f.primary_key]
+        values = [
+            field.get_db_prep_save(field.pre_save(each, add=True), connection=connection)
+            for each in objects
+            for field in fields
+        ]
+        with _cursor(connection) as cursor:
+            cursor.execute(self._sql(fields, len(objects), connection.ops.quote_name), values)
+            keys = cursor.fetchall()
+        for each, (key,) in zip(objects, keys, strict=True):
+            each.pk, each._state.adding, each._state.db = key, False, DATABASE
+
+    def _sql(self, fields: list[Any], count: int, quoted: Callable[[Any], str]) -> str:
+        # Both databases of ours give the keys back in the order of the rows.
+        meta = self._model._meta
+        columns = ", ".join(quoted(field.column) for field in fields)
+        row = f"({', '.join(['%s'] * len(fields))})"
+        rows = ", ".join([row] * count)
+        into = f"INSERT INTO {quoted(meta.db_table)} ({columns})"
+        return f"{into} VALUES {rows} RETURNING {quoted(meta.pk.column)}"

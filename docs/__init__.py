@@ -1,0 +1,1 @@
+"""The documentation's pages; `_reference` writes the ones that come from the code."""

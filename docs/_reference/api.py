@@ -1,0 +1,135 @@
+"""The HTTP API, from the schema that the site itself serves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+
+from docs._reference.words import UndocumentedError, code, meaning, page, plain, table
+
+OPENING = """\
+For programmers: every address of the HTTP API, with its parameters and an example of what it
+answers. The site itself serves the whole description, with every field of what is sent and
+answered: as an OpenAPI schema at `/api/schema/`, and as a page to read and try out at `/api/docs/`.
+[Use the API](../how-to/use-the-api.md) shows it at work.
+"""
+METHODS = ("get", "post", "put", "patch", "delete")
+WHERE = {"path": "in the address", "query": "after `?`", "header": "as a header"}
+NO_BOUND = 2**31 - 1
+"""The largest whole number of the database, which bounds what has no bound of its own."""
+LONGEST = 40
+"""Lines of an example; a longer one is folded."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One operation, with all the methods that do the same."""
+
+    methods: tuple[str, ...]
+    path: str
+    told: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        title: str = self.told.get("summary") or self.told["operationId"]
+        return title
+
+    @property
+    def anchor(self) -> str:
+        name: str = self.told["operationId"]
+        return name.replace("_", "-")
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Method, path and description of every operation."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    for path, methods in schema.get("paths", {}).items():
+        for method in METHODS:
+            if method in methods:
+                yield method.upper(), path, methods[method]
+
+
+def sections() -> list[Section]:
+    found: dict[tuple[str, str], Section] = {}
+    for method, path, told in operations():
+        key = (path, told.get("summary") or told["operationId"])
+        before = found.get(key)
+        methods = (*before.methods, method) if before else (method,)
+        found[key] = Section(methods, path, before.told if before else told)
+    return list(found.values())
+
+
+def write() -> str:
+    found = sections()
+    rows = [
+        (f"[{code(f'{method} {each.path}')}](#{each.anchor})", plain(each.title))
+        for each in found
+        for method in each.methods
+    ]
+    overview = table(("operation", "what it does"), rows)
+    return page("HTTP API", OPENING, overview, *map(_section, found))
+
+
+def _section(each: Section) -> str:
+    told = each.told
+    asked = " or ".join(code(f"{method} {each.path}") for method in each.methods)
+    parts = [f"## {plain(each.title)} {{ #{each.anchor} }}", asked, plain(told.get("description"))]
+    rows = [_parameter(parameter, each.path) for parameter in told.get("parameters", ())]
+    if rows:
+        parts.append(table(("parameter", "where", "value", "meaning"), rows))
+    if (sent := _example(told.get("requestBody", {}))) is not None:
+        parts.append(_shown("What is sent, for example", sent))
+    if (answered := _answered(told)) is not None:
+        parts.append(_shown("What is answered, for example", answered))
+    return "\n\n".join(parts)
+
+
+def _parameter(told: dict[str, Any], path: str = "") -> tuple[str, ...]:
+    name = told["name"]
+    return code(name), WHERE[told["in"]], _kind(told.get("schema", {})), _meaning(told, path)
+
+
+def _meaning(told: dict[str, Any], path: str) -> str:
+    """Our own words, else the schema's; after a blank line stands a list of values, which the
+    kind says already. Raises UndocumentedError where there are neither."""
+    lists = [part for part in path.split("/") if part][2:3]
+    own = told["name"]
+    try:
+        return meaning("api", *(f"{each}.{own}" for each in lists), own)
+    except UndocumentedError:
+        if not (words := plain(told.get("description", "").partition("\n\n")[0])):
+            raise
+        return words
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " or ".join(map(code, schema["enum"]))
+    most = schema.get("maximum", NO_BOUND)
+    bound = f", {most} at most" if most < NO_BOUND else ""
+    default = f", {schema['default']} where left out" if "default" in schema else ""
+    return str(schema.get("type", "")) + bound + default
+
+
+def _answered(told: dict[str, Any]) -> Any:
+    """The example of what is answered where all goes well, if one is given."""
+    good = (held for status, held in told["responses"].items() if status.startswith("2"))
+    return next((found for held in good if (found := _example(held)) is not None), None)
+
+
+def _example(held: dict[str, Any]) -> Any:
+    content = held.get("content", {}).get("application/json", {})
+    return next((each["value"] for each in content.get("examples", {}).values()), None)
+
+
+def _shown(what: str, value: Any) -> str:
+    body = json.dumps(value, ensure_ascii=False, indent=1)
+    block = f"```json\n{body}\n```"
+    if body.count("\n") < LONGEST:
+        return f"{what}:\n\n{block}"
+    indented = "\n".join(f"    {line}" for line in block.splitlines())
+    return f'??? example "{what}"\n\n{indented}'

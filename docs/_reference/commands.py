@@ -1,0 +1,115 @@
+"""The commands, from their parsers."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, Action, ArgumentParser
+from collections.abc import Iterator
+from functools import cache
+
+from django.apps import apps
+from django.core.management import BaseCommand, get_commands, load_command_class
+
+from annotation.design import Design
+from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
+from judging.params import PARAMS
+
+OPENING = """\
+For everybody who works at a terminal: every command of Tandem with every option, as the code
+defines them.
+
+`tandem` stands for `.venv/bin/python manage.py`; make the word yours with
+`alias tandem=".venv/bin/python manage.py"`. Exit status 0 means that all went well. Bad input is
+refused in one line, `FILE, line N: what is wrong; what to do`, and nothing is stored. Each command
+also has `--help`, and Django's own options (`--settings`, `--traceback`, `--verbosity` and so on),
+which are left out here.
+"""
+
+
+@cache
+def ours() -> dict[str, BaseCommand]:
+    """The commands of this repository's apps, by name."""
+    here = {a.name for a in apps.get_app_configs() if ROOT.joinpath(*a.name.split(".")).is_dir()}
+    found = {name: app for name, app in sorted(get_commands().items()) if app in here}
+    return {name: load_command_class(app, name) for name, app in found.items()}
+
+
+def parser_of(name: str, command: BaseCommand) -> ArgumentParser:
+    return command.create_parser("manage.py", name)
+
+
+@cache
+def _djangos_own() -> frozenset[str]:
+    return frozenset(action.dest for action in BaseCommand().create_parser("", "")._actions)
+
+
+def arguments(name: str, command: BaseCommand) -> list[Action]:
+    """A command's own arguments and options."""
+    actions = parser_of(name, command)._actions
+    return [a for a in actions if a.dest not in _djangos_own() and a.help != SUPPRESS]
+
+
+def write() -> str:
+    return page("Commands", OPENING, *(_section(*each) for each in ours().items()))
+
+
+def _section(name: str, command: BaseCommand) -> str:
+    rows = [_row(name, action) for action in arguments(name, command)]
+    usage = " ".join(_usage(name, command))
+    parts = [f"## {name}", command.help, f"```\ntandem {usage}\n```"]
+    if rows:
+        parts.append(table(("argument", "meaning", "default"), rows))
+    return "\n\n".join([*parts, *_pairs(name)])
+
+
+def campaign_options() -> list[str]:
+    return list(Design().options())
+
+
+def _pairs(name: str) -> Iterator[str]:
+    """What may stand before and after the sign in K=V."""
+    if name == "create_campaign":
+        rows = [(code(each), meaning("campaign-options", each)) for each in campaign_options()]
+        yield "Options, given as `--option K=V`:"
+        yield table(("option", "meaning"), rows)
+    if name == "create_judge":
+        rows = [(code(each), wanted) for each, (_, wanted) in PARAMS.items()]
+        yield "Parameters, given as `--param K=V`:"
+        yield table(("parameter", "value"), rows)
+
+
+def _usage(name: str, command: BaseCommand) -> Iterator[str]:
+    parser = parser_of(name, command)
+    yield name
+    for group in parser._mutually_exclusive_groups:
+        if group.required:
+            yield f"({' | '.join(map(_shown, group._group_actions))})"
+    for action in parser._actions:
+        if action.required and action.dest not in _djangos_own():
+            yield _shown(action)
+    yield "[options]"
+
+
+def _shown(action: Action) -> str:
+    value = "" if action.nargs == 0 else _value(action)
+    return " ".join(part for part in (*action.option_strings[-1:], value) if part)
+
+
+def _value(action: Action) -> str:
+    many = "…" if action.nargs in ("+", "*") else ""
+    if isinstance(action.metavar, str):
+        return action.metavar + many
+    return action.dest.upper().replace("_", "-") + many
+
+
+def _row(name: str, action: Action) -> tuple[str, str, str]:
+    words = plain(action.help or meaning("options", f"{name}.{action.dest}", action.dest))
+    words += f": {codes(action.choices)}" if action.choices else ""
+    again = " (may be given several times)" if type(action).__name__ == "_AppendAction" else ""
+    return code(_shown(action)), words + again, _default(action)
+
+
+def _default(action: Action) -> str:
+    if action.required:
+        return "required"
+    unset = action.default in (None, "", [], False)
+    return "" if unset or not action.option_strings else code(action.default)

@@ -1,0 +1,45 @@
+"""A report over a few made labels, whose keys the formats page lists."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from analysis.blocks.quality import hint_of
+from analysis.reports import Choices, labels_report
+from annotation.elsewhere import Misplaced
+
+PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
+QUERIES = 16
+
+
+@cache
+def report() -> dict[str, Any]:
+    """A report with every block: three people, a judge, one person who checks it, and strata."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "labels.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
+        levels = {"answerable": "nominal", "rating": "ordinal"}
+        made = labels_report([path], levels, Choices(resamples=20))  # type: ignore[arg-type]
+    # Of the material of a labels file nothing is known, so it gives no hint.
+    misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
+    return made | {"hints": [hint_of(misplaced)]}
+
+
+def _labels() -> Iterator[dict[str, str]]:
+    for n in range(QUERIES * 2):
+        query, question = divmod(n, 2)
+        place = {"item": f"r{query}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
+        place |= {"system": "SYSTEM", "setting": "SETTING"}
+        for turn, rater in enumerate((*PEOPLE, JUDGE)):
+            who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
+            yes = (query + question + (turn == n % 7)) % 2
+            yield place | who | {"variable": "answerable", "value": ("no", "yes")[yes]}
+            yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
+        checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
+        yield place | checked | {"variable": "answerable"}

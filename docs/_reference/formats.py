@@ -1,0 +1,159 @@
+"""The file formats: batches, labels, responses, exports and the report's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field, fields
+from inspect import getmodule
+
+from analysis.formats import FORMATS, facts
+from analysis.formats.base import Format
+from annotation.files import parquet, responses
+from annotation.files import rows as labels
+from annotation.files.labels import KINDS
+from annotation.management.commands.export import EXPORTS
+from annotation.submit import REASONS
+from datasets import rows as batch
+from datasets.readers import READERS
+from docs._reference import reports
+from docs._reference.words import code, codes, meaning, page, plain, table
+
+PARTS = (
+    batch.Query,
+    batch.Question,
+    batch.Passage,
+    batch.KeyPoint,
+    batch.Report,
+    batch.Ranking,
+    batch.Reference,
+)
+KINDS_OF_VALUE = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "Meta": "object",
+    "Mapping[str, Any]": "object",
+    "tuple[str, ...]": "list of texts",
+    "tuple[SpanRow, ...]": "list of [spans](#a-span)",
+}
+
+OPENING = """\
+For whoever prepares files or reads them: every key and column that goes in or comes out. Keys may
+be added by later versions; none is ever renamed.
+
+All files are UTF-8. JSON Lines are separated by the newline character only. Texts are kept as they
+are, and every position counts Unicode code points, from 0, its end exclusive: in Python,
+`text[start:end] == quote`.
+"""
+BATCH = """\
+One line is one query with all that belongs to it. Unknown keys are refused with their line, since
+they are nearly always typing errors; what is your own goes under `meta`. Identifiers are unique in
+the batch and compared exactly. A passage may stand beside several queries with the same text only.
+"""
+LABELS = """\
+One line is one label by one rater, as JSON Lines or as CSV with the columns in any order; in CSV,
+`spans` and `meta` are JSON strings. It is what `tandem export --campaign C --what labels` writes,
+and what `tandem import_labels` and `tandem report --labels` read.
+"""
+REPORT = """\
+What `tandem report --format json` writes. An *estimate* is an object
+`{"value", "low", "high", "n", "method"}` with a 95 % interval over `n` units; `low` and `high` are
+null where no interval is defined or fewer than ten queries stand behind it; `value` is null, with a
+`reason`, where the statistic is undefined. Nothing is ever NaN or infinite. Words in capitals stand
+for names that are data.
+"""
+
+
+FACTS = "One row a number, in full precision; what does not apply to it is empty."
+
+
+def write() -> str:
+    return page("Formats", OPENING, *_batch(), *_labels(), *_exports(), *_report())
+
+
+def _batch() -> Iterator[str]:
+    yield f"## The batch file\n\n{BATCH}"
+    for part in PARTS:
+        yield f"### {part.__name__}\n\n{_only_own(part)}"
+        yield _keys(part, "batch")
+    readers = [(code(name), plain(reader.SUMMARY)) for name, reader in READERS.items()]
+    yield "### Formats that are read"
+    yield "Recognised by the first line, or named with `--format`."
+    yield table(("format", "what it is"), readers)
+
+
+def _labels() -> Iterator[str]:
+    yield f"## The labels file\n\n{LABELS}"
+    yield _keys(labels.LabelRow, "labels", labels.COLUMNS)
+    yield f"A line has exactly one of `value` and `missing`. Reasons: {codes(REASONS)}."
+    yield f"Kinds of raters: {codes(KINDS)}."
+    yield "### A span"
+    yield _keys(labels.SpanRow, "labels")
+
+
+def _exports() -> Iterator[str]:
+    yield "## The exports\n\n`tandem export --campaign C --what NAME` writes:"
+    yield table(
+        ("name", "what a line is", "columns"),
+        [(code(name), meaning("exports", name), codes(columns_of(name))) for name in EXPORTS],
+    )
+    yield f"### Parquet\n\n{plain(parquet.__doc__)}"
+    yield "### A response"
+    rows = [(code(name), meaning("labels", f"response.{name}", name)) for name in responses.COLUMNS]
+    yield table(("key", "meaning"), rows)
+
+
+def columns_of(export: str) -> Sequence[str]:
+    return EXPORTS[export][1]
+
+
+def _report() -> Iterator[str]:
+    yield f"## The report\n\n{REPORT}"
+    yield from reports.sections()
+    yield f"### All forms\n\nWhat `--format` takes; the numbers are the same in all.\n\n{_forms()}"
+    rows = [(code(name), meaning("facts", name)) for name in facts.COLUMNS]
+    yield f"### The report as CSV\n\n{FACTS}\n\n{table(('column', 'meaning'), rows)}"
+
+
+def _forms() -> str:
+    rows = [(code(name), each.label, _about(each)) for name, each in FORMATS.items()]
+    return table(("format", "name", "what it is"), rows)
+
+
+def _about(form: Format) -> str:
+    """The first paragraph about the module that writes it."""
+    return plain(getmodule(form.render).__doc__).partition("\n\n")[0]
+
+
+def keys_of(part: type) -> dict[str, Field[object]]:
+    """The keys of a row, without what the reader adds to it."""
+    return {field.name: field for field in fields(part) if field.name != "place"}
+
+
+def _keys(part: type, about: str, order: Sequence[str] = ()) -> str:
+    found = keys_of(part)
+    rows = [
+        (code(name), _value(found[name]), meaning(about, f"{part.__name__}.{name}", name))
+        for name in order or found
+    ]
+    return table(("key", "value", "meaning"), rows)
+
+
+def _value(field: Field[object]) -> str:
+    kind = str(field.type).removesuffix(" | None")
+    required = field.default is MISSING and field.default_factory is MISSING
+    return _kind(kind) + (", required" if required and "None" not in str(field.type) else "")
+
+
+def _kind(kind: str) -> str:
+    for part in PARTS:
+        if kind == f"tuple[{part.__name__}, ...]":
+            return f"list of [{part.__name__}](#{part.__name__.lower()})"
+    return KINDS_OF_VALUE[kind]
+
+
+def _only_own(part: type) -> str:
+    """A docstring; one that dataclasses made up of the signature says nothing new."""
+    text = part.__doc__ or ""
+    return "" if text.startswith(f"{part.__name__}(") else plain(text)

@@ -1,0 +1,72 @@
+"""What MkDocs calls: adds the reference pages to the site, and to its navigation."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from pathlib import Path
+
+import django
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+# MkDocs puts this folder first, where our `statistics` would hide Python's.
+sys.path[0] = str(ROOT)
+# The pages show what holds by default, so a development start is enough.
+os.environ.setdefault("DEBUG", "1")
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from docs._reference.pages import navigation, pages  # noqa: E402
+
+ICON = "assets/icon.svg"
+INTERVAL = re.compile(r"\[-?\d\.\d+, -?\d\.\d+\]")
+# It is shown under any address, at any depth, so it can link to no file of the site.
+NOT_FOUND = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Not found - Tandem</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 1.1rem/1.6 "Inter", "Segoe UI", system-ui, sans-serif; max-width: 34rem; margin: 18vh auto; padding: 0 1.5rem }
+</style>
+<h1>There is no such page</h1>
+<p>It may have moved. Go back, or shorten the address to the folder in which this documentation
+stands: its first page leads to all others.</p>
+"""  # noqa: E501
+
+
+def on_startup(*, command: str, dirty: bool) -> None:
+    """Lets warnings count. With --quiet, MkDocs drops them, and --strict would let all pass."""
+    logger = logging.getLogger("mkdocs")
+    logger.setLevel(min(logger.level, logging.WARNING))
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    for entry in config.nav or []:
+        if isinstance(entry, dict) and "Reference" in entry:
+            entry["Reference"] = [*entry["Reference"], *navigation()]
+    return config
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    for path, write in pages().items():
+        files.append(File.generated(config, path, content=write()))
+    # The site's own sign serves here too.
+    icon = ROOT / "static" / "icon.svg"
+    files.append(File.generated(config, ICON, abs_src_path=str(icon)))
+    return files
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keeps the two ends of an interval in a table on one line."""
+    return INTERVAL.sub(r'<span class="interval">\g<0></span>', html)
+
+
+def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:
+    return NOT_FOUND if template_name == "404.html" else output

@@ -1,0 +1,123 @@
+"""The protocols, one page each, and a page that lists them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from inspect import getmodule
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Conditions, Protocol, Variable
+from docs._reference.words import code, codes, page, plain, table
+
+LIST = """\
+For researchers who choose what to ask: the protocols, each with its units, variables and codes. A
+campaign is made with one of them, `tandem create_campaign NAME --protocol PROTOCOL --batch BATCH`.
+"""
+COLUMNS = """\
+An *escape* is a legitimate answer that is no category: it stays out of agreement and is counted
+beside it. *Optional* variables are asked only by campaigns that name them with
+`--option variables=…`. Where a condition does not hold, the variable has no label.
+"""
+WHERE = {
+    "questions": "sub-questions",
+    "passages": "passages",
+    "key_points": "key points",
+    "reports": "reports",
+}
+
+
+def write_list() -> str:
+    rows = [
+        (f"[{p.name}]({p.name}.md)", p.title, codes(_kinds(p)), codes(_names(p)))
+        for p in PROTOCOLS.values()
+    ]
+    return page("Protocols", LIST, table(("protocol", "title", "units", "variables"), rows))
+
+
+def write(protocol: Protocol) -> str:
+    opening = f"For researchers and annotators: what `{protocol.name}` asks, of what, and how."
+    return page(
+        protocol.title,
+        f"{opening} Version {protocol.version}.",
+        plain(_module_docstring(protocol)),
+        _facts(protocol),
+        f"## Variables\n\n{COLUMNS}\n{table(_HEAD, map(_row, protocol.variables))}",
+        f"## Guideline\n\nWhat people read beside every item, and judges in their prompt.\n\n"
+        f"{_demoted(protocol.guideline)}",
+        _prompt(protocol),
+    )
+
+
+_HEAD = ("variable", "unit", "question", "codes", "level", "asked if")
+
+
+def _row(variable: Variable) -> tuple[str, ...]:
+    answers = codes(variable.codes)
+    if variable.escapes:
+        answers += f"; escape: {codes(variable.escapes)}"
+    name = code(variable.name) + (" (optional)" if variable.optional else "")
+    condition = _condition(variable.asked_if)
+    return name, variable.kind, variable.question, answers, variable.level, condition
+
+
+def _condition(conditions: Conditions) -> str:
+    return " and ".join(f"`{name}` is {' or '.join(held)}" for name, held in conditions.items())
+
+
+def _facts(protocol: Protocol) -> str:
+    return "\n".join(f"- {fact}" for fact in _told(protocol))
+
+
+def _told(protocol: Protocol) -> Iterator[str]:
+    yield f"Units: {codes(_kinds(protocol))}."
+    needs = ", ".join(WHERE[part] for part in protocol.needs) or "the query alone"
+    yield f"Reads of the batch: {needs}."
+    if rule := protocol.evidence:
+        owed = f"owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else "optional"
+        yield f"Evidence: highlights of the {rule.field} for `{rule.variable}`, {owed}."
+    if written := protocol.written:
+        held = _condition(written.asked_if)
+        yield f"Written by the rater: {code(written.name)}, a text" + (
+            f" where {held}." if held else "."
+        )
+    if listed := protocol.listed:
+        held = _condition(listed.asked_if)
+        yield (
+            f"Listed by the rater: {code(listed.name)} of the {listed.kind}, each with quotes of "
+            f"the {listed.field}" + (f", where {held}." if held else ".")
+        )
+        yield (
+            f"Matched to that list: each {listed.match_kind}, by {code(listed.matches)}, where "
+            f"`{listed.match}` is {listed.match_code}."
+        )
+    if protocol.drawn:
+        yield "Unless told otherwise, a seeded draw of an item's units is asked (`per_passage`)."
+    if protocol.shuffled:
+        yield "Unless told otherwise, units are shown in a random order, recorded for each rater."
+
+
+def _kinds(protocol: Protocol) -> list[str]:
+    return list(dict.fromkeys(variable.kind for variable in protocol.variables))
+
+
+def _names(protocol: Protocol) -> list[str]:
+    return list(dict.fromkeys(variable.name for variable in protocol.variables))
+
+
+def _module_docstring(protocol: Protocol) -> str:
+    return getmodule(protocol.make_items).__doc__ or ""
+
+
+def _demoted(markdown: str) -> str:
+    """Its title left out, its other headings one level lower."""
+    body = re.sub(r"\A# .*\n", "", markdown)
+    return re.sub(r"^#", "##", body, flags=re.MULTILINE)
+
+
+def _prompt(protocol: Protocol) -> str:
+    own = (protocol.folder / "prompt.md").exists()
+    whose = "A prompt of its own." if own else "The prompt that all protocols share."
+    text = "\n".join(f"    {line}" for line in ["````text", *protocol.prompt.splitlines(), "````"])
+    opening = f"## Prompt\n\n{whose} The words in braces are filled in."
+    return f'{opening}\n\n??? note "The prompt"\n\n{text}'

@@ -1,0 +1,105 @@
+"""The keys of the report, from a report that is made for the purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docs._reference import example
+from docs._reference.words import code, meaning, table
+
+ESTIMATE = {"value", "low", "high", "n", "method"}
+PLACES = {
+    "variables": "VARIABLE",
+    "escapes": "CODE",
+    "missing": "REASON",
+    "judges": "JUDGE",
+    "classes": "CATEGORY",
+    "pairs": "RATER",
+    "strata": "system|setting",
+    "system|setting": "NAME",
+    "scores": "SCORE",
+    "values": "RATER",
+    "systems": "SYSTEM",
+    "SYSTEM": "RATER",
+    "correlation": "JUDGE",
+    "correlation.JUDGE": "RATER",
+    "estimate": "SYSTEM",
+    "by": "JUDGE",
+    "people": "RATER",
+}
+"""Objects whose keys are data, with the word that stands for any one of them."""
+OWN_KEYS = {"spearman", "humans"}
+"""A `correlation` or an entry of `estimate` that holds one of these has keys of its own."""
+SAME_AGAIN = "NAME"
+"""What lies below it, the page has shown before."""
+SECTIONS = (
+    "variables.VARIABLE.agreement.",
+    "variables.VARIABLE.judges.JUDGE.",
+    "variables.VARIABLE.",
+    "scores.SCORE.",
+    "assisted.",
+    "",
+)
+"""Beginnings of paths, the longer ones first: each is a table of its own."""
+
+
+def keys() -> dict[str, str]:
+    """Every key of the report by its path, with the kind of its value."""
+    return dict(_walk(example.report(), ""))
+
+
+def sections() -> Iterator[str]:
+    tables: dict[str, list[tuple[str, str, str]]] = {start: [] for start in SECTIONS}
+    for path, kind in keys().items():
+        start = next(start for start in SECTIONS if path.startswith(start))
+        tables[start].append((code(path.removeprefix(start)), kind, _meaning(path)))
+    order = sorted(SECTIONS, key=lambda start: (start.split(".")[0] == "scores", len(start)))
+    for start in order:
+        where = code(start.rstrip(".")) if start else "The whole"
+        yield f"### {where}\n\n{table(('key', 'value', 'meaning'), tables[start])}"
+
+
+def _meaning(path: str) -> str:
+    return meaning("report", path, _last(path))
+
+
+def _last(path: str) -> str:
+    return path.rsplit(".")[-1].removesuffix("[]")
+
+
+def _walk(value: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        estimate = set(value) >= ESTIMATE
+        if path:
+            yield path, "estimate" if estimate else "object"
+        if not estimate and _last(path) != SAME_AGAIN:
+            yield from _walk_into(_one_for_all(value, path), f"{path}." if path else "")
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        yield path, "list of objects"
+        yield from _walk_into(_merged(value), f"{path}[].")
+    else:
+        yield path, _kind(value)
+
+
+def _walk_into(value: Mapping[str, Any], start: str) -> Iterator[tuple[str, str]]:
+    for key, held in value.items():
+        yield from _walk(held, start + key)
+
+
+def _one_for_all(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """The object itself, or its fullest entry for all of them where its keys are data."""
+    two = ".".join(path.split(".")[-2:])
+    place = PLACES.get(two) or PLACES.get(_last(path))
+    if place is None or not value or OWN_KEYS & set(value):
+        return value
+    return {place: max(value.values(), key=lambda held: len(str(held)))}
+
+
+def _merged(objects: list[Mapping[str, Any]]) -> dict[str, Any]:
+    return {key: held for each in reversed(objects) for key, held in each.items()}
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "true or false", int: "number", float: "number", str: "text", list: "list"}
+    return kinds.get(type(value), "text or null")

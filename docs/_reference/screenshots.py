@@ -1,0 +1,136 @@
+"""`python -m docs._reference.screenshots`: takes the pictures of the annotator's page anew.
+
+It starts the demonstration in a folder that it throws away, and needs Playwright's Chromium.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+ASSETS = ROOT / "docs" / "assets"
+PORT = 8790
+SITE = f"http://127.0.0.1:{PORT}"
+DESK: ViewportSize = {"width": 1010, "height": 500}
+PHONE: ViewportSize = {"width": 390, "height": 680}
+PATIENCE = 180
+QUOTES = (
+    "landing less than a tenth of its former catch",
+    "The work cost 38.4 million crowns",
+)
+
+
+@contextmanager
+def demonstration() -> Iterator[str]:
+    """The demonstration's site; yields the annotator's password."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"DEBUG": "1", "TANDEM_DATA_DIR": folder}
+        manage = [sys.executable, "manage.py"]
+        migrate = [*manage, "migrate", "--verbosity", "0"]
+        subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
+        demo = [*manage, "demo", "--port", str(PORT)]
+        server = subprocess.Popen(
+            demo, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            wait(server)
+            passwords = json.loads(Path(folder, "demonstration.json").read_text("utf-8"))
+            yield passwords["annotator"]
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def wait(server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"{SITE}/health/live", timeout=2)
+        except OSError:
+            time.sleep(0.5)
+        else:
+            return
+    raise SystemExit(f"The demonstration did not start at port {PORT}; is it taken?")
+
+
+def log_in(browser: Browser, password: str, size: ViewportSize, touch: bool = False) -> Page:
+    context = browser.new_context(
+        base_url=SITE, viewport=size, color_scheme="light", has_touch=touch, is_mobile=touch
+    )
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Name").fill("demo-annotator")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+    start = page.get_by_role("button", name="Start").or_(
+        page.get_by_role("button", name="Continue")
+    )
+    start.click()
+    page.wait_for_selector(".unit.now")
+    return page
+
+
+def select(page: Page, words: str) -> None:
+    """Selects words of the report, as somebody who drags over them."""
+    page.evaluate(
+        """(words) => {
+          const node = document.querySelector("[data-marks]");
+          const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const at = walker.currentNode.data.indexOf(words);
+            if (at < 0) continue;
+            document.getSelection().setBaseAndExtent(
+              walker.currentNode, at, walker.currentNode, at + words.length);
+            return;
+          }
+        }""",
+        words,
+    )
+
+
+def answer(page: Page, key: str, words: str = "") -> None:
+    """Answers the question in hand, highlights the words, and goes on."""
+    page.keyboard.press(key)
+    if words:
+        select(page, words)
+        page.keyboard.press("h")
+    page.keyboard.press("j")
+
+
+def picture(page: Page, name: str) -> None:
+    page.wait_for_timeout(2000)  # until the draft is saved, and the page says so
+    page.screenshot(path=ASSETS / f"annotator-{name}.png", animations="disabled")
+
+
+def desk(page: Page) -> None:
+    """Two questions answered, the third in hand."""
+    answer(page, "1", QUOTES[0])
+    answer(page, "1", QUOTES[1])
+    picture(page, "item")
+
+
+def main() -> None:
+    with demonstration() as password, sync_playwright() as playwright:
+        names = ("chromium", "chromium-browser", "google-chrome")
+        path = next(filter(None, map(shutil.which, names)), None)
+        browser = playwright.chromium.launch(executable_path=path, args=["--disable-lcd-text"])
+        page = log_in(browser, password, DESK)
+        desk(page)
+        picture(log_in(browser, password, PHONE, touch=True), "phone")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The settings: from the table in `config/env.py`, from compose.yaml and from the Makefile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from config import env
+from docs._reference.words import ROOT, code, meaning, page, plain, table
+from judging.defining import KEY_VARIABLE
+
+OPENING = """\
+For whoever sets Tandem up: every environment variable that it reads, with its default.
+
+They are read once, when a process starts, and checked then: a value that cannot be used stops the
+process with a line that says what to set. [Deploy](../how-to/deploy.md) says which of them a server
+needs. `TANDEM_JUDGE_HOSTS` and `TANDEM_MAX_UPLOAD_MB` are checked like the others, but no page uses
+them yet.
+"""
+JUDGES = f"""\
+A judge names the variable of its key, `create_judge --api-key-env NAME`; without a name it is
+`{KEY_VARIABLE}`. It is read where the judge runs, at each request.
+"""
+COMPOSE = """\
+`compose.yaml` takes these from the shell or from a file `.env` beside it, and passes most of the
+variables above on to the containers under the same names.
+"""
+MAKE = "Given after the target, such as `make serve PORT=8001`, or in the environment."
+
+IN_COMPOSE = re.compile(r"\$\{(?P<name>[A-Z_]+)(?P<rule>:[-?])?(?P<text>[^}]*)\}")
+IN_MAKEFILE = re.compile(r"^(?P<name>[A-Z_]+) *\?= *(?P<value>\S+)$", re.MULTILINE)
+
+
+def names() -> list[str]:
+    return list(env.VARIABLES)
+
+
+def write() -> str:
+    rows = [
+        (code(name), _default(default), plain(meaning))
+        for name, (default, meaning) in env.VARIABLES.items()
+    ]
+    head = ("variable", "default", "meaning")
+    return page(
+        "Settings",
+        OPENING,
+        table(head, rows),
+        f"## Keys of judges\n\n{JUDGES}",
+        f"## With containers\n\n{COMPOSE}\n{table(head, _compose())}",
+        f"## With make\n\n{MAKE}\n\n{table(head, _make())}",
+    )
+
+
+def compose_variables() -> dict[str, str]:
+    """What compose.yaml reads besides the site's own settings, with its default in words."""
+    text = (ROOT / "compose.yaml").read_text("utf-8")
+    found = {each["name"]: each for each in IN_COMPOSE.finditer(text)}
+    own = {name: each for name, each in found.items() if name not in env.VARIABLES}
+    return {
+        name: "required" if each["rule"] == ":?" else each["text"] or "none"
+        for name, each in own.items()
+    }
+
+
+def make_variables() -> dict[str, str]:
+    text = (ROOT / "Makefile").read_text("utf-8")
+    return {each["name"]: each["value"] for each in IN_MAKEFILE.finditer(text)}
+
+
+def _compose() -> Iterator[tuple[str, str, str]]:
+    for name, default in compose_variables().items():
+        words = default if default in ("required", "none") else code(default)
+        yield code(name), words, meaning("compose", name)
+
+
+def _make() -> Iterator[tuple[str, str, str]]:
+    for name, value in make_variables().items():
+        yield code(name), code(value), meaning("make", name)
+
+
+def _default(default: str) -> str:
+    """A value as code; what says in words where the value comes from, as words."""
+    return plain(default) if " " in default or default == "none" else code(default)

@@ -1,0 +1,1 @@
+"""What is run around Tandem, never by it."""

@@ -1,0 +1,51 @@
+"""What both servers need: a port, a user that may run them, and patience until they answer."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class CannotStartError(RuntimeError):
+    """A server that is not there, or does not come up; the message says what to do."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise CannotStartError(f"{what}: not within {seconds:.0f} s")
+        time.sleep(0.03)
+
+
+def as_somebody() -> dict[str, Any]:
+    """How to start a process that refuses to run as root: as nobody, where this is root."""
+    if os.getuid() != 0:
+        return {}
+    return {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
+
+
+def hand_to_somebody(path: Path) -> None:
+    """Gives a file or a folder to the user whom the server runs as."""
+    if os.getuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+
+
+def open_to_somebody(path: Path) -> bool:
+    """Whether a user who owns nothing can reach a file: each folder on the way must let him by."""
+    if os.getuid() != 0:
+        return True
+    folders = path.resolve().parents
+    return all(folder.stat().st_mode & 0o001 for folder in folders)

@@ -1,0 +1,13 @@
+// The API's description as a page. A token that is typed in stays in this tab and is forgotten with it.
+const place = document.getElementById("api");
+
+window.SwaggerUIBundle({
+  url: place.dataset.schema,
+  domNode: place,
+  presets: [window.SwaggerUIBundle.presets.apis],
+  layout: "BaseLayout",
+  deepLinking: true,
+  persistAuthorization: false,
+  validatorUrl: null,
+  defaultModelsExpandDepth: 0,
+});

@@ -1,0 +1,127 @@
+// The highlight that is taken up: a handle at each of its ends to drag, and a button to remove it.
+// They lie beside the text, never in it. For the keyboard there is the list under the question.
+import { placeAt, rangeOf, select } from "./highlighter.js";
+import { piece } from "./pieces.js";
+
+const RIGHT_TO_LEFT = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+export class Handles {
+  constructor(spans) {
+    this.spans = spans;
+    this.ends = { start: this.handle("start"), end: this.handle("end") };
+    this.remove = piece("button mark-tool", "Remove ", "button");
+    this.remove.type = "button";
+    this.what = piece("sr", "");
+    this.remove.append(this.what, piece("", "del", "kbd"));
+    this.remove.addEventListener("click", () => this.removed());
+    addEventListener("resize", () => this.show());
+  }
+
+  get unit() {
+    return this.spans.unitOf(this.spans.taken);
+  }
+
+  get text() {
+    return this.spans.board.texts.get(this.spans.taken.field);
+  }
+
+  removed() {
+    const { container } = this.text;
+    const number = this.spans.taken.unit + 1;
+    this.spans.remove(this.unit, this.spans.taken);
+    this.spans.board.say(`Highlight removed, question ${number}`);
+    container.focus({ preventScroll: true });
+  }
+
+  show() {
+    const all = [...Object.values(this.ends), this.remove];
+    const { taken, closed } = this.spans;
+    for (const one of all) one.hidden = !taken || closed;
+    if (!taken || closed) return;
+    const { container, text } = this.text;
+    const place = container.parentElement;
+    place.classList.add("has-tools");
+    if (this.remove.parentElement !== place) container.after(...all);
+    this.what.textContent = `highlight for question ${taken.unit + 1} `;
+    const end = this.put("end", container, text, { start: taken.end - 1, end: taken.end });
+    this.put("start", container, text, { start: taken.start, end: taken.start + 1 });
+    // Below the last line, and not over the edge.
+    this.remove.style.top = `${end.bottom + 8}px`;
+    this.remove.style.left = `${Math.max(0, Math.min(end.left, place.clientWidth - this.remove.offsetWidth - 4))}px`;
+  }
+
+  // A handle stands where reading starts or ends: on the right of the first letter of a Hebrew word.
+  put(which, container, text, range) {
+    const { box, frame } = this.boxes(container, wholePair(text, range));
+    const atLeft = (which === "start") !== RIGHT_TO_LEFT.test(text.slice(range.start, range.end));
+    const left = (atLeft ? box.left : box.right) - frame.left;
+    const handle = this.ends[which];
+    Object.assign(handle.style, { left: `${left}px`, top: `${box.top - frame.top}px`, height: `${box.height}px` });
+    return { left, bottom: box.bottom - frame.top };
+  }
+
+  boxes(container, range) {
+    const place = container.parentElement;
+    const outer = place.getBoundingClientRect();
+    const frame = { left: outer.left + place.clientLeft - place.scrollLeft, top: outer.top + place.clientTop - place.scrollTop };
+    const rects = rangeOf(container, range).getClientRects();
+    return { box: rects[rects.length - 1] ?? container.getBoundingClientRect(), frame };
+  }
+
+  handle(which) {
+    const handle = piece(`handle ${which}`, "");
+    handle.ariaHidden = "true";
+    handle.addEventListener("pointerdown", (event) => this.drag(event, which));
+    // The mouse that lets go of a handle has selected nothing.
+    handle.addEventListener("click", (event) => event.stopPropagation());
+    return handle;
+  }
+
+  drag(event, which) {
+    event.preventDefault();
+    event.stopPropagation();
+    const handle = this.ends[which];
+    const below = event.clientY - handle.getBoundingClientRect().top - handle.offsetHeight / 2;
+    const stop = new AbortController();
+    const listen = (name, act) => addEventListener(name, act, { signal: stop.signal, capture: true });
+    const end = (keep) => {
+      stop.abort();
+      handle.classList.remove("dragged");
+      this.settle(keep);
+    };
+    handle.setPointerCapture(event.pointerId);
+    handle.classList.add("dragged");
+    this.wanted = null;
+    listen("pointermove", (move) => this.follow(which, move.clientX, move.clientY - below));
+    listen("pointerup", () => end(true));
+    listen("pointercancel", () => end(false));
+    listen("keydown", (key) => key.key === "Escape" && (key.stopPropagation(), end(false)));
+  }
+
+  // What is wanted is shown as a selection: marks would move the words under the pointer.
+  follow(which, x, y) {
+    const { taken } = this.spans;
+    const { container, text } = this.text;
+    const at = placeAt(container, x, y);
+    const next = at === null ? null : { start: taken.start, end: taken.end, [which]: at };
+    if (!next || next.start >= next.end) return;
+    this.wanted = next;
+    select(container, next);
+    this.put(which, container, text, which === "end" ? { start: at - 1, end: at } : { start: at, end: at + 1 });
+  }
+
+  settle(keep) {
+    const { spans, unit, wanted, text: { container, text } } = this;
+    const next = keep && wanted && spans.fitted(text, wanted);
+    document.getSelection().removeAllRanges();
+    if (next && spans.reshape(unit, spans.taken, next)) spans.board.say(`Highlight for question ${unit.number + 1} moved`);
+    else this.show();
+    container.focus({ preventScroll: true });
+  }
+}
+
+// A box of half a character of two units is empty.
+function wholePair(text, { start, end }) {
+  const low = (at) => text.charCodeAt(at) >= 0xdc00 && text.charCodeAt(at) <= 0xdfff;
+  return { start: low(start) ? start - 1 : start, end: low(end) ? end + 1 : end };
+}

@@ -1,0 +1,118 @@
+// The highlights of a question as a list under it: for screen readers the view of what is marked, and
+// for the keyboard the way to show, move and remove it.
+import { trimmed } from "./offsets.js";
+import { piece } from "./pieces.js";
+import { CHARACTERS, segmentsOf } from "./segments.js";
+
+const FEW = 60; // characters of a quote that are read out
+
+export const few = (words) => (words.length > FEW ? `${words.slice(0, FEW)}…` : words);
+
+export class Quotes {
+  constructor(spans) {
+    this.spans = spans;
+    this.board = spans.board;
+  }
+
+  list(unit) {
+    const { quotes, highlights } = unit;
+    quotes.classList.toggle("kept", unit.keeps());
+    const there = new Map([...quotes.children].map((line) => [line.dataset.range, line]));
+    const lines = highlights.map((range) => there.get(name(range)) ?? this.line(unit, range));
+    const wanted = new Set(lines);
+    for (const line of there.values()) if (!wanted.has(line)) line.remove();
+    // What stands where it should is not moved: it would lose the focus.
+    lines.forEach((line, n) => quotes.children[n] !== line && quotes.insertBefore(line, quotes.children[n] ?? null));
+    lines.forEach((line, n) => line.classList.toggle("taken", this.spans.takes(unit, highlights[n])));
+  }
+
+  line(unit, { start, end }) {
+    const { spans } = this;
+    const range = { start, end };
+    const line = piece("quote", "", "li");
+    line.dataset.range = name(range);
+    const words = piece("", unit.text.slice(start, end), "button");
+    Object.assign(words, { type: "button", dir: "auto", title: "Show it in the text (⏎); del removes it, ← → move its end" });
+    words.setAttribute("aria-keyshortcuts", "Enter Delete ArrowLeft ArrowRight");
+    words.addEventListener("click", () => spans.show(unit, range));
+    words.addEventListener("focus", () => words.matches(":focus-visible") && !spans.takes(unit, range) && spans.take(unit, range));
+    line.addEventListener("mouseenter", () => spans.light(unit, range));
+    line.addEventListener("mouseleave", () => spans.light(null));
+    line.append(words, this.cross(unit, range, words.textContent));
+    return line;
+  }
+
+  cross(unit, range, words) {
+    const remove = piece("quiet", "", "button");
+    Object.assign(remove, { type: "button", title: "Remove (del)", ariaLabel: `Remove highlight: ${few(words)}` });
+    remove.append(piece("icon cross", ""));
+    remove.addEventListener("click", () => this.spans.remove(unit, range));
+    return remove;
+  }
+
+  // To the list of the question in hand.
+  enter() {
+    if (this.board.current?.highlights.length) this.focus(this.board.current, 0);
+    else this.board.say("No highlights yet");
+  }
+
+  // What a key does on a listed highlight, or null.
+  key({ key, shiftKey }, line) {
+    const unit = this.board.sheet.units.find((one) => one.quotes.contains(line));
+    const place = [...unit.quotes.children].indexOf(line);
+    const range = unit.highlights[place];
+    const along = { ArrowDown: 1, ArrowUp: -1 }[key];
+    if (along) return () => this.beside(unit, place + along);
+    if (this.spans.closed) return null;
+    if (key === "Delete" || key === "Backspace") return () => this.spans.remove(unit, range);
+    const on = this.spans.runsLeft(unit) ? -1 : 1;
+    const word = { ArrowRight: on, ArrowLeft: -on }[key];
+    if (word) return () => this.stretch(unit, range, byWord(unit.text, range, !shiftKey, word));
+    const step = CHARACTERS[key];
+    return step ? () => this.stretch(unit, range, byCharacter(unit.text, range, ".,".includes(key), step)) : null;
+  }
+
+  beside(unit, place) {
+    if (place < 0) this.board.focus();
+    else if (place < unit.highlights.length) this.focus(unit, place);
+    else if (this.board.place + 1 < this.board.sheet.units.length) this.board.step(1);
+  }
+
+  focus(unit, place) {
+    unit.quotes.children[place].firstElementChild.focus();
+  }
+
+  stretch(unit, range, wanted) {
+    const next = wanted && trimmed(unit.text, wanted);
+    if (!next || name(next) === name(range)) return;
+    if (!this.spans.reshape(unit, range, next)) return this.board.say("There is such a highlight already");
+    const words = unit.text.slice(next.start, next.end);
+    this.board.say(next.end === range.end ? `Starts with ${words.slice(0, FEW)}` : `Ends with ${words.slice(-FEW)}`);
+    this.focus(unit, unit.highlights.indexOf(unit.find(next)));
+    this.spans.intoView(unit, next);
+  }
+}
+
+const name = ({ start, end }) => `${start}-${end}`;
+
+// A range with its end, or its start, moved; null where nothing would be left.
+function moved(range, later, to) {
+  const next = { ...range, [later ? "end" : "start"]: to };
+  return next.start < next.end ? next : null;
+}
+
+function byWord(text, range, later, step) {
+  const word = segmentsOf(text).beside(later ? range.end : range.start, later, step);
+  return word && moved(range, later, later ? word.end : word.start);
+}
+
+function byCharacter(text, range, later, step) {
+  const from = later ? range.end : range.start;
+  const grows = later === step > 0;
+  let to = segmentsOf(text).step(from, step);
+  // A range does not end in blanks, so one that grows goes over them.
+  while (grows && to > 0 && to < text.length && !text.slice(Math.min(from, to), Math.max(from, to)).trim()) {
+    to = segmentsOf(text).step(to, step);
+  }
+  return moved(range, later, to);
+}

@@ -1,0 +1,178 @@
+// How a piece of a text is chosen: by mouse, by touch and by keyboard.
+import { caretIn, select, selectedRange } from "./highlighter.js";
+import { trimmed } from "./offsets.js";
+import { CHARACTERS, segmentsOf } from "./segments.js";
+
+const SEVERAL_CLICKS = 320;
+
+// A mouse highlights when it lets go; a finger first moves the handles, so it is given a button.
+export function setUpPointer(board, highlightSelection) {
+  const button = document.getElementById("highlight");
+  let kind = "mouse";
+  let from = null;
+  let waiting;
+  document.addEventListener("pointerdown", (event) => {
+    if (button.contains(event.target)) return;
+    kind = event.pointerType;
+    clearTimeout(waiting);
+    from = event.target.closest?.("[data-marks]") ?? null;
+  });
+  document.addEventListener("mouseup", (event) => {
+    if (kind === "touch" || !from || event.button !== 0) return;
+    // Two clicks take a word, three a paragraph: wait for the last one.
+    waiting = setTimeout(() => from === board.target?.container && highlightSelection(), event.detail > 1 ? SEVERAL_CLICKS : 0);
+  });
+  document.addEventListener("selectionchange", () => {
+    const dragged = document.querySelector(".handle.dragged");
+    const range = kind === "touch" && !dragged && board.target && selectedRange(board.target.container);
+    button.hidden = !range || !trimmed(board.target.text, range);
+    if (!button.hidden) document.getElementById("highlight-for").textContent = ` for ${board.current.number + 1}`;
+  });
+  button.addEventListener("pointerdown", (event) => event.preventDefault());
+  button.addEventListener("click", () => {
+    highlightSelection();
+    button.hidden = true;
+  });
+  setUpMarks(board);
+}
+
+// A click on a highlight takes it up; another click the next one that lies there.
+function setUpMarks(board) {
+  for (const [field, { container }] of board.texts) {
+    container.addEventListener("click", (event) => {
+      const mark = event.target.closest("mark[data-units]");
+      if (!mark) return board.spans.drop();
+      if (!document.getSelection().isCollapsed) return;
+      const there = board.spans.under(field, container, mark);
+      const taken = there.findIndex(({ unit, range }) => board.spans.takes(unit, range));
+      const own = there.findIndex(({ unit }) => unit === board.current);
+      const next = there[taken < 0 ? Math.max(0, own) : (taken + 1) % there.length];
+      if (next) board.spans.take(next.unit, next.range);
+    });
+  }
+}
+
+// The keyboard has a cursor that lies on a word. Arrows move it by word or sentence; Shift stretches
+// what is selected from where it was; full stop and comma move one end by a character.
+export class Words {
+  // `about(range)` are words to say after those that are selected.
+  constructor(container, text, say, about = () => "") {
+    Object.assign(this, { container, text, say, about });
+    this.segments = segmentsOf(text);
+    this.anchor = this.head = null;
+  }
+
+  enter() {
+    if (!this.head || selectedRange(this.container)) this.follow();
+    if (this.head || this.move(this.next(0))) this.show();
+  }
+
+  get range() {
+    if (!this.head) return null;
+    const { anchor, head } = this;
+    return { start: Math.min(anchor.start, head.start), end: Math.max(anchor.end, head.end) };
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return false;
+    this.follow();
+    if (!this.head && !this.move(this.next(0))) return false;
+    const to = this.target(event);
+    if (to === undefined) return this.byCharacter(event);
+    this.move(to, event.shiftKey);
+    this.show();
+    return true;
+  }
+
+  // The mouse may have selected something, or clicked somewhere, since.
+  follow() {
+    const { container, segments, range } = this;
+    const chosen = selectedRange(container);
+    const caret = chosen ? null : caretIn(container);
+    if (chosen && (chosen.start !== range?.start || chosen.end !== range.end)) this.move(chosen);
+    else if (caret !== null) this.move(segments.next(segments.smallest, segments.at(segments.smallest, caret)?.start ?? 0));
+  }
+
+  target({ key, shiftKey }) {
+    const on = this.forward ? "ArrowRight" : "ArrowLeft";
+    const { ahead, head, segments } = this;
+    if (key === "ArrowLeft" || key === "ArrowRight") return segments.beside(ahead ? head.end : head.start, ahead, key === on ? 1 : -1);
+    if (key === "ArrowUp" || key === "ArrowDown") return this.bySentence(key === "ArrowDown" ? 1 : -1, shiftKey);
+    if (key === "Home") return this.next(0);
+    return key === "End" ? this.previous(this.text.length) : undefined;
+  }
+
+  // In a text that runs from right to left the left arrow goes on, not back.
+  get forward() {
+    return getComputedStyle(this.container).direction !== "rtl";
+  }
+
+  // Whether the end that moves is the later one.
+  get ahead() {
+    return this.head.start >= this.anchor.start;
+  }
+
+  next(place) {
+    return this.segments.next(this.segments.smallest, place);
+  }
+
+  previous(place) {
+    return this.segments.previous(this.segments.smallest, place);
+  }
+
+  move(to, stretching = false) {
+    if (!to) return false;
+    this.head = { start: to.start, end: to.end };
+    if (!stretching) this.anchor = this.head;
+    return true;
+  }
+
+  bySentence(step, stretching) {
+    const { segments, head } = this;
+    const here = segments.at("sentence", head.start);
+    if (step > 0 && stretching) {
+      const last = this.previous(here.end);
+      if (last && last.end > head.end) return last;
+      const next = segments.next("sentence", here.after);
+      return (next && this.previous(next.end)) ?? this.previous(this.text.length);
+    }
+    if (step > 0) return this.next(here.after) ?? this.previous(this.text.length);
+    const first = this.next(here.start);
+    if (first && first.start < head.start) return first;
+    const before = segments.previous("sentence", here.start);
+    return before ? this.next(before.start) : this.next(0);
+  }
+
+  // Full stop and comma move the end that moves, what Shift makes of them the other one.
+  byCharacter({ key }) {
+    const step = CHARACTERS[key];
+    if (!step) return false;
+    const { anchor, head, ahead } = this;
+    const later = ahead === ".,".includes(key);
+    const range = this.range;
+    range[later ? "end" : "start"] = this.segments.step(later ? range.end : range.start, step);
+    if (range.start >= range.end) return true;
+    const within = (place) => Math.min(range.end, Math.max(range.start, place));
+    this.anchor = { start: within(anchor.start), end: within(anchor.end) };
+    this.head = { start: within(head.start), end: within(head.end) };
+    this[later === ahead ? "head" : "anchor"][later ? "end" : "start"] = range[later ? "end" : "start"];
+    this.show();
+    return true;
+  }
+
+  show() {
+    const shown = select(this.container, this.range);
+    this.say(this.text.slice(this.range.start, this.range.end) + this.about(this.range));
+    intoView(this.container, shown, this.ahead);
+  }
+}
+
+// Scrolls no further than it must to show the end of a range that moves.
+function intoView(container, shown, later) {
+  const scroller = container.closest(".texts");
+  const box = shown.getBoundingClientRect();
+  const frame = scroller.getBoundingClientRect();
+  const edge = later ? box.bottom : box.top;
+  if (edge > frame.bottom - 40) scroller.scrollTop += edge - frame.bottom + 90;
+  else if (edge < frame.top + 40) scroller.scrollTop -= frame.top - edge + 90;
+}

@@ -1,0 +1,155 @@
+// Two answers beside each other: which is better, with one key; scrolled together; what differs.
+import { counts, difference } from "../difference.js";
+import { desk } from "../item.js";
+
+const { board, does, say, saver } = desk;
+const STORE = "tandem.pair";
+const PAGE = 0.4;
+const CODES = { left: "first", right: "second" };
+const byId = (id) => document.getElementById(id);
+const sides = byId("sides");
+const parts = ["left", "right"].map((name) => {
+  const element = sides.querySelector(`[data-side=${name}]`);
+  const reading = element.querySelector(".reading");
+  const tab = document.querySelector(`[data-show=${name}]`);
+  return { name, element, reading, tab, scroller: element.querySelector(".side-scroll"), text: reading.textContent };
+});
+const [left, right] = parts;
+const together = byId("together");
+const differences = byId("differences");
+
+function remembered() {
+  try {
+    return JSON.parse(localStorage.getItem(STORE)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function remember() {
+  try {
+    localStorage.setItem(STORE, JSON.stringify({ together: together.checked, differences: differences.checked }));
+  } catch { /* it lasts for this page */ }
+}
+
+// Scrolling: both stand at the same share of their way. What we scroll ourselves answers with an
+// event too, which must not scroll back.
+let share = 0;
+const ours = new Map();
+const way = ({ scroller }) => scroller.scrollHeight - scroller.clientHeight;
+
+function place(part) {
+  const to = Math.round(share * way(part));
+  if (Math.abs(part.scroller.scrollTop - to) < 1) return;
+  part.scroller.scrollTop = to;
+  ours.set(part, part.scroller.scrollTop);
+}
+
+function scrolled(part) {
+  const own = ours.get(part);
+  ours.delete(part);
+  if (own !== undefined && Math.abs(part.scroller.scrollTop - own) < 2) return;
+  if (way(part) <= 0) return;
+  share = part.scroller.scrollTop / way(part);
+  if (together.checked) place(part === left ? right : left);
+}
+
+for (const part of parts) part.scroller.addEventListener("scroll", () => scrolled(part));
+
+function onShow() {
+  const focused = parts.find(({ scroller }) => scroller === document.activeElement);
+  if (focused) return focused;
+  const wide = parts.every(({ element }) => element.offsetParent);
+  if (wide) return way(left) >= way(right) ? left : right;
+  return parts.find(({ name }) => name === sides.dataset.shown);
+}
+
+does.step = (by) => {
+  const { scroller } = onShow();
+  scroller.scrollBy({ top: by * PAGE * scroller.clientHeight });
+};
+
+// What differs, found once and drawn on demand; the texts themselves never change.
+let found = null;
+
+function pieces() {
+  return (found ??= difference(left.text, right.text));
+}
+
+function draw() {
+  const marked = differences.checked;
+  for (const [part, side] of [[left, "first"], [right, "second"]]) {
+    const shown = marked ? pieces().filter((piece) => [side, "both"].includes(piece.side)).map(drawn) : [part.text];
+    part.reading.replaceChildren(...shown);
+  }
+  byId("pair-count").textContent = marked ? summary() : "";
+}
+
+function drawn({ text, side }) {
+  if (side === "both") return text;
+  const span = document.createElement("span");
+  span.className = `only ${side}`;
+  span.textContent = text;
+  return span;
+}
+
+function summary() {
+  if (left.text === right.text) return "The two are the same, word for word.";
+  const { first, second } = counts(pieces());
+  return `Only left: ${first} ${first === 1 ? "word" : "words"} · only right: ${second}`;
+}
+
+function turn(box, words) {
+  box.checked = !box.checked;
+  box.dispatchEvent(new Event("change"));
+  say(`${words} ${box.checked ? "on" : "off"}`);
+}
+
+// On a narrow screen one answer is shown at a time, at the other's place in the text.
+function show(name) {
+  sides.dataset.shown = name;
+  for (const part of parts) part.tab.setAttribute("aria-pressed", String(part.name === name));
+  if (together.checked) place(name === "left" ? left : right);
+}
+
+for (const { name, tab } of parts) tab.addEventListener("click", () => show(name));
+
+function choose(code) {
+  const radio = board.current.radio(board.current.groups[0], code);
+  return saver.closed ? false : board.choose(radio.parentElement.dataset.key);
+}
+
+// The verdict stands over the answers too: a sign and a word, at the side that was chosen.
+const refresh = board.refresh.bind(board);
+board.refresh = () => {
+  refresh();
+  const code = board.current.value(board.current.groups[0]);
+  for (const { name, element, tab } of parts) {
+    const word = { [CODES[name]]: "better", "tie-good": "good", "tie-bad": "bad" }[code] ?? "";
+    element.dataset.verdict = word;
+    element.querySelector(".verdict").textContent = word;
+    tab.querySelector(".chosen").textContent = word && ` · ${word}`;
+  }
+};
+
+Object.assign(does.more, {
+  ArrowLeft: () => choose("first"),
+  ArrowRight: () => choose("second"),
+  s: () => turn(together, "Scrolling together"),
+  d: () => turn(differences, "Marking of differences"),
+  x: () => show(sides.dataset.shown === "left" ? "right" : "left"),
+});
+together.addEventListener("change", () => {
+  remember();
+  if (together.checked) for (const part of parts) place(part);
+});
+differences.addEventListener("change", () => {
+  remember();
+  draw();
+});
+
+const before = remembered();
+together.checked = before.together ?? true;
+differences.checked = before.differences ?? false;
+if (differences.checked) draw();
+board.refresh();

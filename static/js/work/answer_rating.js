@@ -1,0 +1,232 @@
+// One answer after the other: its grades without the passages, then with them, then its sentences;
+// last the passages. What is not due yet is not there.
+import { desk } from "../item.js";
+import { Cards } from "./rating_cards.js";
+
+const { board, does, saver, say, sheet } = desk;
+const GRADE = "appropriate";
+const byId = (id) => document.getElementById(id);
+const gate = byId("gate");
+const passages = byId("passages");
+const rounds = [...document.querySelectorAll("[data-round]")];
+const articles = [...document.querySelectorAll("[data-shown]")];
+const sentences = new Map(
+  [...document.querySelectorAll("[data-sentence]")].map((span) => [Number(span.dataset.sentence), span]),
+);
+const heads = document.querySelectorAll("[data-head]");
+const cards = new Cards({ board, sheet, saver, say });
+const early = new Set(); // answers whose passages were opened before all was said without them
+let shown = 1;
+let beside = 0;
+
+const answerOf = ({ element }) => Number(element.dataset.answer ?? 0);
+const groups = new Map(articles.map(({ dataset }) => [Number(dataset.shown), []]));
+for (const unit of sheet.units) groups.get(answerOf(unit))?.push(unit);
+const unitsOf = (answer) => groups.get(answer) ?? [];
+const isRating = ({ element }) => element.classList.contains("rates");
+const ratings = new Map(sheet.units.filter(isRating).map((unit) => [answerOf(unit), unit]));
+const rating = (answer) => ratings.get(answer);
+
+function graded(answer) {
+  return !gate || Boolean(rating(answer)?.values()[GRADE]);
+}
+
+// Whether the passages lie open while this answer is rated; asked of the form once at each change.
+let open = new Map();
+let allGraded = false;
+const opened = (answer) => open.get(answer) ?? !gate;
+
+function isOpen(answer) {
+  if (!gate) return true;
+  if (!graded(answer)) return false;
+  const first = rating(answer).groups.filter((group) => !group.dataset.if);
+  return early.has(answer) || first.every((group) => rating(answer).value(group));
+}
+
+function look() {
+  open = new Map([...groups.keys()].map((answer) => [answer, isOpen(answer)]));
+  allGraded = [...groups.keys()].every(graded);
+}
+
+function due(unit) {
+  if ("passage" in unit.element.dataset) return allGraded;
+  return isRating(unit) || opened(answerOf(unit));
+}
+
+const atPassages = () => "passage" in board.current.element.dataset;
+
+function show() {
+  look();
+  if (!due(board.current)) board.current = rating(answerOf(board.current)) ?? sheet.units.find(due);
+  const before = shown;
+  shown = answerOf(board.current) || shown;
+  if (beside === shown) beside = before === shown ? 0 : before;
+  const here = atPassages();
+  for (const unit of sheet.units) {
+    unit.element.hidden = !due(unit) || (here ? answerOf(unit) > 0 : answerOf(unit) !== shown);
+  }
+  for (const head of heads) head.hidden = here || Number(head.dataset.head) !== shown || !opened(shown);
+  showAnswers();
+  showPassages(here);
+  for (const round of rounds) showRound(round, here);
+  for (const unit of sheet.units) colour(unit);
+}
+
+function showAnswers() {
+  for (const article of articles) {
+    const number = Number(article.dataset.shown);
+    article.hidden = number !== shown && number !== beside;
+    article.classList.toggle("now", number === shown && beside > 0);
+  }
+  byId("material").classList.toggle("two", beside > 0);
+  byId("beside")?.setAttribute("aria-pressed", String(beside > 0));
+  if (byId("other")) byId("other").hidden = !beside;
+}
+
+function showPassages(here) {
+  const free = here || opened(shown);
+  if (passages) passages.hidden = !free;
+  cards.show(here);
+  byId("material").classList.toggle("open", Boolean(passages) && free);
+  if (!gate) return;
+  gate.hidden = free;
+  byId("open-passages").hidden = !graded(shown);
+  byId("gate-words").textContent = graded(shown)
+    ? "The passages open when the rest is answered."
+    : "The passages are closed: rate this answer without them first.";
+}
+
+function showRound(round, here) {
+  const number = Number(round.dataset.round);
+  const units = number ? unitsOf(number) : cards.units;
+  const done = units.length > 0 && units.every((unit) => !unit.problem());
+  const locked = !number && !allGraded;
+  round.setAttribute("aria-pressed", String(number ? number === shown && (!here || !units.length) : here));
+  round.setAttribute("aria-disabled", String(locked));
+  round.dataset.state = locked ? "locked" : done ? "done" : "";
+  round.querySelector(".round-state").textContent = locked ? ", closed" : done ? ", done" : "";
+}
+
+function colour(unit) {
+  const span = sentences.get(unit.number);
+  if (!span) return;
+  const [group] = unit.groups;
+  const code = unit.value(group) ?? "";
+  if (span.dataset.state !== code) {
+    span.dataset.state = code;
+    span.title = code ? unit.word(group, code) : "";
+  }
+  span.classList.toggle("now", unit === board.current);
+  span.classList.toggle("live", due(unit) && answerOf(unit) > 0);
+}
+
+const refresh = board.refresh.bind(board);
+board.refresh = () => {
+  show();
+  refresh();
+};
+
+// A sentence in hand is in sight in the answer too, where that is longer than its frame.
+const go = board.go.bind(board);
+board.go = (unit, focus = false) => {
+  const elsewhere = answerOf(unit ?? board.current) !== answerOf(board.current);
+  go(unit, focus);
+  if (elsewhere) board.list.scrollTop = byId("texts").scrollTop = 0;
+  const place = sentences.get(board.current.number) ?? document.querySelector(".card.now");
+  place?.scrollIntoView({ block: "nearest" });
+};
+
+does.step = (by) => {
+  const all = sheet.units.filter(due);
+  const next = all[all.indexOf(board.current) + by];
+  if (next) board.go(next, true);
+};
+
+// Whoever answers by digit runs on: to what is next of this answer, or to the next passage.
+const choose = does.choose;
+does.choose = (digit) => {
+  const unit = board.current;
+  const fresh = Boolean(unit.problem());
+  const done = choose(digit);
+  const whole = done && fresh && !unit.problem();
+  if (whole) forward(unit);
+  return done;
+};
+
+function forward(unit) {
+  const rest = sheet.units.slice(sheet.units.indexOf(unit) + 1);
+  const next = rest.find((one) => one.problem() && due(one) && answerOf(one) === answerOf(unit));
+  if (next) board.go(next, true);
+}
+
+// Goes to what is open in a round: an answer by its number, the passages by 0.
+function turnTo(number) {
+  if (!number && !allGraded) return say("The passages open when every answer has its grade without them.");
+  const units = number ? unitsOf(number) : cards.units;
+  const unit = units.filter(due).find((one) => one.problem()) ?? units[0];
+  board.aimed = null;
+  if (unit) return board.go(unit, true);
+  shown = number || shown; // an answer of which nothing is asked is only read
+  return board.refresh();
+}
+
+function turn(by) {
+  const at = rounds.findIndex((round) => round.getAttribute("aria-pressed") === "true");
+  const next = rounds[at + by];
+  if (next) turnTo(Number(next.dataset.round) || 0);
+}
+
+function openPassages() {
+  if (!passages) return false;
+  if (!graded(shown) && !atPassages()) return say(byId("gate-words").textContent);
+  if (passages.hidden) {
+    early.add(shown);
+    board.refresh();
+    return say("The passages are open.");
+  }
+  passages.focus({ preventScroll: true });
+  passages.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function setBeside(on) {
+  if (articles.length < 2) return false;
+  beside = on ? (shown % articles.length) + 1 : 0;
+  board.refresh();
+  return say(on ? `Answers ${shown} and ${beside} side by side` : `Answer ${shown} alone`);
+}
+
+function another() {
+  if (!beside || articles.length < 3) return false;
+  do beside = (beside % articles.length) + 1; while (beside === shown);
+  board.refresh();
+  return say(`Answer ${beside} beside answer ${shown}`);
+}
+
+const escape = does.escape;
+does.escape = () => {
+  if (!document.activeElement?.closest("#texts")) return escape();
+  board.focus();
+  return true;
+};
+Object.assign(does.more, {
+  n: () => turn(1),
+  b: () => turn(-1),
+  p: openPassages,
+  s: () => setBeside(!beside),
+  o: another,
+  r: () => cards.refuseRest(),
+});
+for (const round of rounds) round.addEventListener("click", () => turnTo(Number(round.dataset.round) || 0));
+byId("beside")?.addEventListener("click", () => setBeside(!beside));
+byId("other")?.addEventListener("click", another);
+byId("open-passages")?.addEventListener("click", openPassages);
+byId("answers").addEventListener("click", ({ target }) => {
+  const span = target.closest("[data-sentence]");
+  const unit = span && sheet.units.find(({ number }) => number === Number(span.dataset.sentence));
+  const number = Number(target.closest("[data-shown]")?.dataset.shown);
+  if (!document.getSelection().isCollapsed) return;
+  if (unit && due(unit)) board.go(unit, true);
+  else if (number && number !== shown) turnTo(number);
+});
+board.refresh();

@@ -1,0 +1,87 @@
+// The second round: another person's answer to keep, to modify or to skip. Keeping takes its words
+// and its ticks; modifying begins with them; one's own words come back when the choice is changed.
+import { counts, difference } from "../difference.js";
+
+export function setUpSecondRound({ board, sheet, saver }, unit, ticks, cite) {
+  const block = document.getElementById("first");
+  const group = unit.groups.find(({ dataset }) => dataset.variable === "action");
+  if (!group) return null;
+  const first = document.getElementById("first-text")?.textContent ?? null;
+  const plain = first?.replace(/\r\n?/g, "\n") ?? null; // as a field holds it
+  const selected = new Set(JSON.parse(block.dataset.selected ?? "[]"));
+  const field = unit.prose;
+  const changes = document.getElementById("difference");
+  let last = unit.value(group);
+  let own = last === "modify" ? field.value : "";
+
+  function write(words) {
+    field.value = words;
+    cite();
+    saver.changed();
+  }
+
+  // `chosen`: it was chosen just now, not taken back.
+  function follow(chosen) {
+    const now = unit.value(group);
+    if (now === last || first === null) return;
+    if (last !== "keep") own = field.value;
+    last = now;
+    if (now === "keep") write(first);
+    else if (now === "modify") write(own.trim() ? own : first);
+    else write(own);
+    if (chosen && (now === "keep" || (now === "modify" && !ticks.any()))) ticks.tick(selected);
+  }
+
+  const edited = board.edited.bind(board);
+  board.edited = (one) => {
+    follow(true);
+    edited(one);
+  };
+  const turn = board.turn.bind(board);
+  board.turn = (...undone) => {
+    turn(...undone);
+    follow(false);
+    board.refresh();
+  };
+
+  // A field turns every line's end into its own; what is kept is kept to the letter.
+  const writing = unit.writing.bind(unit);
+  unit.writing = () => {
+    const found = writing();
+    return found && unit.value(group) === "keep" && first !== null ? { ...found, text: first } : found;
+  };
+
+  const usual = unit.problem.bind(unit);
+  unit.problem = () => {
+    const action = unit.value(group);
+    if (action && action !== "skip" && first === null) return "The first answer is not there any more: choose Skip.";
+    if (action === "modify" && unit.proseAsked() && field.value === plain) return "Nothing is changed yet: change the answer, or keep it.";
+    return usual();
+  };
+
+  return {
+    show() {
+      const action = unit.value(group);
+      field.readOnly = saver.closed || action === "keep";
+      if (!changes) return;
+      const changing = action === "modify" && unit.proseAsked();
+      block.classList.toggle("changing", changing);
+      if (changing) draw(changes, plain, field.value);
+      for (const { element, name } of ticks.units) element.classList.toggle("first-ticked", selected.has(name));
+    },
+  };
+}
+
+function draw(place, first, own) {
+  const pieces = difference(first, own);
+  const number = counts(pieces);
+  const parts = pieces.map(({ text, side }) => {
+    const element = document.createElement({ both: "span", first: "del", second: "ins" }[side]);
+    element.textContent = text;
+    return element;
+  });
+  place.replaceChildren(...parts);
+  document.getElementById("changed-words").textContent = pieces.every(({ side }) => side === "both")
+    ? "nothing yet"
+    : `${number.first} word${number.first === 1 ? "" : "s"} out, ${number.second} in`;
+}

@@ -1,0 +1,38 @@
+// Validating an answer by its sentences: what the one in hand cites is marked among the passages,
+// and one key answers and goes on.
+
+export function setUpValidating({ board, saver, does }) {
+  const cards = [...document.querySelectorAll("[data-card]")];
+  let shown = null;
+  // Passages mostly run out of their frame: the keyboard scrolls them from here.
+  document.getElementById("texts").tabIndex = 0;
+
+  function show() {
+    const unit = board.current;
+    if (unit === shown || !unit) return;
+    shown = unit;
+    const cites = new Set((unit.element.dataset.cites ?? "").split(" ").filter(Boolean));
+    for (const card of cards) {
+      const cited = cites.has(card.dataset.card);
+      card.classList.toggle("cited", cited);
+      card.classList.toggle("apart", cites.size > 0 && !cited);
+      card.querySelector(".cited-here").hidden = !cited;
+    }
+    const first = cards.find((card) => card.classList.contains("cited"));
+    first?.scrollIntoView({ block: "nearest" });
+  }
+
+  function answer(digit) {
+    if (saver.closed || !board.choose(digit)) return false;
+    board.step(1);
+    return true;
+  }
+  does.more.y = () => answer("1");
+  does.more.n = () => answer("2");
+
+  const refresh = board.refresh.bind(board);
+  board.refresh = () => {
+    refresh();
+    show();
+  };
+}

@@ -1,0 +1,79 @@
+// The answer: what it says and cites, what stands in its way, and the checklist before it goes.
+import { Citing, numbersIn, withoutMarkers } from "./grounded_answer_citing.js";
+import { setUpSecondRound } from "./grounded_answer_second.js";
+
+export function setUpAnswer(desk, unit, ticks) {
+  const { board, saver, does, say } = desk;
+  const byId = (id) => document.getElementById(id);
+  const field = unit.prose;
+  const written = unit.element.querySelector("[data-written]");
+  const sources = [...written.querySelectorAll("[data-number]")].map((box) => ({ ...box.dataset, box, number: Number(box.dataset.number) }));
+  const boxes = [...byId("checklist").querySelectorAll("input")];
+  const isFree = ({ withoutTicks }) => withoutTicks === "yes";
+  const citable = () => {
+    const passages = ticks.passages();
+    return sources.filter((source) => isFree(source) || passages.has(source.number));
+  };
+
+  function cite() {
+    const cited = new Set(numbersIn(field.value));
+    for (const { box, number } of sources) box.checked = cited.has(number);
+  }
+
+  // In words, for each marker that leads nowhere.
+  function astray() {
+    const allowed = new Set(citable().map(({ number }) => number));
+    return numbersIn(field.value).filter((number) => !allowed.has(number)).map((number) =>
+      sources.some((source) => source.number === number)
+        ? `[${number}] cites a passage of which nothing is ticked: tick it, or take the marker out.`
+        : `[${number}] is no passage here: take the marker out.`,
+    );
+  }
+
+  const usual = unit.problem.bind(unit);
+  unit.problem = () => {
+    const found = usual();
+    if (found || !unit.proseAsked()) return found;
+    const left = boxes.filter((box) => !box.checked).length;
+    return astray()[0] ?? (left ? `Confirm the checklist: ${left} left.` : null);
+  };
+
+  const citing = new Citing({ field, list: byId("sources-list"), citable, say, closed: () => saver.closed || field.readOnly });
+  const second = setUpSecondRound(desk, unit, ticks, cite);
+  field.addEventListener("input", () => {
+    cite();
+    show();
+  });
+  byId("cite").addEventListener("click", () => citing.begin());
+  does.more["["] = () => unit.proseAsked() && (field.focus(), citing.begin());
+  does.more.w = () => unit.proseAsked() && field.focus();
+  does.more.l = () => !byId("checklist").hidden && (boxes.find((box) => !box.checked) ?? boxes[0]).focus();
+  for (const box of saver.closed ? boxes : []) box.disabled = true;
+
+  function showCited() {
+    const wrong = astray();
+    const cited = sources.filter(({ number }) => numbersIn(field.value).includes(number));
+    const lines = cited.map(({ number, heading }) => piece("li", "", [piece("span", "card-number", number), ` ${heading}`]));
+    byId("cites").replaceChildren(...lines, ...wrong.map((words) => piece("li", "astray", [words])));
+  }
+
+  function show() {
+    const asked = unit.proseAsked();
+    const count = withoutMarkers(field.value).match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu)?.length ?? 0;
+    byId("words").textContent = `${count} word${count === 1 ? "" : "s"}`;
+    byId("checklist").hidden = !asked;
+    byId("cite").disabled = saver.closed || field.readOnly;
+    showCited();
+    second?.show();
+    if (!asked) citing.close();
+  }
+
+  return { show };
+}
+
+function piece(tag, className, content) {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.append(...(Array.isArray(content) ? content : [String(content)]));
+  return element;
+}

@@ -1,0 +1,47 @@
+// All key points of a report at a glance: which are made, which are not, which are open.
+import { desk } from "../item.js";
+
+const STATES = { yes: "made", no: "not made", neutral: "neutral" };
+const { board, does, say, sheet } = desk;
+const glance = document.getElementById("glance");
+const { refresh } = board;
+const dots = sheet.units.map((unit) => {
+  const dot = Object.assign(document.createElement("button"), { type: "button", textContent: unit.number + 1 });
+  dot.addEventListener("click", () => board.go(unit, true));
+  const line = document.createElement("li");
+  line.append(dot);
+  return line;
+});
+glance?.firstElementChild.append(...dots);
+
+function stateOf(unit) {
+  const group = unit.groups.find(({ dataset }) => dataset.variable === "entailed") ?? unit.groups[0];
+  return group && unit.value(group);
+}
+
+board.refresh = () => {
+  refresh.call(board);
+  sheet.units.forEach((unit, place) => {
+    const dot = dots[place].firstElementChild;
+    const [state, open] = [stateOf(unit), Boolean(unit.problem())];
+    dot.className = state ?? "";
+    dot.classList.toggle("open", open);
+    dot.setAttribute("aria-current", String(unit === board.current));
+    const said = state ? `${STATES[state] ?? state}${open ? ", unfinished" : ""}` : "open";
+    dot.setAttribute("aria-label", `Point ${place + 1}, ${said}`);
+    dot.title = said;
+  });
+  document.getElementById("next-open").disabled = !sheet.units.some((unit) => unit.problem());
+};
+
+function nextOpen() {
+  const from = board.place + 1;
+  const around = [...sheet.units.slice(from), ...sheet.units.slice(0, from)];
+  const next = around.find((unit) => unit.problem());
+  if (next) board.go(next, true);
+  else say("All points are answered");
+}
+
+does.more.n = nextOpen;
+document.getElementById("next-open")?.addEventListener("click", nextOpen);
+if (glance) board.refresh();

@@ -1,0 +1,68 @@
+// To which points of one's own list an extracted point is matched: several, or none.
+import { piece } from "../pieces.js";
+
+export class Matching {
+  constructor(desk, unit, points) {
+    Object.assign(this, { desk, unit, points });
+    this.source = unit.free[0];
+    [this.group] = unit.groups;
+    this.boxes = new Map();
+    this.build();
+    this.source.addEventListener("tandem:applied", () => this.read());
+    this.read();
+  }
+
+  build() {
+    const { unit, points } = this;
+    const set = piece("matching", "", "fieldset");
+    const legend = piece("asked", points.length ? "Which of your points say the same?" : "Your list is empty, so none matches.", "legend");
+    set.append(legend, ...points.map((point, place) => this.line(place + 1, point.prose.value)), this.line(0, "None of mine"));
+    this.group.after(set);
+    unit.element.classList.add("matched-by-hand");
+    this.set = set;
+    set.addEventListener("change", (event) => {
+      event.stopPropagation();
+      this.toggle(Number(event.target.value));
+    });
+  }
+
+  line(number, words) {
+    const line = piece("match", "", "label");
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", value: number, disabled: this.desk.saver.closed });
+    line.append(box, piece("match-key", number < 10 ? String(number) : "·", "kbd"), Object.assign(piece("match-words", words), { dir: "auto" }));
+    this.boxes.set(number, box);
+    return line;
+  }
+
+  get numbers() {
+    return JSON.parse(this.source.value) ?? [];
+  }
+
+  read() {
+    const chosen = this.unit.value(this.group) === "no" ? [0] : this.numbers;
+    for (const [number, box] of this.boxes) box.checked = chosen.includes(number);
+  }
+
+  toggle(number) {
+    if (!this.boxes.has(number)) return false;
+    const now = this.numbers;
+    if (number === 0) return this.write([], this.unit.value(this.group) === "no" ? null : "no");
+    const next = now.includes(number) ? now.filter((one) => one !== number) : [...now, number].sort((a, b) => a - b);
+    return this.write(next, next.length ? "yes" : null);
+  }
+
+  write(numbers, code) {
+    const { board, say } = this.desk;
+    this.source.value = JSON.stringify(numbers);
+    this.unit.choose(this.group, code);
+    this.read();
+    board.edited(this.unit);
+    say(code === "no" ? "None of yours" : code ? `Matches ${numbers.join(", ")}` : "Not matched yet");
+    return true;
+  }
+
+  focus() {
+    const [first] = [...this.boxes.values()].filter((box) => box.checked);
+    (first ?? this.boxes.values().next().value).focus();
+  }
+}

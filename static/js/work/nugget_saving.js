@@ -1,0 +1,69 @@
+// Saving one's own highlights of a report: sent with a key, so that sending again stores nothing
+// twice, and kept in this browser until the server has them.
+import { same } from "../sheet.js";
+import { unsaved } from "../store.js";
+import { post, uuid } from "../wire.js";
+
+const WHY = {
+  lost: "Not saved: the server cannot be reached. Your changes are kept in this browser; try again.",
+  login: "Not saved: you are no longer logged in. Your changes are kept in this browser; log in again and come back.",
+  other: "Not saved: somebody else is logged in now.",
+  gone: "Not saved: this report is no longer yours to answer.",
+};
+
+export class NuggetSaving {
+  // `standing` is the evidence that the server has, as it was when `seen` was the revision.
+  constructor(address, seen, standing) {
+    Object.assign(this, { address, seen, standing, busy: false, last: null });
+    this.store = `nugget.${address}`;
+  }
+
+  differs(evidence) {
+    return !same(evidence, this.standing);
+  }
+
+  keep(evidence) {
+    unsaved.set(this.store, this.differs(evidence) ? { evidence, seen: this.seen } : null);
+  }
+
+  // What was not saved the last time, or null.
+  kept() {
+    const found = unsaved.get(this.store);
+    if (found) this.seen = found.seen;
+    return found?.evidence ?? null;
+  }
+
+  // {kind: "done", at}, {kind: "conflict", quotes, words} or {kind: "failed", words}
+  async send(evidence) {
+    this.busy = true;
+    const { kind, body } = await post(this.address, this.form(evidence));
+    this.busy = false;
+    if (kind === "done") {
+      Object.assign(this, { standing: evidence, seen: body.revision });
+      this.keep(evidence);
+      return { kind, at: body.saved_at };
+    }
+    if (kind !== "conflict") return { kind: "failed", words: reason(kind, body) };
+    this.seen = body.revision;
+    this.keep(evidence);
+    return { kind, quotes: body.quotes, words: clash(body) };
+  }
+
+  form(evidence) {
+    const sent = JSON.stringify(evidence);
+    if (this.last?.sent !== sent || this.last.seen !== this.seen) this.last = { sent, seen: this.seen, key: uuid() };
+    return new URLSearchParams({ evidence: sent, seen: this.seen, key: this.last.key });
+  }
+}
+
+function reason(kind, body) {
+  const [problem] = body?.problems ?? [];
+  return problem ? `Not saved: ${problem.message}.` : (WHY[kind] ?? WHY.lost);
+}
+
+function clash({ quotes, answer }) {
+  const words = quotes.length === 1 ? "1 highlight" : `${quotes.length} highlights`;
+  return answer === "yes"
+    ? `Not saved: this answer was changed elsewhere in the meantime, and has ${words} there. Save again to keep yours, or take the other.`
+    : "Not saved: this answer was changed elsewhere in the meantime, and is no longer yes. Take the other, or revise the report itself.";
+}

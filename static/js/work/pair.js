@@ -1,0 +1,54 @@
+// Two cards of the sheet side by side. They stay where they are in the form, so that answers given
+// here are the same fields; the others step aside.
+
+export class Pair {
+  constructor({ form, units, entered, left }) {
+    Object.assign(this, { form, units, entered, left });
+    this.picked = [];
+    this.bar = document.getElementById("pair-bar");
+    this.words = document.getElementById("pair-words");
+  }
+
+  get open() {
+    return this.picked.length === 2;
+  }
+
+  holds(unit) {
+    return this.picked.includes(unit);
+  }
+
+  pick(unit) {
+    const there = this.holds(unit);
+    this.picked = there ? this.picked.filter((one) => one !== unit) : [...this.picked, unit];
+    this.picked.sort((a, b) => a.number - b.number);
+    this.show();
+    if (this.open) this.entered();
+  }
+
+  leave() {
+    const wasOpen = this.open;
+    this.picked = [];
+    this.show();
+    if (wasOpen) this.left();
+  }
+
+  show() {
+    const list = this.form.querySelector(".units");
+    const [one, two] = this.picked.map((unit) => unit.number + 1);
+    list.classList.toggle("side-by-side", this.open);
+    list.scrollTop = this.open ? 0 : list.scrollTop;
+    this.bar.hidden = !this.picked.length;
+    this.words.textContent = this.open
+      ? `Side by side: passages ${one} and ${two}`
+      : `Passage ${one} is picked; pick another to see both side by side`;
+    this.bar.querySelector("#pair-back span").textContent = this.open ? "Back to all" : "Put it back";
+    for (const unit of this.units) this.showUnit(unit);
+  }
+
+  showUnit(unit) {
+    const held = this.holds(unit);
+    unit.element.classList.toggle("picked", held);
+    unit.element.classList.toggle("beside", this.open && !held);
+    unit.element.querySelector("[data-pick]").setAttribute("aria-pressed", String(held));
+  }
+}

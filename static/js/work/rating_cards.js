@@ -1,0 +1,48 @@
+// The questions of a passage on its card: buttons that stand for the fields of the form.
+
+export class Cards {
+  constructor({ board, sheet, saver, say }) {
+    Object.assign(this, { board, sheet, saver, say });
+    this.units = sheet.units.filter(({ element }) => "passage" in element.dataset);
+    this.toggles = [...document.querySelectorAll("#passages [data-of]")];
+    this.rest = document.getElementById("rest");
+    for (const button of this.toggles) button.addEventListener("click", () => this.press(button));
+    this.rest?.addEventListener("click", () => this.refuseRest());
+  }
+
+  of({ dataset }) {
+    const unit = this.units.find(({ number }) => number === Number(dataset.of));
+    return { unit, group: unit.groups.find((one) => one.dataset.variable === dataset.gives) };
+  }
+
+  press(button) {
+    if (this.saver.closed) return;
+    const { unit, group } = this.of(button);
+    unit.choose(group, button.dataset.code);
+    this.board.edited(unit);
+    this.board.go(unit);
+  }
+
+  // Most passages matter for nothing: one press says so of all that have no answer yet.
+  refuseRest() {
+    if (this.saver.closed || !this.open) return false;
+    const empty = this.units.flatMap((unit) => unit.groups.filter((group) => !unit.value(group)).map((group) => [unit, group]));
+    if (!empty.length) return false;
+    for (const [unit, group] of empty) unit.choose(group, "no");
+    this.board.edited(this.board.current);
+    this.say(`No for ${empty.length} answers; undo with z`);
+    return true;
+  }
+
+  show(open) {
+    this.open = open;
+    for (const button of this.toggles) {
+      const { unit, group } = this.of(button);
+      button.setAttribute("aria-pressed", String(unit.value(group) === button.dataset.code));
+      button.disabled = this.saver.closed || !open;
+      button.closest(".card").classList.toggle("now", open && unit === this.board.current);
+    }
+    for (const asks of document.querySelectorAll(".card-asks")) asks.hidden = !open;
+    if (this.rest) this.rest.hidden = !open || this.units.every((unit) => !unit.problem());
+  }
+}

@@ -1,0 +1,31 @@
+// Passage rating: the steps of the scale with their words, and one's own nuggets, which can be mended.
+import { desk } from "../item.js";
+
+const { board, does, say } = desk;
+
+// "3 – the main part" as a digit over its words; read as one it stays what it was.
+for (const words of document.querySelectorAll("[data-variable='rating'] .choice > span")) {
+  const [, digit, dash, rest] = /^(\d)( – )(.+)$/.exec(words.textContent) ?? [];
+  if (!digit) continue;
+  const parts = [["b", digit], ["i", dash, "sr"], ["em", rest]].map(([tag, text, className = ""]) =>
+    Object.assign(document.createElement(tag), { textContent: text, className }));
+  words.className = "step";
+  words.replaceChildren(...parts);
+}
+
+const buttons = (within) => [...within.querySelectorAll("[data-mends]")];
+
+async function mend(button) {
+  const { open } = await import("./mending.js");
+  open(button);
+}
+
+for (const button of buttons(document)) button.addEventListener("click", () => mend(button));
+
+// One nugget is opened; of several the next one is gone to, and Enter opens it.
+does.more.m = () => {
+  const found = buttons(board.current.element);
+  if (found.length === 1) mend(found[0]);
+  else if (found.length) found[(found.indexOf(document.activeElement) + 1) % found.length].focus();
+  else say("You highlighted nothing for this question that can be mended");
+};

@@ -1,0 +1,258 @@
+"""The pages of answer rating and answer preference: what is shown, in which order, and when."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from annotation.blinding import blinding_of
+from annotation.models import Assignment
+from annotation.presenting import ordered_texts, present, schema
+from annotation.views.pages import answer_rating, page_of
+from annotation.views.pages.answer_rating import Answer, Card, cut
+from annotation.views.sheet import Row, Sheet, sheet_of
+from tests.annotation.validating_cast import judge, judge_all, validating
+from tests.blind_cast import LINE, TEXTS, blind_study, turned
+from tests.cast import BRIDGE, FULL, RIVER
+from tests.page_cast import client_of, page, study_of
+
+pytestmark = pytest.mark.django_db
+FIRST = ["appropriate", "natural", "abstains", "irrelevant", "eligibility"]
+NEEDED = ("needed_question", "needed_answer")
+
+
+def sheet(mine: Assignment) -> Sheet:
+    spec = present(mine.item)
+    texts = ordered_texts(mine, spec)
+    units = blinding_of(mine, spec).units
+    return sheet_of(schema(mine.item.campaign), spec, units, None, texts)
+
+
+def answers_of(mine: Assignment) -> tuple[Answer, ...]:
+    shown = answer_rating.facts(mine, present(mine.item), sheet(mine))
+    return tuple(shown["answers"])
+
+
+def cards_of(mine: Assignment) -> tuple[Card, ...]:
+    shown: tuple[Card, ...] = answer_rating.facts(mine, present(mine.item), sheet(mine))["cards"]
+    return shown
+
+
+def body_of(mine: Assignment) -> str:
+    user = mine.rater.user
+    assert user is not None
+    return client_of(user).get(page("item", mine)).content.decode()
+
+
+def readings(body: str) -> dict[str, str]:
+    """The texts of a page by their fields, as a browser reads them."""
+    found = re.findall(r'<div class="reading"[^>]*data-text="([^"]+)"[^>]*>(.*?)</div>', body, re.S)
+    return {field: html.unescape(re.sub(r"<[^>]+>", "", text)) for field, text in found}
+
+
+def variables(body: str) -> set[str]:
+    return set(re.findall(r'data-variable="(\w+)"', body))
+
+
+def hidden(body: str, identity: str) -> bool:
+    tag = re.search(rf'<[^>]*id="{identity}"[^>]*>', body)
+    assert tag
+    return " hidden" in tag[0]
+
+
+def row(number: int, text: str) -> Row:
+    return Row(number, f"u{number}", text, "", (), None, "", None)
+
+
+def test_answers_stand_in_the_recorded_order(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path)
+    mine = study.assignment(study.ada)
+    orders = set()
+    for backwards in (True, False):
+        mine.shown = sorted(mine.shown, reverse=backwards)
+        mine.save()
+        reports = [f.partition(":")[2] for f in mine.shown if f.startswith("report:")]
+        shown = readings(body_of(mine))
+        assert [shown[f"answer-{n}"] for n in (1, 2, 3)] == [TEXTS[key] for key in reports]
+        asked = [answer.report for answer in answers_of(mine)]
+        assert [mine.asked[r.number].removeprefix("report:") for r in asked if r] == reports
+        orders.add(tuple(reports))
+    assert len(orders) == 2
+
+
+def test_the_sentences_of_an_answer_are_asked_at_the_answer(tmp_path: Path) -> None:
+    study = study_of("answer-rating", tmp_path, lines=[{**LINE, "reports": [
+        {"id": "r", "text": FULL, "system": "one"}, {"id": "r#1", "text": RIVER, "system": "two"},
+    ]}])  # fmt: skip
+    for answer in answers_of(study.assignment(study.ada)):
+        text = "".join(piece.text for piece in answer.pieces)
+        assert text in (FULL, RIVER)
+        marked = [piece.text for piece in answer.pieces if piece.number is not None]
+        assert marked == [each.text for each in answer.sentences]
+        assert len(marked) > 1
+        assert "".join(marked) != text
+
+
+def test_passages_stand_in_the_recorded_order_with_their_own_questions(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path, *NEEDED)
+    mine = study.assignment(study.ada)
+    mine.shown = ["passage:p#1", "passage:p", *(f for f in mine.shown if f.startswith("report:"))]
+    mine.save()
+    cards = cards_of(mine)
+    assert [card.text.text for card in cards] == [RIVER, BRIDGE]
+    assert [card.heading for card in cards] == ["", "The bridge"]
+    assert [mine.asked[c.row.number] for c in cards if c.row] == ["q/1/p#1", "q/1/p"]
+
+
+def test_with_an_appropriateness_grade_the_passages_are_closed_at_first(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path)
+    mine = study.assignment(study.ada)
+    body = body_of(mine)
+    assert hidden(body, "passages")
+    assert not hidden(body, "gate")
+    for answer in answers_of(mine):
+        assert [asked.name for asked in answer.first] == FIRST
+        assert [asked.name for asked in answer.then] == ["faithful"]
+        conditions = json.loads(answer.then[0].conditions)
+        assert list(conditions) == FIRST
+        assert conditions["appropriate"] == ["1", "2", "3", "4"]
+        for each in answer.sentences:
+            assert hidden(body, f"unit-{each.number}")
+    for card in cards_of(mine):
+        assert card.row
+        assert hidden(body, f"unit-{card.row.number}")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [("support",), ("faithful",), ("natural", "faithful"), NEEDED, ("support", *NEEDED)],
+)
+def test_without_one_they_are_open_from_the_start(asked: tuple[str, ...], tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path, *asked)
+    body = body_of(study.assignment(study.ada))
+    assert variables(body) == set(asked)
+    assert not hidden(body, "passages")
+    assert 'id="gate"' not in body
+    assert "data-if" not in body
+
+
+@pytest.mark.parametrize(
+    "asked", [("appropriate",), ("natural", "abstains"), ("irrelevant", "eligibility")]
+)
+def test_where_nothing_is_held_to_the_passages_there_are_none(
+    asked: tuple[str, ...], tmp_path: Path
+) -> None:
+    study = blind_study("answer-rating", tmp_path, *asked)
+    body = body_of(study.assignment(study.ada))
+    assert variables(body) == set(asked)
+    assert "The bridge" not in body
+    assert set(readings(body)) == {"answer-1", "answer-2", "answer-3"}
+    assert 'id="gate"' not in body
+
+
+def test_texts_reach_the_browser_unchanged_among_their_sentences(tmp_path: Path) -> None:
+    study = study_of("answer-rating", tmp_path)
+    shown = readings(body_of(study.assignment(study.ada)))
+    assert {FULL, BRIDGE} <= set(shown.values())
+    assert "\r\n" in FULL
+
+
+def test_pieces_joined_are_the_text() -> None:
+    sentences = (row(3, "Anna Lee\u0301 built it 🌉."), row(4, "It opened in 1901."))
+    pieces = list(cut(FULL, sentences))
+    assert "".join(piece.text for piece in pieces) == FULL
+    assert [p.number for p in pieces if p.number is not None] == [3, 4]
+
+
+def test_a_sentence_that_comes_twice_is_found_twice() -> None:
+    twice = (row(0, "It opened in 1901."), row(1, "It opened in 1901."))
+    pieces = list(cut(FULL, twice))
+    assert [p.number for p in pieces if p.text == "It opened in 1901."] == [0, 1]
+    assert "".join(piece.text for piece in pieces) == FULL
+
+
+def test_a_sentence_is_found_though_its_blanks_differ() -> None:
+    pieces = list(
+        cut("One  line.\r\nAnother\tline.", (row(0, "One line."), row(1, "Another line.")))
+    )
+    assert [(p.number, p.text) for p in pieces if p.number is not None] == [
+        (0, "One  line."),
+        (1, "Another\tline."),
+    ]
+
+
+def test_a_sentence_that_stands_nowhere_has_no_piece_and_is_asked_all_the_same() -> None:
+    assert [p.number for p in cut("Anna.", (row(0, "Completely other words here."),))] == [None]
+    assert list(cut("", ())) == []
+
+
+def test_a_pair_is_shown_left_and_right_in_the_recorded_order(tmp_path: Path) -> None:
+    study = blind_study("answer-preference", tmp_path, reports=2)
+    for yes in (True, False):
+        mine = turned(study, study.ada, yes)
+        shown = readings(body_of(mine))
+        texts = list(TEXTS.values())[:2]
+        assert [shown["answer-1"], shown["answer-2"]] == (texts[::-1] if yes else texts)
+
+
+def test_the_answers_to_a_pair_name_the_sides_and_both_ties(tmp_path: Path) -> None:
+    study = blind_study("answer-preference", tmp_path, reports=2)
+    body = body_of(turned(study, study.ada, True))
+    choices = re.findall(r'data-key="(\d)".*?value="([\w-]+)".*?<span>([^<]+)</span>', body)
+    assert choices == [
+        ("1", "first", "Left is better"),
+        ("2", "second", "Right is better"),
+        ("3", "tie-good", "Both good"),
+        ("4", "tie-bad", "Both bad"),
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["answer-rating", "answer-preference"])
+def test_the_list_of_keys_has_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
+    study = blind_study(protocol, tmp_path)
+    body = body_of(study.assignment(study.ada))
+    for key, what in page_of(protocol).keys:
+        assert f"<kbd>{key}</kbd></dt><dd>{what}</dd>" in html.unescape(body)
+
+
+def test_beside_a_judge_s_verdicts_nothing_is_closed(tmp_path: Path) -> None:
+    judge()
+    study = study_of("answer-rating", tmp_path, validating())
+    judge_all(study.campaign)
+    body = body_of(study.assignment(study.ada))
+    assert "data-verdict" in body
+    assert 'id="gate"' not in body
+    assert not hidden(body, "passages")
+
+
+def test_an_answer_of_20_000_words_is_cut_at_once() -> None:
+    sentences = [f"Sentence {n} of a long answer goes on and on 🌉." for n in range(2000)]
+    rows = tuple(row(n, text.replace(" ", "  ", n % 2)) for n, text in enumerate(sentences))
+    begun = time.perf_counter()
+    pieces = list(cut(" ".join(sentences), rows))
+    strange = list(cut(" ".join(sentences), tuple(row(n, f"No {n}.") for n in range(2000))))
+    assert time.perf_counter() - begun < 1
+    assert sum(piece.number is not None for piece in pieces) == 2000
+    assert [piece.number for piece in strange] == [None]
+
+
+def test_a_closed_campaign_shows_the_answers(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path)
+    mine = study.assignment(study.ada)
+    study.campaign.is_open = False
+    study.campaign.save()
+    assert "data-closed" in body_of(mine)
+
+
+def test_an_unshuffled_campaign_keeps_the_order_of_the_batch(tmp_path: Path) -> None:
+    study = blind_study("answer-preference", tmp_path, reports=2)
+    mine = study.assignment(study.ada)
+    mine.shown = []
+    mine.save()
+    assert [t.text for _, t in sheet(mine).texts] == list(TEXTS.values())[:2]
+    assert not blinding_of(mine, present(mine.item)).turned

@@ -1,0 +1,61 @@
+"""Long texts reach the browser in blocks, and unchanged."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.template import Context, Template
+
+from annotation.templatetags.texts import LEAST, LONG, MOST, blocks_of
+from tests.page_cast import TEXT
+
+LINES = "".join(f"Line {n} of a long text & <b>more</b>.\r\n" for n in range(400))
+ONE_LINE = "".join(f"Sentence {n} says cafe\u0301 🛶 and no more. " for n in range(400))
+WORDS = "wörd " * 4000
+LETTERS = "🛶a" * 9000
+CHINESE = "船在黎明时分离开了港口。" * 900
+
+
+def shown(text: str) -> str:
+    return Template("{% load texts %}{{ text|laid_out }}").render(Context({"text": text}))
+
+
+def read(body: str) -> str:
+    return html.unescape(re.sub(r"</?span[^>]*>", "", body))
+
+
+@pytest.mark.parametrize("text", [LINES, ONE_LINE, WORDS, LETTERS, CHINESE, TEXT * 60, "\n" * 7000])
+def test_the_blocks_are_the_text(text: str) -> None:
+    assert "".join(blocks_of(text)) == text
+    assert read(shown(text)) == text
+    assert "\r" not in shown(text)
+    assert "<b>" not in shown(text)
+
+
+def test_a_text_of_usual_length_has_none() -> None:
+    assert shown(TEXT) == Template("{% load texts %}{{ t|verbatim }}").render(Context({"t": TEXT}))
+    assert 'class="block"' not in shown("a" * LONG)
+    assert 'class="block"' in shown("a" * (LONG + 1))
+
+
+def test_a_block_ends_where_a_line_ends() -> None:
+    blocks = blocks_of(LINES)
+    assert len(blocks) > 20
+    assert all(block.endswith("\r\n") and len(block) >= LEAST for block in blocks[:-1])
+
+
+@pytest.mark.parametrize(("text", "end"), [(ONE_LINE, ". "), (WORDS, " "), (CHINESE, "。")])
+def test_a_line_of_many_pages_is_broken_where_it_does_no_harm(text: str, end: str) -> None:
+    blocks = blocks_of(text)
+    assert len(blocks) > 3
+    assert all(len(block) <= MOST and block.endswith(end) for block in blocks[:-1])
+
+
+def test_letters_without_a_blank_stay_together() -> None:
+    assert blocks_of(LETTERS) == [LETTERS]
+
+
+def test_no_text_has_no_blocks() -> None:
+    assert blocks_of("") == []

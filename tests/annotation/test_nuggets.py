@@ -1,0 +1,251 @@
+"""One's own nuggets beside a rating: shown as they stand, and mended by a revision of one's own."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Assignment, Campaign, Draft, Response, Span
+from annotation.models.people import rater_of
+from annotation.nuggets import nuggets_of
+from annotation.places import next_assignment
+from annotation.submit import submit
+from tests.cast import FULL
+from tests.page_cast import Study, client_of, page, study_of
+
+pytestmark = pytest.mark.django_db
+
+BUILT = " blank "
+PLACE = 1
+MARKED, OTHER = "Anna Lee\u0301 built it 🌉.", "שלום לכולם!"
+CODES = {"a/b#1": "no", BUILT: "yes", "🌉": "invalid"}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """Ada and Ben may answer the two reports of `q/1`; a rating campaign follows."""
+    study = study_of("report-coverage", tmp_path, Design(raters_per_item=2))
+    design = Design(raters_per_item=2, prerequisite="Study", sampling="own")
+    create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
+    return study
+
+
+def quote(text: str) -> dict[str, Any]:
+    return {"quote": text, "start": FULL.index(text)}
+
+
+def payload(*quotes: str) -> dict[str, Any]:
+    units = {
+        name: {"answerable": code, "evidence": [quote(q) for q in quotes] if code == "yes" else []}
+        for name, code in CODES.items()
+    }
+    return {"units": units, "comment": "odd"}
+
+
+def answered(study: Study, name: str = "ada") -> Assignment:
+    """Both reports of the first query, answered; the one with the marked words."""
+    user = getattr(study, name)
+    first = study.assignment(user)
+    submit(first, payload(MARKED), "page")
+    second = study.assignment(user)
+    no = {unit: {"answerable": "no", "evidence": []} for unit in CODES}
+    submit(second, {"units": no, "comment": None}, "page")
+    return first
+
+
+def to_rate(study: Study, name: str = "ada") -> Assignment:
+    ratings = Campaign.objects.get(name="Ratings")
+    found = next_assignment(ratings, rater_of(getattr(study, name)))
+    assert found is not None
+    return found
+
+
+def address(held: Assignment, place: int = PLACE) -> str:
+    return reverse("nugget", args=[held.uid, place])
+
+
+def mend(client: Client, held: Assignment, *quotes: dict[str, Any], **more: Any) -> Any:
+    form = {"evidence": json.dumps(quotes), "seen": 1, "key": str(uuid.uuid4()), **more}
+    return client.post(address(held), {k: v for k, v in form.items() if v is not None})
+
+
+def spans(held: Assignment) -> list[tuple[str, int | None]]:
+    found = Span.objects.filter(label__response__assignment=held, label__response__current=True)
+    return list(found.values_list("quote", "start"))
+
+
+class TestWhatIsShown:
+    def test_ones_own_marks_stand_by_question_with_the_number_of_the_report(
+        self, study: Study
+    ) -> None:
+        held = answered(study)
+        found = nuggets_of(to_rate(study))
+        assert set(found) == set(CODES)
+        (nugget,) = found[BUILT].found
+        assert (nugget.uid, nugget.unit, nugget.report) == (held.uid, PLACE, 1)
+        assert nugget.quotes == (MARKED,)
+        assert nugget.is_open
+        assert [found[name].found for name in ("a/b#1", "🌉")] == [(), ()]
+        assert {each.reports for each in found.values()} == {2}
+
+    def test_nobody_elses_marks_are_among_them(self, study: Study) -> None:
+        answered(study)
+        held = answered(study, "ben")
+        submit(held, payload(OTHER), "page")
+        assert [n.quotes for n in nuggets_of(to_rate(study))[BUILT].found] == [(MARKED,)]
+        assert [n.quotes for n in nuggets_of(to_rate(study, "ben"))[BUILT].found] == [(OTHER,)]
+
+    def test_a_revision_takes_the_place_of_what_stood(self, study: Study) -> None:
+        submit(answered(study), payload(MARKED, OTHER), "page")
+        assert nuggets_of(to_rate(study))[BUILT].found[0].quotes == (MARKED, OTHER)
+
+    def test_a_campaign_that_follows_none_has_none(self, study: Study) -> None:
+        batch = study.campaign.batch
+        plain = create_campaign("Plain", "rubric-passage", batch, Design()).campaign
+        held = next_assignment(plain, rater_of(study.ada))
+        assert held is not None
+        assert nuggets_of(held) == {}
+
+    def test_the_layer_shows_the_report_and_the_standing_marks(self, study: Study) -> None:
+        held = answered(study)
+        shown = client_of(study.ada).get(address(held)).content.decode()
+        assert FULL.replace("\r", "&#13;") in shown
+        assert "Who built it?" in shown
+        assert 'data-seen="1"' in shown
+        for system in ("one", "top"):
+            assert f">{system}<" not in shown
+
+
+class TestMending:
+    def test_it_makes_a_revision_of_ones_own_answer_and_changes_nothing_else(
+        self, study: Study
+    ) -> None:
+        held = answered(study)
+        sent = mend(client_of(study.ada), held, quote(MARKED), quote(OTHER))
+        assert sent.status_code == 200
+        assert sent.json()["revision"] == 2
+        now = held.responses.get(current=True)
+        assert (now.revision, now.door, now.comment) == (2, "page", "odd")
+        assert now.payload == payload(MARKED, OTHER)
+        assert spans(held) == [(q, FULL.index(q)) for q in (MARKED, OTHER)]
+        before = held.responses.get(revision=1)
+        assert (before.current, before.payload) == (False, payload(MARKED))
+
+    def test_the_same_save_twice_is_stored_once(self, study: Study) -> None:
+        held, key = answered(study), str(uuid.uuid4())
+        for _ in range(2):
+            sent = mend(client_of(study.ada), held, quote(OTHER), key=key)
+            assert (sent.status_code, sent.json()["revision"]) == (200, 2)
+        assert held.responses.count() == 2
+
+    def test_somebody_elses_is_not_there(self, study: Study) -> None:
+        held = answered(study)
+        for user in (study.ben, study.rita):
+            assert client_of(user).get(address(held)).status_code == 404
+            assert mend(client_of(user), held, quote(OTHER)).status_code == 404
+        assert client_of(study.root).get(address(held)).status_code == 403
+        assert held.responses.count() == 1
+
+    def test_another_revision_in_between_is_told_with_what_stands(self, study: Study) -> None:
+        held = answered(study)
+        submit(held, payload(MARKED, OTHER), "page")
+        sent = mend(client_of(study.ada), held, quote("It opened in 1901."), seen=1)
+        assert sent.status_code == 409
+        assert sent.json()["revision"] == 2
+        assert sent.json()["quotes"] == [quote(MARKED), quote(OTHER)]
+        assert spans(held) == [(q, FULL.index(q)) for q in (MARKED, OTHER)]
+
+    def test_a_draft_of_the_report_is_not_thrown_away(self, study: Study) -> None:
+        held = answered(study)
+        Draft.objects.create(assignment=held, payload=payload(OTHER))
+        sent = mend(client_of(study.ada), held, quote(OTHER))
+        assert sent.status_code == 422
+        assert "submit that first" in sent.json()["problems"][0]["message"]
+        assert Draft.objects.get().payload == payload(OTHER)
+        assert held.responses.count() == 1
+
+    @pytest.mark.parametrize(
+        ("form", "said"),
+        [
+            ({"evidence": "[]"}, "quote the report for it"),
+            ({"evidence": "{"}, "is not JSON"),
+            ({"evidence": "[1]"}, "is not a list of {quote, start}"),
+            ({"evidence": '[{"quote": "no such words", "start": 0}]'}, ""),
+            ({"evidence": None}, "is not JSON"),
+            ({"seen": "x"}, "is not the revision that was seen"),
+            ({"seen": None}, "is not the revision that was seen"),
+            ({"key": "x"}, "is not a UUID"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_the_reason(
+        self, study: Study, form: dict[str, Any], said: str
+    ) -> None:
+        held = answered(study)
+        sent = mend(client_of(study.ada), held, quote(OTHER), **form)
+        assert sent.status_code == 422
+        assert said in sent.json()["problems"][0]["message"]
+        assert Response.objects.filter(assignment=held).count() == 1
+
+    def test_a_question_that_was_not_found_answered_has_none_to_mend(self, study: Study) -> None:
+        held = answered(study)
+        form = {"evidence": "[]", "seen": 1, "key": str(uuid.uuid4())}
+        sent = client_of(study.ada).post(address(held, 0), form)
+        assert sent.status_code == 422
+        assert "did not find it answered" in sent.json()["problems"][0]["message"]
+
+    def test_a_closed_report_campaign_is_left_as_it_is(self, study: Study) -> None:
+        held = answered(study)
+        Campaign.objects.filter(name="Study").update(is_open=False)
+        assert not nuggets_of(to_rate(study))[BUILT].found[0].is_open
+        sent = mend(client_of(study.ada), held, quote(OTHER))
+        assert "campaign is closed" in sent.json()["problems"][0]["message"]
+
+    def test_only_an_answered_question_of_a_report_has_such_a_page(self, study: Study) -> None:
+        held = answered(study)
+        mine = to_rate(study)
+        client = client_of(study.ada)
+        assert client.get(address(held, 99)).status_code == 404
+        assert client.get(address(mine)).status_code == 404
+        unanswered = study.assignment(study.ada)
+        assert client.get(address(unanswered, 0)).status_code == 404
+
+
+class TestWaiting:
+    def words(self, study: Study, name: str) -> str:
+        client = client_of(study.ada)
+        ratings = Campaign.objects.get(name="Ratings")
+        path = reverse(name, args=[ratings.pk] if name == "finished" else [])
+        return " ".join(client.get(path).content.decode().split())
+
+    def test_the_list_says_what_is_waited_for_and_offers_no_start(self, study: Study) -> None:
+        said = self.words(study, "work")
+        ratings = said.partition("Ratings")[2].partition("</section>")[0]
+        assert "0 done · 0 left for you · 4 waiting" in ratings
+        assert "4 items wait for your own answers in “Study”" in ratings
+        assert "All done" not in ratings
+        assert "<form" not in ratings
+
+    def test_whoever_asks_for_the_next_is_told_the_same(self, study: Study) -> None:
+        ratings = Campaign.objects.get(name="Ratings")
+        sent = client_of(study.ada).post(reverse("take-next", args=[ratings.pk]))
+        assert sent["Location"] == reverse("finished", args=[ratings.pk])
+        said = self.words(study, "finished")
+        assert "4 items wait" in said
+        assert "<strong>Ratings</strong> waits for your own answers in “Study”" in said
+        assert "All done" not in said
+
+    def test_progress_tells_apart_what_may_be_taken_and_what_waits(self, study: Study) -> None:
+        answered(study)
+        said = self.words(study, "work")
+        assert "0 done · 2 left for you · 2 waiting" in said
+        mine = to_rate(study)
+        bar = client_of(study.ada).get(page("progress", mine)).content.decode()
+        assert 'max="4" value="0"' in bar

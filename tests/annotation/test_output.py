@@ -1,0 +1,73 @@
+"""What a command writes stands whole or not at all, where it was asked to stand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.management.output import write_whole
+
+
+def test_texts_are_written_as_they_are(tmp_path: Path) -> None:
+    write_whole(tmp_path / "f", ["a\r\nb\r", "🌉\n"])
+    assert (tmp_path / "f").read_bytes() == "a\r\nb\r🌉\n".encode()
+
+
+def test_lines_that_break_off_leave_what_was_there(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "new"
+        raise RuntimeError
+
+    path = tmp_path / "f"
+    path.write_text("old")
+    with pytest.raises(RuntimeError):
+        write_whole(path, lines())
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_one_and_its_target_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_whole(link, ["new"])
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_device_is_written_and_stays_one() -> None:
+    write_whole(Path(os.devnull), ["gone"])
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_pipe_is_written_as_it_comes(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read: list[str] = []
+    reader = Thread(target=lambda: read.append(path.read_text()), daemon=True)
+    reader.start()
+    write_whole(path, ["a\n", "b\n"])
+    reader.join(5)
+    assert read == ["a\nb\n"]
+
+
+def test_a_long_name_is_no_hindrance(tmp_path: Path) -> None:
+    path = tmp_path / ("🌉" * 60)
+    write_whole(path, ["x"])
+    assert path.read_text() == "x"
+
+
+@pytest.mark.parametrize("path", ["nowhere/f", "."])
+def test_what_cannot_be_written_is_told_in_one_line(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match="cannot be written") as error:
+        write_whole(Path(path), ["x"])
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,301 @@
+"""Written answers through three hands: writing, keeping or changing, validating."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+
+from annotation import follows
+from annotation.api.assignments import presented
+from annotation.api.shapes import OptionsShape
+from annotation.campaigns import create_campaign
+from annotation.design import Design, DesignError
+from annotation.follows.grounded_answer import first_answer
+from annotation.models import Assignment, Campaign, Label, Rater, Response
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from annotation.presenting import asked_units, present
+from annotation.protocols.checking import RefusedError
+from annotation.submit import submit
+from datasets.models import Batch
+from tests.cast import campaign_of, exported
+from tests.page_cast import Study, client_of, page, study_of
+
+pytestmark = pytest.mark.django_db
+
+SECOND = ("action", "descriptor", "deflected", "selected")
+FIRST_TEXT = "Anna Lee\u0301 built it 🌉 [1].\r\nשלום [2]."
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return study_of("grounded-answer", tmp_path)
+
+
+def after(study: Study, name: str = "Second", **changes: Any) -> Campaign:
+    batch = Batch.objects.get(name="b")
+    design = Design(**{"variables": SECOND, "prerequisite": "Study", **changes})
+    return create_campaign(name, "grounded-answer", batch, design).campaign
+
+
+def answer(assignment: Assignment, text: str | None, **query: str) -> dict[str, Any]:
+    """Everything selected; what is said of the query, and the text with both citations."""
+    units: dict[str, Any] = {}
+    for name, unit in asked_units(assignment, present(assignment.item)).items():
+        if unit.kind == "query":
+            cited = [t.field.partition(":")[2] for t in present(assignment.item).texts]
+            prose = {"text": text, "citations": cited} if text else None
+            said = {"descriptor": "complete", "deflected": "no", **query}
+            units[name] = {**said, "written": prose}
+        else:
+            units[name] = {"selected": "yes"}
+    return {"units": units, "comment": None}
+
+
+def write(study: Study, text: str = FIRST_TEXT) -> Assignment:
+    """Ada's first answer to the next request."""
+    assignment = study.assignment(study.ada)
+    submit(assignment, answer(assignment, text), "page")
+    return assignment
+
+
+def taken(campaign: Campaign, rater: Rater) -> Assignment:
+    found = next_assignment(campaign, rater)
+    assert found is not None
+    return found
+
+
+def test_a_first_answer_that_is_revised_meanwhile_is_told_to_who_still_sees_the_old_one(
+    study: Study,
+) -> None:
+    first = write(study)
+    mine = taken(after(study), rater_of(study.ben))
+    client = client_of(study.ben)
+    shown = client.get(page("item", mine)).content.decode()
+    (seen,) = re.findall(r'data-basis="([^"]+)"', shown)
+    draft = {"version": 0, "seen": 0, "basis": seen}
+    assert client.post(page("draft", mine), draft).status_code == 200
+    submit(first, answer(first, "Another text."), "page")
+    told = client.post(page("draft", mine), {**draft, "version": 1, "comment": "late"})
+    assert told.status_code == 409
+    assert told.json()["changed"] == ["texts"]
+    assert f'data-basis="{seen}"' not in client.get(page("item", mine)).content.decode()
+
+
+class TestWhoGetsIt:
+    def test_nothing_is_ready_before_a_first_answer(self, study: Study) -> None:
+        second = after(study)
+        assert next_assignment(second, rater_of(study.ben)) is None
+        assert "first answer by somebody else in “Study”" in follows.why(second)
+
+    def test_another_person_gets_it_and_the_writer_never(self, study: Study) -> None:
+        second, first = after(study), write(study)
+        assert next_assignment(second, rater_of(study.ada)) is None
+        assert taken(second, rater_of(study.ben)).item.query_id == first.item.query_id
+
+    def test_whoever_was_asked_the_request_before_does_not_get_it(self, study: Study) -> None:
+        study.campaign.items.update(quota=2)
+        second = after(study)
+        write(study)
+        study.assignment(study.ben)
+        assert next_assignment(second, rater_of(study.ben)) is None
+        assert next_assignment(second, rater_of(study.rita)) is not None
+
+    def test_a_deflection_has_no_second_round(self, study: Study) -> None:
+        second, assignment = after(study), study.assignment(study.ada)
+        submit(assignment, answer(assignment, None, deflected="yes"), "page")
+        assert next_assignment(second, rater_of(study.ben)) is None
+
+    @pytest.mark.parametrize("code", ["too-difficult", "no-answer"])
+    def test_a_skipped_request_has_no_second_round(self, study: Study, code: str) -> None:
+        second, assignment = after(study), study.assignment(study.ada)
+        submit(assignment, answer(assignment, None, descriptor=code), "page")
+        assert next_assignment(second, rater_of(study.ben)) is None
+
+    def test_a_draft_is_no_first_answer(self, study: Study) -> None:
+        second = after(study)
+        study.assignment(study.ada)
+        assert next_assignment(second, rater_of(study.ben)) is None
+
+
+class TestJudges:
+    def test_a_second_round_asks_none_and_a_validation_pass_all(self, study: Study) -> None:
+        write(study)
+        second = after(study)
+        third = after(study, "Third", variables=("grounded",))
+        assert not second.items.filter(follows.ready_for_judges(second)).exists()
+        assert third.items.filter(follows.ready_for_judges(third)).count() == 1
+
+
+class TestTheGate:
+    @pytest.mark.parametrize(
+        ("chosen", "passes"),
+        [((0, 2), True), ((0, 1), False), ((1,), False), ((), False), ((0, 1, 2), False)],
+    )
+    def test_only_a_selection_with_a_gap_goes_on(
+        self, study: Study, chosen: tuple[int, ...], passes: bool
+    ) -> None:
+        second, assignment = after(study, gate="gap"), study.assignment(study.ada)
+        payload = answer(assignment, "By hand.")
+        sources = [n for n, unit in payload["units"].items() if "selected" in unit]
+        for place, name in enumerate(sources):
+            payload["units"][name] = {"selected": "yes" if place in chosen else "no"}
+        for unit in payload["units"].values():
+            if unit.get("written"):
+                unit["written"]["citations"] = []
+        submit(assignment, payload, "page")
+        assert (next_assignment(second, rater_of(study.ben)) is not None) is passes
+
+    def test_it_is_off_by_default(self, study: Study) -> None:
+        assert after(study).options["gate"] is None
+
+
+class TestWhatIsShown:
+    def test_the_first_answer_stands_there_as_it_was_written(self, study: Study) -> None:
+        second = after(study)
+        write(study)
+        mine = taken(second, rater_of(study.ben))
+        shown = first_answer(mine.item, mine.rater)
+        assert shown is not None
+        assert shown.text == FIRST_TEXT
+        assert len(shown.selected) == 3
+
+    def test_ones_own_is_not_shown_and_a_first_round_shows_none(self, study: Study) -> None:
+        first = write(study)
+        second = after(study)
+        item = second.items.get(query=first.item.query_id)
+        assert first_answer(item, rater_of(study.ada)) is None
+        assert first_answer(first.item, rater_of(study.ben)) is None
+
+
+class TestWhatIsChecked:
+    @pytest.fixture
+    def mine(self, study: Study) -> Assignment:
+        second = after(study)
+        write(study)
+        return taken(second, rater_of(study.ben))
+
+    def refused(self, mine: Assignment, text: str, action: str, door: Any = "page") -> str:
+        with pytest.raises(RefusedError) as caught:
+            submit(mine, answer(mine, text, action=action), door)
+        return str(caught.value)
+
+    @pytest.mark.parametrize("door", ["page", "api"])
+    def test_what_is_kept_is_the_same(self, mine: Assignment, door: Any) -> None:
+        assert "is keep, and the text is not" in self.refused(mine, "Another.", "keep", door)
+        submit(mine, answer(mine, FIRST_TEXT, action="keep"), door)
+        assert Label.objects.get(variable="action").value == "keep"
+
+    def test_a_browsers_ends_of_lines_make_no_other_text(self, mine: Assignment) -> None:
+        unix = FIRST_TEXT.replace("\r\n", "\n")
+        assert "is the first answer unchanged" in self.refused(mine, unix, "modify")
+        submit(mine, answer(mine, unix, action="keep"), "page")
+
+    def test_what_is_modified_is_another(self, mine: Assignment) -> None:
+        assert "is the first answer unchanged" in self.refused(mine, FIRST_TEXT, "modify")
+        submit(mine, answer(mine, FIRST_TEXT + " More.", action="modify"), "page")
+
+    def test_who_skips_writes_nothing(self, mine: Assignment) -> None:
+        assert "is not asked here" in self.refused(mine, "Words.", "skip")
+        submit(mine, answer(mine, None, action="skip"), "page")
+
+    def test_there_must_be_something_to_keep(self, mine: Assignment) -> None:
+        Response.objects.all().delete()
+        assert "there is no first answer here" in self.refused(mine, FIRST_TEXT, "keep")
+
+    def test_an_import_is_history(self, mine: Assignment) -> None:
+        assert submit(mine, answer(mine, "Another.", action="keep"), "import").created
+
+
+class TestValidation:
+    VALIDATION = ("grounded",)
+
+    def test_the_sentences_of_the_answers_are_asked(self, study: Study) -> None:
+        write(study)
+        made = after(study, "Third", variables=self.VALIDATION)
+        units = exported("Third", "units")
+        assert [unit["kind"] for unit in units] == ["sentence", "sentence"]
+        item = made.items.get()
+        assert [u.text for u in present(item).units] == [
+            "Anna Lee\u0301 built it 🌉 [1].",
+            "שלום [2].",
+        ]
+
+    def test_identical_answers_are_asked_about_once(self, study: Study) -> None:
+        study.campaign.items.update(quota=2)
+        for user in (study.ada, study.ben):
+            mine = study.assignment(user)
+            submit(mine, answer(mine, FIRST_TEXT), "page")
+        made = after(study, "Third", variables=self.VALIDATION)
+        assert made.items.get().units.count() == 2
+
+    def test_what_is_asked_stays_when_the_answer_is_revised(self, study: Study) -> None:
+        first = write(study)
+        made = after(study, "Third", variables=self.VALIDATION)
+        submit(first, answer(first, "Quite another."), "page")
+        mine = taken(made, rater_of(study.ben))
+        Campaign.objects.filter(pk=made.pk).update(created_at="2020-01-01T00:00Z")
+        fresh = Assignment.objects.get(pk=mine.pk)
+        assert [unit.text for unit in present(fresh.item).units][1] == "שלום [2]."
+        given = {name: {"grounded": "yes"} for name in fresh.asked}
+        submit(fresh, {"units": given, "comment": None}, "page")
+        assert {x["value"] for x in exported("Third", "labels")} == {"yes"}
+
+    def test_nobody_validates_the_own_answer(self, study: Study) -> None:
+        write(study)
+        made = after(study, "Third", variables=self.VALIDATION)
+        assert next_assignment(made, rater_of(study.ada)) is None
+        assert next_assignment(made, rater_of(study.ben)) is not None
+
+    def test_nor_an_answer_that_somebody_else_kept(self, study: Study) -> None:
+        second = after(study)
+        write(study)
+        mine = taken(second, rater_of(study.ben))
+        submit(mine, answer(mine, FIRST_TEXT, action="keep"), "page")
+        made = after(study, "Third", variables=self.VALIDATION, prerequisite="Second")
+        for user in (study.ada, study.ben):
+            assert next_assignment(made, rater_of(user)) is None
+        assert next_assignment(made, rater_of(study.rita)) is not None
+
+    def test_without_answers_there_is_no_campaign(self, study: Study) -> None:
+        with pytest.raises(DesignError, match="has nothing for grounded-answer"):
+            after(study, "Third", variables=self.VALIDATION)
+
+    def test_without_a_prerequisite_the_reports_are_validated(self, study: Study) -> None:
+        campaign_of("grounded-answer", "--option", "variables=grounded", name="reports")
+        assert {x["unit"].rpartition("#")[0] for x in exported("reports", "units")} >= {"r", "r#1"}
+
+
+class TestDesigns:
+    def test_a_campaign_after_another_says_what_it_does(self, study: Study) -> None:
+        for variables in ((), ("selected",), (*SECOND, "grounded")):
+            with pytest.raises(DesignError, match="needs option variables with either action"):
+                after(study, variables=variables)
+
+    def test_a_gate_needs_a_second_round(self, study: Study) -> None:
+        with pytest.raises(DesignError, match="option gate is for a second round"):
+            after(study, prerequisite="", gate="gap")
+
+    def test_there_is_no_other_gate(self, study: Study) -> None:
+        with pytest.raises(CommandError, match="option gate is one of gap; 'wide' is none"):
+            campaign_of("grounded-answer", "--option", "gate=wide", name="x")
+
+
+class TestTheApi:
+    def test_it_gives_the_first_answer_with_the_item(self, study: Study) -> None:
+        second, first = after(study), write(study)
+        mine = taken(second, rater_of(study.ben))
+        found = presented(mine)["first_answer"]
+        assert found["text"] == FIRST_TEXT
+        assert found["citations"] == ["p", "p#1"]
+        assert set(found["selected"]) == {name for name in mine.asked if name != "q/1"}
+        assert "response" not in found
+        assert presented(first)["first_answer"] is None
+
+    def test_the_option_is_taken_by_a_script_too(self) -> None:
+        assert OptionsShape(data={"gate": "gap"}).is_valid()
+        assert not OptionsShape(data={"gate": "wide"}).is_valid()

@@ -1,0 +1,149 @@
+"""Campaigns that validate a judge: what is refused, who waits, and what a person is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+from django.urls import reverse
+
+from annotation import follows
+from annotation.design import DesignError
+from annotation.follows.validating import named, validated_judge, verdict_campaign
+from annotation.models import Assignment, Campaign
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from annotation.submit import fail
+from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, second, validating
+from tests.api.cast import script_of
+from tests.cast import campaign_of, run
+from tests.page_cast import Study, client_of, study_of
+
+pytestmark = pytest.mark.django_db
+NO = {"answerable": "no", "evidence": []}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    judge()
+    return study_of("report-coverage", tmp_path, validating())
+
+
+class TestTheOption:
+    @pytest.mark.parametrize(
+        ("option", "parts"),
+        [("j", ("j", "")), ("j@c", ("j", "c")), ("a@b@c d", ("a@b", "c d")), ("a@b@", ("a@b", ""))],
+    )
+    def test_it_parts_at_the_last_at(self, option: str, parts: tuple[str, str]) -> None:
+        assert named(option) == parts
+
+    def test_a_judge_that_is_not_there_is_refused(self, batch: Path) -> None:
+        with pytest.raises(CommandError, match="names judge 'nobody', which is not there"):
+            campaign_of("report-coverage", "--option", "validates=nobody")
+
+    def test_a_person_is_no_judge(self, study: Study) -> None:
+        rater_of(study.ada)
+        with pytest.raises(DesignError, match="names judge 'ada'"):
+            second(study.campaign, validates="ada")
+
+    def test_nothing_named_is_refused(self, batch: Path) -> None:
+        with pytest.raises(CommandError, match="option validates names nothing"):
+            campaign_of("report-coverage", "--option", "validates=")
+
+    def test_a_campaign_that_is_not_there_is_refused(self, study: Study) -> None:
+        with pytest.raises(DesignError, match="names campaign 'None such', which is not there"):
+            second(study.campaign, validates=f"{JUDGE}@None such")
+
+    def test_a_campaign_of_another_protocol_is_refused(self, study: Study) -> None:
+        run("create_campaign", "Other", "--protocol", "answer-rating", "--batch", "b")
+        with pytest.raises(DesignError, match="over another batch or protocol; name one of report"):
+            second(study.campaign, validates=f"{JUDGE}@Other")
+
+    def test_a_campaign_that_asks_other_variables_is_refused(self, study: Study) -> None:
+        second(study.campaign, "Rated", variables=("answerable", "rating"))
+        with pytest.raises(DesignError, match="'Rated' asks other variables"):
+            second(study.campaign, validates=f"{JUDGE}@Rated")
+
+    def test_a_draw_that_waits_for_people_does_not_go_with_it(self, study: Study) -> None:
+        options = ["--option", "prerequisite=Study", "--option", f"validates={JUDGE}"]
+        with pytest.raises(CommandError, match="validates does not go with a prerequisite"):
+            campaign_of("rubric-passage", *options)
+        assert campaign_of("rubric-passage", *options, "--option", "sampling=all").pk
+
+    def test_a_list_that_is_written_blind_does_not_go_with_it(self, study: Study) -> None:
+        with pytest.raises(CommandError, match="does not go with key-point-writing"):
+            campaign_of("key-point-writing", "--option", f"validates={JUDGE}")
+
+    def test_the_command_makes_such_a_campaign(self, study: Study) -> None:
+        made = campaign_of("report-coverage", "--option", f"validates={JUDGE}@Study")
+        assert (validated_judge(made), verdict_campaign(made)) == (JUDGE, "Study")
+        assert validated_judge(second(made, "Plain")) == ""
+
+    def test_so_does_the_api(self, study: Study) -> None:
+        body = {"name": "By API", "protocol": "report-coverage", "batch": "b"}
+        made = script_of(study.rita).post("campaigns/", body | {"options": {"validates": JUDGE}})
+        assert made.status_code == 201
+        assert made.json()["study"]["options"]["validates"] == JUDGE
+        wrong = body | {"name": "Other", "options": {"validates": "nobody"}}
+        assert script_of(study.rita).post("campaigns/", wrong).status_code == 422
+
+
+class TestWaiting:
+    def test_an_item_waits_until_the_judge_has_a_verdict(self, study: Study) -> None:
+        ada = rater_of(study.ada)
+        assert next_assignment(study.campaign, ada) is None
+        third = study.campaign.items.all()[2]
+        judged(third)
+        taken = next_assignment(study.campaign, ada)
+        assert taken is not None
+        assert (taken.item, taken.assisted_by) == (third, JUDGE)
+
+    def test_a_judge_that_has_failed_leaves_nothing_to_validate(self, study: Study) -> None:
+        item = study.campaign.items.all()[0]
+        row = Assignment.objects.create(item=item, rater=judge(), asked=["🌉"])
+        fail(row, "refused")
+        assert next_assignment(study.campaign, rater_of(study.ada)) is None
+
+    def test_a_judge_of_single_units_must_be_through_with_all_of_them(self, study: Study) -> None:
+        item = study.campaign.items.get(key="r")
+        judged(item, {"🌉": NO})
+        rest = Assignment.objects.create(
+            item=item, rater=judge(), asked=["a/b#1"], scope="a/b#1", status="leased"
+        )
+        assert next_assignment(study.campaign, rater_of(study.ada)) is None
+        fail(rest, "timeout")
+        taken = next_assignment(study.campaign, rater_of(study.ada))
+        assert taken is not None
+        assert taken.asked == ["🌉"]
+
+    def test_another_judges_answers_are_no_verdict(self, study: Study) -> None:
+        judged(study.campaign.items.all()[0], rater=judge("another"))
+        assert next_assignment(study.campaign, rater_of(study.ada)) is None
+
+    def test_verdicts_of_another_campaign_count_where_it_is_named(self, study: Study) -> None:
+        source = second(study.campaign, "Source")
+        checked = second(study.campaign, "Checked", validates=f"{JUDGE}@Source")
+        judged(source.items.get(key="r#1"))
+        ada = rater_of(study.ada)
+        assert next_assignment(study.campaign, ada) is None
+        taken = next_assignment(checked, ada)
+        assert taken is not None
+        assert (taken.item.key, taken.assisted_by) == ("r#1", JUDGE)
+
+    def test_its_own_verdicts_do_not_count_where_another_is_named(self, study: Study) -> None:
+        second(study.campaign, "Source")
+        checked = second(study.campaign, "Checked", validates=f"{JUDGE}@Source")
+        judge_all(checked)
+        assert next_assignment(checked, rater_of(study.ada)) is None
+
+    def test_the_list_of_work_says_what_it_waits_for(self, study: Study) -> None:
+        page = client_of(study.ada).get(reverse("work")).content.decode()
+        assert f"for the verdicts of judge {JUDGE}." in page
+
+    def test_an_ordinary_campaign_has_no_reason_to_wait(self, study: Study) -> None:
+        plain: Campaign = second(study.campaign, "Plain")
+        assert follows.reasons(plain) == []
+        taken = next_assignment(plain, rater_of(study.ada))
+        assert taken is not None
+        assert taken.assisted_by == ""

@@ -1,0 +1,131 @@
+"""What comes in: bodies within limits, and how often one may ask."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from rest_framework.exceptions import ParseError
+from rest_framework.settings import api_settings
+
+from annotation.models import Response
+from datasets.api import limits
+from datasets.api.limits import PerUser
+from datasets.api.parsing import DEEPEST, parsed
+from tests.api.cast import Script, as_json, assert_told, body, place, script_of
+from tests.page_cast import Study
+
+
+@pytest.fixture
+def ada(study: Study) -> Script:
+    return script_of(study.ada)
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"units": {}, "units": {}}', "comes twice"),
+        (b'{"seconds": NaN}', "no number"),
+        (b'{"seconds": -Infinity}', "no number"),
+        (b'{"seconds": 1e999}', "too large"),
+        (b'{"seconds": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"\xef\xbb\xbf{}", "not JSON"),
+        (b'{"comment": "a\\u0000b"}', "no text may hold"),
+        (b'{"comment": "\\ud83d"}', "no text may hold"),
+        (b'{"\\udead": 1}', "no text may hold"),
+        (b"[" * 100_000 + b"]" * 100_000, "levels"),
+        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "levels"),
+    ],
+)
+def test_a_body_that_has_no_one_reading_is_refused(sent: bytes, said: str) -> None:
+    with pytest.raises(ParseError, match=said):
+        parsed(sent)
+
+
+def test_whatever_json_can_say_is_read_as_it_is() -> None:
+    value = {"a": [1, -2.5, None, True, "🌉 שלום\r\n\u2028"], "ключ": {"b": {}}, "big": 10**30}
+    assert parsed(as_json(value)) == value
+    assert parsed(b"[" * DEEPEST + b"]" * DEEPEST)
+
+
+@pytest.mark.parametrize("sent", [b"{", b'"text"', b"[]", b"null", b"7", b"[" * 100_000])
+def test_the_api_answers_a_broken_body_with_400(study: Study, ada: Script, sent: bytes) -> None:
+    mine = study.assignment(study.ada)
+    assert_told(ada.put(place(mine, "response/"), sent), 400)
+    assert not Response.objects.exists()
+
+
+def test_a_body_that_is_no_json_by_its_own_word_is_refused(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; a=b"):
+        sent = ada.put(place(mine, "response/"), body("no", "no", "no"), Content_Type=kind)
+        assert assert_told(sent, 415) == []
+
+
+def test_a_body_above_the_limit_is_refused(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    with override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=1000):
+        assert_told(
+            ada.put(place(mine, "response/"), body("no", "no", "no", comment="x" * 1000)), 413
+        )
+        fits = ada.put(place(mine, "response/"), body("no", "no", "no"))
+    assert fits.status_code == 201
+
+
+def test_an_empty_body_names_what_is_missing(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    (problem,) = assert_told(ada.put(place(mine, "response/"), {}), 400)
+    assert problem["field"] == "units"
+
+
+def test_an_account_that_asks_too_much_is_told_when_to_come_again(
+    study: Study, ada: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {**api_settings.DEFAULT_THROTTLE_RATES, "user": "3/min"}
+    monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", rates)
+    monkeypatch.setattr(limits, "_now", lambda: 125)
+    assert [ada.get("").status_code for _ in range(4)] == [200, 200, 200, 429]
+    late = ada.get("")
+    assert assert_told(late, 429) == []
+    assert late["Retry-After"] == "55"
+    assert script_of(study.ben).get("").status_code == 200
+    assert script_of(study.ada).get("").status_code == 429, "a second token is no second account"
+    monkeypatch.setattr(limits, "_now", lambda: 180)
+    assert ada.get("").status_code == 200
+
+
+def test_the_limit_is_six_hundred_a_minute() -> None:
+    assert api_settings.DEFAULT_THROTTLE_RATES == {
+        "user": "600/min",
+        "export": "12/h",
+        "report": "120/h",
+    }
+
+
+def test_requests_at_the_same_moment_do_not_slip_through_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", {"user": "20/min"})
+    monkeypatch.setattr(limits, "_now", lambda: 60)
+
+    request: Any = SimpleNamespace(user=SimpleNamespace(pk=1))
+    view: Any = None
+    with ThreadPoolExecutor(16) as pool:
+        passed = list(pool.map(lambda _: PerUser().allow_request(request, view), range(200)))
+    assert sum(passed) == 20
+
+
+def test_answers_are_json_that_keeps_every_text(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    sent = body("no", "no", "no", comment="<script>alert(1)</script> \u202e 🌉 e\u0301")
+    saved = ada.put(place(mine, "response/"), sent)
+    assert saved["Content-Type"] == "application/json"
+    assert saved["X-Content-Type-Options"] == "nosniff"
+    assert json.loads(saved.content)["comment"] == sent["comment"]

@@ -1,0 +1,109 @@
+"""The description: whole, without a warning, and true."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+
+from annotation.protocols import PROTOCOLS
+from tests.api.cast import assert_told, script_of, stranger
+from tests.page_cast import Study, client_of
+
+
+@cache
+def description() -> dict[str, Any]:
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return found
+
+
+def operations() -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, methods in description()["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_it_is_made_without_a_single_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    GENERATOR_STATS.reset()
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
+    assert "Warning" not in capsys.readouterr().err
+    validate_schema(description())
+
+
+def test_it_describes_every_address_below_v1() -> None:
+    paths = {path for path, _, _ in operations()}
+    assert len(paths) == 16
+    assert all(path.startswith("/api/v1/") for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "operation"),
+    [pytest.param(*each, id=f"{each[1]} {each[0]}") for each in operations()],
+)
+def test_every_operation_says_what_it_does_with_an_example(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    assert operation["summary"]
+    assert len(operation["description"]) > 20
+    assert operation["tags"]
+    assert operation["security"] == [{"token": []}]
+    responses = operation["responses"]
+    assert {"401", "403", "404", "429", "503"} <= set(responses)
+    media = [m for r in responses.values() for m in r.get("content", {}).values()]
+    assert any("examples" in each for each in media)
+    if "requestBody" in operation:
+        assert all("examples" in m for m in operation["requestBody"]["content"].values())
+        assert {"400", "413", "415"} <= set(responses)
+
+
+def test_every_part_of_it_has_a_name_of_its_own() -> None:
+    ids = [operation["operationId"] for _, _, operation in operations()]
+    assert len(ids) == len(set(ids))
+
+
+def test_it_names_every_protocol() -> None:
+    shape = description()["components"]["schemas"]["NewCampaignShapeRequest"]
+    name = shape["properties"]["protocol"]["$ref"].rpartition("/")[2]
+    assert description()["components"]["schemas"][name]["enum"] == sorted(PROTOCOLS)
+
+
+@pytest.mark.django_db
+def test_it_is_served_to_tokens_and_to_pages_of_those_logged_in(study: Study) -> None:
+    script = script_of(study.ada)
+    by_token = script.get("/api/schema/?format=json")
+    assert by_token.status_code == 200
+    assert json.loads(by_token.content)["openapi"].startswith("3.")
+    assert client_of(study.ada).get("/api/schema/?format=json").content == by_token.content
+    assert stranger().get("/api/schema/").status_code == 401
+    assert Client().get("/api/schema/").status_code == 401
+    assert "openapi: 3." in script.get("/api/schema/").content.decode()
+
+
+@pytest.mark.django_db
+def test_it_takes_no_parameters_of_foreign_making(study: Study) -> None:
+    for query in ("lang=%00", "version=9", "x=1"):
+        assert script_of(study.ada).get(f"/api/schema/?{query}").status_code == 400
+
+
+@pytest.mark.django_db
+def test_it_holds_no_data(study: Study) -> None:
+    whole = script_of(study.rita).get("/api/schema/?format=json").content.decode()
+    for secret in ("harbour", "hidden-system", "Pilot", "ben"):
+        assert f'"{secret}' not in whole
+
+
+@pytest.mark.django_db
+def test_its_page_is_for_those_who_are_logged_in(study: Study) -> None:
+    assert Client().get("/api/docs/").headers["Location"].startswith("/login/")
+    for user in (study.ada, study.rita, study.root):
+        assert client_of(user).get("/api/docs/").status_code == 200
+    assert_told(stranger().get("/api/v1/docs/"), 404)

@@ -1,0 +1,334 @@
+"""Who may ask for what: the roles of the pages, and nothing of others' work."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from annotation.models import Campaign, Response
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from datasets.api.base import EVERYBODY, Resource
+from datasets.models import Batch
+from tests.api.cast import Script, as_json, assert_told, body, place, script_of, stranger
+from tests.cast import ROOT
+from tests.page_cast import Study, client_of, make_study, plant
+
+pytestmark = pytest.mark.django_db
+
+ANNOTATOR, RESEARCHER, ADMIN = EVERYBODY
+READERS, WORKERS = {RESEARCHER, ADMIN}, {ANNOTATOR, RESEARCHER}
+# Address and method by the roles that may use them: the pages' own, see `tests.page_cast.OPEN_TO`.
+MAY = {
+    ("GET", ""): {ANNOTATOR, RESEARCHER, ADMIN},
+    ("GET", "campaigns/"): {ANNOTATOR, RESEARCHER, ADMIN},
+    ("GET", "campaigns/{campaign}/"): {ANNOTATOR, RESEARCHER, ADMIN},
+    ("POST", "campaigns/"): READERS,
+    ("POST", "campaigns/{campaign}/next/"): WORKERS,
+    ("GET", "campaigns/{campaign}/units/"): READERS,
+    ("GET", "campaigns/{campaign}/labels/"): READERS,
+    ("GET", "campaigns/{campaign}/responses/"): READERS,
+    ("GET", "campaigns/{campaign}/report/"): READERS,
+    ("GET", "batches/"): READERS,
+    ("GET", "batches/{batch}/"): READERS,
+    ("GET", "batches/{batch}/queries/"): READERS,
+    ("GET", "batches/{batch}/queries/0/"): READERS,
+    ("GET", "assignments/"): WORKERS,
+}
+PLANTED = ("planted-judge", "planted-comment-of-ben", "planted-draft-of-ben", "hidden-system")
+BELOW = ("", "guideline/", "response/")
+
+
+@pytest.fixture
+def ada(study: Study) -> Script:
+    return script_of(study.ada)
+
+
+def views() -> Iterator[tuple[str, Any]]:
+    """Every address below /api/v1/ with the class that serves it."""
+
+    def walk(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tuple[str, Any]]:
+        for each in patterns:
+            path = prefix + str(each.pattern)
+            if isinstance(each, URLResolver):
+                yield from walk(each.url_patterns, path)
+            elif path.startswith("api/v1/"):
+                yield path, each.callback.cls  # type: ignore[attr-defined]
+
+    return walk(get_resolver().url_patterns, "")
+
+
+def filled(path: str, study: Study) -> str:
+    return path.format(campaign=study.campaign.pk, batch=study.campaign.batch_id)
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize(("method", "path"), list(MAY))
+def test_each_address_is_open_to_its_roles_only(
+    study: Study, method: str, path: str, role: str
+) -> None:
+    user = {ANNOTATOR: study.ada, RESEARCHER: study.rita, ADMIN: study.root}[role]
+    sent = {"name": "New", "protocol": "report-coverage", "batch": "harbour"}
+    answer = script_of(user).send(method, filled(path, study), sent if method == "POST" else None)
+    if role in MAY[method, path]:
+        assert answer.status_code in {200, 201}, answer.content
+    else:
+        assert assert_told(answer, 403) == []
+
+
+@pytest.mark.parametrize(("method", "path"), list(MAY))
+def test_a_stranger_hears_401_and_how_to_come_in(study: Study, method: str, path: str) -> None:
+    answer = stranger().send(method, filled(path, study))
+    assert assert_told(answer, 401) == []
+    assert answer["WWW-Authenticate"] == "Token"
+
+
+@pytest.mark.parametrize("name", ["ada", "rita", "root"])
+def test_a_cookie_opens_nothing(study: Study, name: str) -> None:
+    client = client_of(getattr(study, name))
+    mine = study.assignment(study.ada)
+    assert Session.objects.exists()
+    for method, path in MAY:
+        asked = client.generic(method, f"/api/v1/{filled(path, study)}")
+        assert asked.status_code == 401
+    sent = as_json(body("no", "no", "no"))
+    put = client.put(f"/api/v1/{place(mine, 'response/')}", sent, "application/json")
+    assert put.status_code == 401
+    assert not Response.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["ada", "rita"])
+def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str) -> None:
+    study.assignment(study.ada)
+    script = script_of(getattr(study, name))
+    for other in plant(study):
+        for rest in BELOW:
+            assert assert_told(script.get(place(other, rest)), 404) == []
+        for method in ("PUT", "POST"):
+            sent = script.send(method, place(other, "response/"), body("no", "no", "no"))
+            assert assert_told(sent, 404) == []
+    assert Response.objects.count() == 2
+
+
+def test_an_admin_is_no_annotator_here_either(study: Study) -> None:
+    mine = study.assignment(study.ada)
+    root = script_of(study.root)
+    for rest in BELOW:
+        assert assert_told(root.get(place(mine, rest)), 403) == []
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["before her own", "after her own"])
+def test_an_annotator_learns_nothing_of_others(study: Study, finished: bool) -> None:
+    ada, mine = script_of(study.ada), study.assignment(study.ada)
+    planted = plant(study)
+    assert mine.item == planted[0].item
+    if finished:
+        assert ada.put(place(mine, "response/"), body("no", "no", "no")).status_code == 201
+    told_by = [ada.get(filled(path, study)) for method, path in MAY if method == "GET"]
+    told_by += [ada.get(place(mine, rest)) for rest in BELOW]
+    told_by += [ada.get("assignments/"), ada.post(f"campaigns/{study.campaign.pk}/next/")]
+    told_by += [ada.put(place(mine, "response/"), body("yes", "no", "no"))]
+    told_by += [ada.put(place(mine, "response/"), body("invalid", "no", "no", revision=9))]
+    for answer in told_by:
+        whole = answer.content.decode() + str(answer.headers)
+        assert not any(secret in whole for secret in PLANTED)
+
+
+def test_what_others_did_changes_nothing_that_an_annotator_is_told(study: Study) -> None:
+    ada, mine = script_of(study.ada), study.assignment(study.ada)
+    paths = ["", "campaigns/", "assignments/", *(place(mine, rest) for rest in BELOW)]
+    before = [ada.get(path).content for path in paths]
+    plant(study)
+    assert [ada.get(path).content for path in paths] == before
+
+
+def test_an_annotator_sees_no_design_and_no_counts_of_others(study: Study, ada: Script) -> None:
+    plant(study)
+    (campaign,) = ada.get("campaigns/").json()["results"]
+    assert campaign["study"] is None
+    (told_to_rita,) = script_of(study.rita).get("campaigns/").json()["results"]
+    assert told_to_rita["study"]["people_done"] == 1
+    assert told_to_rita["study"]["judges"] == 1
+    assert script_of(study.root).get("campaigns/").json()["results"][0]["work"] is None
+
+
+def test_a_campaign_without_anything_for_one_is_not_there() -> None:
+    study = make_study(people=1)
+    ada, ben = script_of(study.ada), script_of(study.ben)
+    while next_assignment(study.campaign, rater_of(study.ben)):
+        mine = study.assignment(study.ben)
+        assert ben.put(place(mine, "response/"), body("no", "no", "no")).status_code == 201
+    assert ada.get("campaigns/").json()["count"] == 0
+    assert_told(ada.get(f"campaigns/{study.campaign.pk}/"), 404)
+    assert ben.get("campaigns/").json()["count"] == 1
+    assert ada.post(f"campaigns/{study.campaign.pk}/next/").status_code == 204
+
+
+def test_a_closed_campaign_is_shown_to_those_who_answered_in_it(study: Study) -> None:
+    study.assignment(study.ada)
+    study.campaign.is_open = False
+    study.campaign.save()
+    assert script_of(study.ada).get("campaigns/").json()["count"] == 1
+    assert script_of(study.ben).get("campaigns/").json()["count"] == 0
+
+
+def test_ids_of_another_batch_do_not_reach_into_this_one(study: Study) -> None:
+    other = make_batch_beside(study)
+    rita = script_of(study.rita)
+    assert rita.get(f"batches/{study.campaign.batch_id}/queries/0/").status_code == 200
+    assert_told(rita.get(f"batches/{other}/queries/0/"), 404)
+
+
+def make_batch_beside(study: Study) -> int:
+    return Batch.objects.create(name="empty", format="native", digest="1" * 64).pk
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "name__startswith=P",
+        "batch__name=harbour",
+        "assignments__rater__user__password__startswith=a",
+        "ordering=password",
+        "search=x",
+        "updated_by__password__startswith=a",
+        "is_open=maybe",
+        "name=%00",
+        "page_size=201",
+        "page_size=0",
+        "page=0",
+        "page=x",
+        "format=xml",
+    ],
+)
+def test_a_parameter_that_is_not_allowed_is_refused(study: Study, query: str) -> None:
+    answer = script_of(study.rita).get(f"campaigns/?{query}")
+    assert answer.status_code in {400, 404}
+    assert json.loads(answer.content)["error"]
+
+
+def test_a_campaign_is_found_by_its_exact_name_only(study: Study) -> None:
+    rita = script_of(study.rita)
+    counts = [rita.get(f"campaigns/?name={n}").json()["count"] for n in ("Pilot", "pilot", "Pil")]
+    assert counts == [1, 0, 0]
+
+
+def test_every_address_says_who_may_use_each_of_its_methods() -> None:
+    found = dict(views())
+    assert len(found) >= 14
+    for path, view in found.items():
+        assert issubclass(view, Resource), path
+        methods = {m.upper() for m in view.http_method_names if m != "head" and hasattr(view, m)}
+        assert set(view.roles) == methods, path
+        assert all(set(roles) <= set(EVERYBODY) and roles for roles in view.roles.values()), path
+
+
+def test_objects_are_reached_only_through_what_an_account_may_see() -> None:
+    """In the API's modules `Model.objects` stands only in functions that are given the user."""
+    modules = [
+        path
+        for path in ROOT.rglob("*.py")
+        if "api" in {*path.parts, path.stem} and path.parts[len(ROOT.parts)] != "tests"
+        and path.parts[len(ROOT.parts)][0] != "."
+    ]  # fmt: skip
+    assert {path.parent.name for path in modules} >= {"api", "analysis", "config"}
+    wrong = [f"{path}:{line}" for path in modules for line in loose_objects(path.read_text())]
+    assert wrong == []
+
+
+MINE_ALREADY = {"_with_answers", "presented", "_stored"}
+
+
+def loose_objects(source: str) -> list[int]:
+    """Lines with `.objects` outside such a function, or with `.objects.all()` anywhere."""
+    found: list[int] = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            given = {argument.arg for argument in function.args.args}
+            free = function.name in MINE_ALREADY or (
+                function.name.startswith("visible_") and "user" in given
+            )
+            found += [
+                node.lineno
+                for node in ast.walk(function)
+                if isinstance(node, ast.Attribute) and node.attr == "objects" and not free
+            ]
+    found += [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(".objects.all")
+    ]
+    return found
+
+
+def test_the_check_itself_sees_a_loose_view() -> None:
+    assert loose_objects("def get(self):\n    return Campaign.objects.filter(pk=1)") == [2]
+    assert loose_objects("def visible_x(user):\n    return X.objects.all()") == [2]
+    assert loose_objects("def visible_x(user):\n    return X.objects.filter(user=user)") == []
+
+
+def test_methods_that_an_address_lacks_are_answered_by_405(study: Study, ada: Script) -> None:
+    for method in ("DELETE", "PATCH", "OPTIONS", "TRACE", "PUT"):
+        answer = ada.send(method, "campaigns/")
+        assert answer.status_code == 405, method
+        assert "GET" in answer["Allow"]
+    assert Campaign.objects.count() == 1
+
+
+def test_a_head_says_what_a_get_says(study: Study, ada: Script) -> None:
+    assert ada.send("HEAD", "campaigns/").status_code == 200
+    assert script_of(study.root).send("HEAD", "assignments/").status_code == 403
+
+
+def test_an_account_that_was_switched_off_is_out(study: Study, ada: Script) -> None:
+    study.ada.is_active = False
+    study.ada.save()
+    assert_told(ada.get("campaigns/"), 401)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Token", "Token x", "Token a b", "Token é", "Basic YTpi", "Bearer x", f"Token {'a' * 9999}"],
+)
+def test_a_token_that_is_none_is_refused(study: Study, value: str) -> None:
+    assert_told(stranger().get("campaigns/", Authorization=value), 401)
+
+
+def test_an_address_that_is_not_there_is_told_as_json(study: Study, ada: Script) -> None:
+    for path in ("nothing/", f"campaigns/{10**30}/", "batches/x/", "assignments/1/"):
+        answer = ada.get(path)
+        assert answer.status_code in {403, 404}
+        assert answer.json()["problems"] == []
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_a_forgotten_slash_is_told_and_never_made_a_get(
+    study: Study, ada: Script, method: str
+) -> None:
+    mine = study.assignment(study.ada)
+    answer = ada.send(method, place(mine, "response"), body("no", "no", "no"))
+    assert assert_told(answer, 404) == []
+    assert "ends with a slash" in answer.json()["error"]
+
+
+def test_the_beginning_leads_on(study: Study, ada: Script) -> None:
+    for script, lists in (
+        (ada, {"campaigns", "assignments"}),
+        (script_of(study.root), {"campaigns", "batches"}),
+    ):
+        root = script.get("").json()
+        assert set(root["lists"]) == lists
+        for address in root["lists"].values():
+            assert script.get(address.removeprefix("http://testserver")).status_code == 200
+
+
+def test_the_pages_stay_where_they_were(study: Study) -> None:
+    assert reverse("campaigns") == "/campaigns/"
+    assert Client().get("/campaigns/").status_code == 302

@@ -1,0 +1,72 @@
+"""Tokens: made on the command line, shown once, kept as hashes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+from knox.models import AuthToken
+
+from tests.api.cast import Script, assert_told
+from tests.cast import run
+from tests.page_cast import Study
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_token_is_printed_once_and_kept_as_a_hash(study: Study) -> None:
+    said = run("create_token", "ada")
+    token = said.strip()
+    assert token.startswith("tandem_")
+    assert said.count("\n") == 1
+    assert len(token) > 60
+    kept = AuthToken.objects.get()
+    assert token not in {kept.digest, kept.token_key}
+    assert Script(token).get("").json()["account"] == "ada"
+
+
+def test_it_lasts_a_year_unless_told_otherwise(study: Study) -> None:
+    for days, arguments in ((365, ()), (2, ("--days", "2"))):
+        AuthToken.objects.all().delete()
+        run("create_token", "ada", *arguments)
+        left = AuthToken.objects.get().expiry - timezone.now()
+        assert timedelta(days=days) - timedelta(minutes=5) < left <= timedelta(days=days)
+
+
+def test_a_token_that_has_run_out_opens_nothing(study: Study) -> None:
+    script = Script(run("create_token", "ada", "--days", "1").strip())
+    AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    assert_told(script.get(""), 401)
+
+
+def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
+    scripts = [Script(run("create_token", "ada").strip()) for _ in range(2)]
+    other = Script(run("create_token", "ben").strip())
+    assert run("create_token", "ada", "--revoke") == "Took back 2 tokens of 'ada'.\n"
+    for script in scripts:
+        assert_told(script.get(""), 401)
+    assert other.get("").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nobody",), "There is no account"),
+        (("ada", "--days", "0"), "--days is from 1"),
+        (("ada", "--days", "99999999"), "--days is from 1"),
+        (("ada", "--days", "1", "--revoke"), "not allowed with"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(study: Study, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        run("create_token", *arguments)
+    assert not AuthToken.objects.exists()
+
+
+def test_an_account_that_is_switched_off_gets_none(study: Study) -> None:
+    study.ada.is_active = False
+    study.ada.save()
+    with pytest.raises(CommandError, match="switched off"):
+        run("create_token", "ada")

@@ -1,0 +1,309 @@
+"""A person's work by the API: the whole round, and how it stands beside the page."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from annotation.models import Draft, Label, Response, Span
+from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
+from tests.page_cast import TEXT, Study, answers, client_of, make_study, page, payload
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(study: Study) -> Script:
+    return script_of(study.ada)
+
+
+def next_item(ada: Script, study: Study) -> dict[str, Any]:
+    answer = ada.post(f"campaigns/{study.campaign.pk}/next/")
+    assert answer.status_code == 200
+    item: dict[str, Any] = answer.json()
+    return item
+
+
+def test_a_script_does_the_whole_round_of_an_annotator(study: Study, ada: Script) -> None:
+    (campaign,) = ada.get("campaigns/").json()["results"]
+    assert campaign["work"] == {"done": 0, "begun": 0, "left": 2, "waiting": 0}
+    for _ in range(2):
+        item = next_item(ada, study)
+        assert next_item(ada, study)["uid"] == item["uid"]
+        assert [unit["name"] for unit in item["units"]] == ["q:0", "q:1", "q:2"]
+        sent = ada.put(f"assignments/{item['uid']}/response/", body("no", "no", "invalid"))
+        assert sent.status_code == 201
+        assert sent["ETag"] == '"1"'
+    assert ada.post(f"campaigns/{study.campaign.pk}/next/").status_code == 204
+    work = ada.get("campaigns/").json()["results"][0]["work"]
+    assert work == {"done": 2, "begun": 0, "left": 0, "waiting": 0}
+    done = ada.get("assignments/?status=done").json()
+    assert [row["revision"] for row in done["results"]] == [1, 1]
+    assert ada.get("assignments/?status=open").json()["count"] == 0
+    assert Label.objects.count() == 6
+
+
+def test_an_item_comes_as_its_page_shows_it(study: Study, ada: Script) -> None:
+    item = next_item(ada, study)
+    assert [text["text"] for text in item["texts"]] == [TEXT]
+    assert item["query"] == "What of the harbour? ⛵"
+    assert item["is_open"] is True
+    assert (item["response"], item["draft"]) == (None, None)
+    (asked,) = item["units"][0]["variables"]
+    assert [code["code"] for code in asked["codes"]] == ["yes", "no", "invalid"]
+    assert item["units"][0]["evidence"]["owed_if"] == "yes"
+    assert set(item["answer_schema"]["properties"]) == {"q:0", "q:1", "q:2"}
+
+
+def test_the_order_of_the_units_is_the_pages(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    mine.asked = ["q:2", "q:0", "q:1"]
+    mine.save()
+    item = ada.get(place(mine)).json()
+    assert [unit["name"] for unit in item["units"]] == ["q:2", "q:0", "q:1"]
+
+
+def test_the_guideline_is_at_hand(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    assert ada.get(place(mine, "guideline/")).json()["markdown"].startswith("#")
+
+
+def test_both_doors_store_the_same(study: Study, ada: Script) -> None:
+    start = TEXT.index(QUOTE)
+    by_page, by_api = study.assignment(study.ben), study.assignment(study.ada)
+    form = answers("yes", "no", "invalid", quote=(QUOTE, start), comment="odd 🛶", seconds="9.5")
+    assert client_of(study.ben).post(page("submit", by_page), form).status_code == 200
+    sent = body("yes", "no", "invalid", comment="odd 🛶", seconds=9.5)
+    assert ada.post(place(by_api, "response/"), sent).status_code == 201
+    first, second = (Response.objects.get(assignment=a) for a in (by_page, by_api))
+    assert (first.payload, first.comment) == (second.payload, second.comment)
+    assert (first.door, second.door) == ("page", "api")
+    assert _labels(first) == _labels(second)
+    assert _spans(first) == _spans(second) == [("report", start, start + len(QUOTE), QUOTE)]
+    by_page.refresh_from_db()
+    by_api.refresh_from_db()
+    assert by_page.seconds == by_api.seconds == 9.5
+
+
+def _labels(response: Response) -> list[tuple[str, str, str]]:
+    return sorted(response.labels.values_list("unit__name", "variable", "value"))
+
+
+def _spans(response: Response) -> list[tuple[Any, ...]]:
+    spans = Span.objects.filter(label__response=response)
+    return list(spans.values_list("field", "start", "end", "quote"))
+
+
+def test_what_was_sent_is_read_back(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    assert ada.get(place(mine, "response/")).status_code == 404
+    sent = body("yes", "no", "no", comment="שלום\r\n🌉")
+    ada.put(place(mine, "response/"), sent)
+    read = ada.get(place(mine, "response/"))
+    assert read["ETag"] == '"1"'
+    assert {name: read.json()[name] for name in ("units", "comment")} == sent
+    assert read.json()["current"] is True
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_a_save_sent_twice_under_its_key_is_stored_once(
+    study: Study, ada: Script, method: str
+) -> None:
+    mine, headers = study.assignment(study.ada), {"Idempotency-Key": str(uuid.uuid4())}
+    answer = [
+        ada.send(method, place(mine, "response/"), body("no", "no", "no"), headers)
+        for _ in range(2)
+    ]
+    assert [a.status_code for a in answer] == [201, 200]
+    assert [a.json()["revision"] for a in answer] == [1, 1]
+    assert Response.objects.count() == 1
+
+
+def test_a_late_repeat_changes_nothing_that_came_after(study: Study, ada: Script) -> None:
+    mine, key = study.assignment(study.ada), {"Idempotency-Key": "first"}
+    ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
+    ada.put(place(mine, "response/"), body("invalid", "no", "no", revision=1))
+    Draft.objects.create(assignment=mine, payload=payload("yes"))
+    late = ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
+    assert late.status_code == 200
+    assert (late.json()["revision"], late.json()["current"]) == (1, False)
+    assert mine.responses.get(current=True).revision == 2
+    assert Draft.objects.exists()
+
+
+def test_a_key_never_stands_for_two_answers(study: Study, ada: Script) -> None:
+    mine, key = study.assignment(study.ada), {"Idempotency-Key": "mine"}
+    ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
+    again = ada.put(place(mine, "response/"), body("no", "no", "invalid"), **key)
+    (problem,) = assert_told(again, 422)
+    assert problem["field"] == "Idempotency-Key"
+    assert Response.objects.get().payload["units"]["q:2"]["answerable"] == "no"
+
+
+@pytest.mark.parametrize("key", ["", "x" * 65, "a b", "é"])
+def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: str) -> None:
+    mine = study.assignment(study.ada)
+    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key=key), 400)
+    assert not Response.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("headers", "more"),
+    [({}, {}), ({}, {"revision": 0}), ({"If-Match": '"7"'}, {}), ({"If-Match": '"0"'}, {})],
+)
+def test_an_unseen_revision_is_a_conflict_that_says_what_stands(
+    study: Study, ada: Script, headers: dict[str, str], more: dict[str, Any]
+) -> None:
+    mine = study.assignment(study.ada)
+    ada.put(place(mine, "response/"), body("no", "no", "no", comment="first"))
+    late = ada.put(place(mine, "response/"), body("invalid", "no", "no", **more), **headers)
+    assert_told(late, 409)
+    current = late.json()["current"]
+    assert (current["revision"], current["draft"], current["comment"]) == (1, 0, "first")
+    assert current["units"]["q:0"]["answerable"] == "no"
+    assert Response.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "more"),
+    [({}, {"revision": 1}), ({"If-Match": '"1"'}, {}), ({"If-Match": 'W/"1"'}, {"revision": 1})],
+)
+def test_who_saw_the_revision_makes_the_next(
+    study: Study, ada: Script, headers: dict[str, str], more: dict[str, Any]
+) -> None:
+    mine = study.assignment(study.ada)
+    ada.put(place(mine, "response/"), body("no", "no", "no"))
+    sent = ada.put(place(mine, "response/"), body("invalid", "no", "no", **more), **headers)
+    assert (sent.status_code, sent.json()["revision"], sent["ETag"]) == (201, 2, '"2"')
+    assert list(mine.responses.order_by("revision").values_list("current", flat=True)) == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("match", ["1", "*", '"x"', '"1", "2"', '"9999999999"'])
+def test_an_if_match_that_is_no_revision_is_refused(study: Study, ada: Script, match: str) -> None:
+    mine = study.assignment(study.ada)
+    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), If_Match=match), 400)
+
+
+def test_two_sayings_of_what_was_seen_are_refused(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    sent = body("no", "no", "no", revision=2)
+    assert_told(ada.put(place(mine, "response/"), sent, If_Match='"1"'), 400)
+
+
+def test_the_answer_that_stands_may_come_again(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    codes = [
+        ada.put(place(mine, "response/"), body("no", "no", "no")).status_code for _ in range(2)
+    ]
+    assert codes == [201, 200]
+
+
+def test_unfinished_work_of_the_page_is_not_overwritten_unseen(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    form = answers("invalid", None, None, version=0)
+    client_of(study.ada).post(page("draft", mine), form)
+    late = ada.put(place(mine, "response/"), body("no", "no", "no"))
+    assert_told(late, 409)
+    assert late.json()["current"]["draft"] == 1
+    item = ada.get(place(mine)).json()
+    assert item["draft"]["units"]["q:0"]["answerable"] == "invalid"
+    seen = ada.put(place(mine, "response/"), body("no", "no", "no", draft=1))
+    assert seen.status_code == 201
+    assert not Draft.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("units", "unit", "field"),
+    [
+        ({}, "q:0", None),
+        (body("yes", "no", "no")["units"] | {"q:9": {}}, "q:9", None),
+        (body("maybe", "no", "no")["units"], "q:0", "answerable"),
+        ({**body("no", "no", "no")["units"], "q:1": {"answerable": "no"}}, "q:1", "evidence"),
+        (
+            {**body("no", "no", "no")["units"], "q:1": {"answerable": True, "evidence": []}},
+            "q:1",
+            "answerable",
+        ),
+        (body("yes", "no", "no", quote=("harbour", 19))["units"], "q:0", "evidence"),
+        (body("yes", "no", "no", quote=("harbour", -1))["units"], "q:0", "evidence"),
+        (body("yes", "no", "no", quote=("harbour", 10**30))["units"], "q:0", "evidence"),
+    ],
+)
+def test_a_refused_answer_names_unit_and_field_and_keeps_the_draft(
+    study: Study, ada: Script, units: dict[str, Any], unit: str, field: str | None
+) -> None:
+    mine = study.assignment(study.ada)
+    Draft.objects.create(assignment=mine, payload=payload("yes"))
+    problems = assert_told(ada.put(place(mine, "response/"), {"units": units, "draft": 1}), 422)
+    assert (unit, field) in {(p["unit"], p["field"]) for p in problems}
+    assert Draft.objects.exists()
+    assert not Response.objects.exists()
+
+
+def test_a_yes_without_its_quote_is_refused(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    sent = body("yes", "no", "no")
+    sent["units"]["q:0"]["evidence"] = []
+    (problem,) = assert_told(ada.put(place(mine, "response/"), sent), 422)
+    assert (problem["unit"], problem["field"]) == ("q:0", "evidence")
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"rater": 1}, "rater"),
+        ({"current": True}, "current"),
+        ({"door": "import"}, "door"),
+        ({"status": "done"}, "status"),
+        ({"revision": -1}, "revision"),
+        ({"seconds": -1}, "seconds"),
+        ({"seconds": 10**9}, "seconds"),
+        ({"seconds": True}, "seconds"),
+        ({"units": []}, "units"),
+        ({"units": {"q:0": "no"}}, "units.q:0"),
+    ],
+)
+def test_a_field_that_nobody_may_set_is_refused_by_its_name(
+    study: Study, ada: Script, more: dict[str, Any], field: str
+) -> None:
+    mine = study.assignment(study.ada)
+    sent = ada.put(place(mine, "response/"), body("no", "no", "no") | more)
+    assert field in {problem["field"] for problem in assert_told(sent, 400)}
+    assert not Response.objects.exists()
+
+
+def test_a_closed_campaign_is_read_only(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    study.campaign.is_open = False
+    study.campaign.save()
+    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no")), 422)
+    assert_told(ada.post(f"campaigns/{study.campaign.pk}/next/"), 404)
+    assert ada.get(place(mine)).json()["is_open"] is False
+    assert ada.get("campaigns/?is_open=false").json()["count"] == 1
+    assert not Response.objects.exists()
+
+
+def test_a_researcher_may_annotate_too(study: Study) -> None:
+    rita = script_of(study.rita)
+    item = next_item(rita, study)
+    sent = rita.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
+    assert sent.status_code == 201
+    assert Response.objects.get().assignment.rater.user == study.rita
+
+
+def test_the_list_costs_the_same_however_long_it_is(
+    db: None, django_assert_max_num_queries: Any
+) -> None:
+    study = make_study(reports=12)
+    ada = script_of(study.ada)
+    for _ in range(12):
+        item = next_item(ada, study)
+        ada.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
+    with django_assert_max_num_queries(6):
+        listed = ada.get("assignments/?page_size=12").json()
+    assert len(listed["results"]) == 12

@@ -1,0 +1,125 @@
+"""The parts that the benchmarks' figures hang on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.material import write_tasks
+from benchmarks.page import SHAPES, WORDS, lines, text_of
+from benchmarks.person import WrongPageError, filled_in
+from benchmarks.processes import FailedError, python
+from benchmarks.reference import FIGURES, Figure
+from benchmarks.visit import linked
+from datasets.readers import read
+
+PAGE = """
+<div class="reading" data-text="report" data-marks>A &lt;b&gt; &amp; 🛶 text that is long enough
+to be quoted from its start on.</div>
+<form data-submit="/tasks/x/submit" data-version="2" data-seen="1">
+<input type="hidden" name="unit-0" value="q&amp;0"><input type="radio" name="unit-0-answerable">
+<input type="hidden" name="unit-1" value="q1"></form>
+"""
+
+
+class TestTasks:
+    def test_they_are_tasks_of_the_size_that_is_said(self, tmp_path: Path) -> None:
+        path = write_tasks(tmp_path / "t.jsonl", count=5, questions=2, characters=4000)
+        queries = [located.query for located in read([path], "native")]
+        assert [len(query.reports[0].text) for query in queries] == [4000] * 5
+        assert all(len(query.questions) == 2 for query in queries)
+
+    def test_they_are_the_same_every_time(self, tmp_path: Path) -> None:
+        first = write_tasks(tmp_path / "a.jsonl", 3, 0, 500)
+        second = write_tasks(tmp_path / "b.jsonl", 3, 0, 500)
+        assert first.read_bytes() == second.read_bytes()
+
+    def test_their_texts_hold_what_real_ones_hold(self, tmp_path: Path) -> None:
+        text = write_tasks(tmp_path / "t.jsonl", 20, 0, 4000).read_text("utf-8")
+        assert all(mark in text for mark in ('\\"so\\"', "café", "€", "\\n"))
+
+
+class TestTheLongItem:
+    @pytest.mark.parametrize("paragraph", SHAPES.values())
+    def test_its_text_has_as_many_words_as_is_said(self, paragraph: int) -> None:
+        text = text_of(WORDS, paragraph)
+        assert len(text.split()) == WORDS == 20_000
+        assert text.count("\n\n") == -(-WORDS // paragraph) - 1
+        assert text.count("🛶") == 40
+        assert text == text_of(WORDS, paragraph)
+
+    def test_its_figures_stand_under_their_texts(self) -> None:
+        figures = {"paragraphs": {"key_median": 20.04}, "one paragraph": {"key_median": 31.0}}
+        head, row = lines(figures).splitlines()
+        assert head.split()[-3:] == ["paragraphs", "one", "paragraph"]
+        assert row.split() == ["key", "median", "20.0", "31.0"]
+
+
+class TestAnswering:
+    def test_the_form_is_what_the_page_asks_for(self) -> None:
+        where, form = filled_in(PAGE)
+        assert where == "/tasks/x/submit"
+        assert (form["version"], form["seen"]) == ("2", "1")
+        assert (form["unit-0"], form["unit-1"]) == ("q&0", "q1")
+        assert (form["unit-0-answerable"], form["unit-1-answerable"]) == ("yes", "no")
+
+    def test_the_quote_is_the_text_as_it_reads(self) -> None:
+        (quote,) = json.loads(filled_in(PAGE)[1]["unit-0-evidence"])
+        assert quote["quote"].startswith("A <b> & 🛶 text")
+        assert len(quote["quote"]) == 40
+        assert quote["start"] == 0
+
+    def test_two_answers_have_two_keys(self) -> None:
+        assert filled_in(PAGE)[1]["key"] != filled_in(PAGE)[1]["key"]
+
+    def test_another_page_is_no_item(self) -> None:
+        with pytest.raises(WrongPageError, match="no item's page"):
+            filled_in("<h1>All done</h1>")
+
+
+class TestLinks:
+    def test_a_page_needs_its_scripts_styles_and_icons(self) -> None:
+        page = '<link rel="icon" href="/i.svg"><script src="a.js" defer></script><a href="/x">x</a>'
+        assert linked("http://h/t/", "text/html", page) == {"http://h/i.svg", "http://h/t/a.js"}
+
+    def test_a_style_needs_what_it_names_but_not_what_it_holds(self) -> None:
+        style = "a{background:url(data:x)} @font-face{src:url('f.woff2')} @import \"b.css\";"
+        found = linked("http://h/s/a.css", "text/css", style)
+        assert found == {"http://h/s/f.woff2", "http://h/s/b.css"}
+
+    def test_a_module_needs_its_imports_and_not_the_words_of_others(self) -> None:
+        module = (
+            'import "./a.js";\nimport {x} from "./b.js";\n'
+            'export function f() {\n  // a lab\'s word: "no.js"\n}\nexport * from "../c.js";'
+        )
+        found = linked("http://h/s/js/m.js", "text/javascript", module)
+        assert found == {"http://h/s/js/a.js", "http://h/s/js/b.js", "http://h/s/c.js"}
+
+
+class TestComparing:
+    def test_a_ratio_says_how_many_times_better(self) -> None:
+        rate = Figure("a", "a", "1/s", best=100, more_is_better=True)
+        time = Figure("b", "b", "ms", best=100)
+        assert rate.ratio(250) == time.ratio(40) == 2.5
+
+    def test_there_is_none_without_a_reference(self) -> None:
+        assert Figure("a", "a", "s").ratio(3) is None
+
+    def test_no_figure_stands_twice(self) -> None:
+        keys = [figure.key for figure in FIGURES]
+        assert len(set(keys)) == len(keys)
+
+
+class TestProcesses:
+    def test_a_process_is_measured_by_itself(self) -> None:
+        cost = python("-c", "x = 'x' * 60_000_000; print('{\"done\": 1}')", env={})
+        assert cost.answer() == {"done": 1}
+        assert cost.peak_mb > 60
+        assert cost.processor > 0
+        assert cost.wall > 0
+
+    def test_one_that_fails_says_why(self) -> None:
+        with pytest.raises(FailedError, match="exit status 3"):
+            python("-c", "import sys; print('sorry'); sys.exit(3)", env={})

@@ -1,0 +1,42 @@
+"""Answers whose ids name their systems, for the pages that must not tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from annotation.design import Design
+from annotation.models import Assignment, User
+from tests.cast import BRIDGE, FULL, RIVER, SHORT, Line
+from tests.page_cast import Study, study_of
+
+SECRET = "hidden-system"
+THIRD = "Anna Lee\u0301 built the bridge 🌉 by hand."
+LINE: Line = {
+    "id": "q/1",
+    "text": "How was the bridge built? 🌉",
+    "asked_at": "2024-05-03",
+    "passages": [
+        {"id": "p", "text": BRIDGE, "title": "The bridge", "source": "web", "age": "3 days"},
+        {"id": "p#1", "text": RIVER},
+    ],
+    "reports": [
+        {"id": f"{SECRET}-a/1", "text": FULL, "system": f"{SECRET}-a"},
+        {"id": f"{SECRET}-b#1", "text": SHORT, "system": f"{SECRET}-b"},
+        {"id": f"{SECRET}-c", "text": THIRD, "system": f"{SECRET}-c"},
+    ],
+}
+TEXTS = {report["id"]: report["text"] for report in LINE["reports"]}
+
+
+def blind_study(protocol: str, folder: Path, *variables: str, reports: int = 3) -> Study:
+    line = {**LINE, "reports": LINE["reports"][:reports]}
+    return study_of(protocol, folder, Design(variables=variables, seed=5), [line])
+
+
+def turned(study: Study, user: User, yes: bool) -> Assignment:
+    """The person's first pair, shown in the batch's order or turned round."""
+    mine = study.assignment(user)
+    fields = [f"report:{report['id']}" for report in LINE["reports"][:2]]
+    mine.shown = fields[::-1] if yes else fields
+    mine.save()
+    return mine

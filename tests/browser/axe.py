@@ -1,0 +1,36 @@
+"""What axe-core finds wrong with a page as it stands, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from playwright.sync_api import Page
+
+# Evaluated by the browser's own debugger, so that the policy against foreign scripts stays on.
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+RUN = """async (exclude) => {
+  const tags = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"];
+  const found = await axe.run({ exclude }, { runOnly: tags, resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => [id, target.join(" "), failureSummary].join(": ")));
+}"""
+LOOKS: tuple[tuple[Any, int], ...] = (
+    ("light", 1360),
+    ("dark", 1360),
+    ("light", 390),
+    ("dark", 390),
+)
+
+
+def violations(page: Page, state: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    """Each violation in words, with the state and the look that it was found in."""
+    found = []
+    page.evaluate(AXE)
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 860})
+        wrong = page.evaluate(RUN, [[each] for each in exclude])
+        found += [f"{state}, {scheme}, {width} px: {words}" for words in wrong]
+    page.set_viewport_size({"width": 1360, "height": 860})
+    return found

@@ -1,0 +1,182 @@
+"""No page has anything that axe-core finds wrong: every page, every protocol, four looks each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.template.loader import render_to_string
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from annotation.models import Campaign
+from annotation.protocols import PROTOCOLS
+from annotation.submit import submit
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+from tests.page_cast import PASSWORD, Study, payload, plant, study_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+READERS = ("campaigns", "batches", "batch", "report")
+RENDERED = ("accounts/locked.html", "403_csrf.html", "500.html", "503.html")
+
+
+def enter(page: Page, name: str) -> None:
+    page.goto("/login/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(lambda url: "/login/" not in url)
+
+
+def compare(page: Page) -> None:
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("#pair-bar")).to_be_visible()
+
+
+def let_through(page: Page) -> None:
+    for name, code in (("valid", "yes"), ("false_premise", "no"), ("information_seeking", "yes")):
+        page.locator(f"[data-variable='{name}'] .choice.{code}").click()
+    expect(page.locator("[data-variable='category']")).to_be_visible()
+
+
+LAYERS: dict[str, Callable[[Page], None]] = {
+    "grounding-relevance": compare,
+    "question-typing": let_through,
+}
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_the_page_of_a_protocol_in_every_state(
+    context: BrowserContext, transactional_db: None, tmp_path: Path, protocol: str
+) -> None:
+    desk = Desk(context.new_page(), study_of(protocol, tmp_path))
+    desk.log_in("ada")
+    page = desk.page
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/tasks/*-*/")
+    expect(page.locator("#guideline .prose")).to_be_visible()
+    found = violations(page, "with its guideline")
+    page.locator("#open-guideline").click()
+    found += violations(page, "fresh")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    found += violations(page, "with its keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
+    desk.state("refused")
+    found += violations(page, "refused")
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    found += violations(page, "half answered")
+    if protocol in LAYERS:
+        LAYERS[protocol](page)
+        found += violations(page, "with its own layer")
+    assert not found, "\n".join(found)
+
+
+def test_a_closed_campaign_s_item(desk: Desk) -> None:
+    Campaign.objects.update(is_open=False)
+    desk.page.reload()
+    desk.state("closed")
+    assert not (found := violations(desk.page, "closed")), "\n".join(found)
+
+
+def test_two_versions_of_an_item(desk: Desk, context: BrowserContext) -> None:
+    other = Desk(context.new_page(), desk.study)
+    other.page.goto(desk.page.url)
+    other.ready()
+    desk.answer(1, "No")
+    desk.state("saved")
+    other.answer(1, "Makes no sense")
+    other.state("conflict")
+    assert not (found := violations(other.page, "conflict")), "\n".join(found)
+
+
+def test_logging_in_again_over_the_work(desk: Desk) -> None:
+    Session.objects.all().delete()
+    desk.answer(1, "No")
+    desk.state("login")
+    expect(desk.page.locator("#log-in")).to_be_visible()
+    found = violations(desk.page, "log-in layer")
+    desk.page.keyboard.press("Escape")
+    found += violations(desk.page, "logged out")
+    assert not found, "\n".join(found)
+
+
+def test_logging_in(page_of_nobody: Page) -> None:
+    page = page_of_nobody
+    page.goto("/login/")
+    found = violations(page, "log-in")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += violations(page, "wrong password")
+    assert not found, "\n".join(found)
+
+
+def test_an_annotator_s_pages(page_of_nobody: Page, study: Study) -> None:
+    page, campaign = page_of_nobody, study.campaign
+    enter(page, "ada")
+    found = violations(page, "work")
+    submit(study.assignment(study.ada), payload("no"), "page")
+    page.goto(reverse("work"))
+    page.locator("summary").click()
+    found += violations(page, "work begun")
+    page.goto(reverse("finished", args=[campaign.pk]))
+    found += violations(page, "not finished")
+    submit(study.assignment(study.ada), payload("no"), "page")
+    page.goto(reverse("finished", args=[campaign.pk]))
+    found += violations(page, "finished")
+    for address in ("/campaigns/", "/nothing/"):
+        page.goto(address)
+        found += violations(page, address)
+    Campaign.objects.update(is_open=False)
+    page.goto(reverse("work"))
+    found += violations(page, "no work")
+    assert not found, "\n".join(found)
+
+
+def test_a_researcher_s_pages(page_of_nobody: Page, study: Study) -> None:
+    plant(study)
+    page = page_of_nobody
+    enter(page, "rita")
+    found = []
+    keys = {"batch": [study.campaign.batch_id], "report": [study.campaign.pk]}
+    for name in READERS:
+        page.goto(reverse(name, args=keys.get(name, [])))
+        if name == "report":
+            expect(page.locator("table").first).to_be_visible()
+        found += violations(page, name)
+    # The list of calls is drawn by a library, and is not ours to mend.
+    page.goto("/api/docs/")
+    found += violations(page, "calls", exclude=("#api",))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("template", RENDERED)
+def test_a_page_that_is_rarely_seen(page_of_nobody: Page, template: str) -> None:
+    page, body = page_of_nobody, render_to_string(template)
+    page.route("**/rare", lambda route: route.fulfill(body=body, content_type="text/html"))
+    page.goto("/rare")
+    expect(page.locator("h1")).to_be_visible()
+    assert not (found := violations(page, template)), "\n".join(found)
+
+
+@pytest.fixture
+def page_of_nobody(context: BrowserContext, study: Study) -> Page:
+    return context.new_page()
+
+
+def test_axe_itself_finds_what_is_wrong(chromium: Browser) -> None:
+    page = chromium.new_page()
+    page.set_content("<html lang=en><title>x</title><main><img src=data:,><p>x</main>")
+    (found,) = {words.partition(": ")[2].partition(":")[0] for words in violations(page, "bad")}
+    page.close()
+    assert found == "image-alt"

@@ -1,0 +1,196 @@
+"""The page of answer preference in Chromium: keys, mouse, scrolling together, differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from datasets.models import Report
+from tests import cast
+from tests.blind_cast import SECRET, TEXTS, blind_study, turned
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+from tests.page_cast import page as page_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LONG = "\n\n".join(f"Paragraph {n} of an answer that goes on and on. שלום 🌉" for n in range(80))
+
+
+def begin(context: BrowserContext, folder: Path, yes: bool = False, long: bool = False) -> Desk:
+    study = blind_study("answer-preference", folder, reports=2)
+    if long:
+        Report.objects.filter(position=0).update(text=LONG)
+        Report.objects.filter(position=1).update(text=LONG.replace("answer", "reply") + "\n\nEnd.")
+    mine = turned(study, study.ada, yes)
+    desk = Desk(context.new_page(), study)
+    desk.log_in("ada")
+    desk.page.goto(page_of("item", mine))
+    desk.ready()
+    desk.page.keyboard.press("g")
+    return desk
+
+
+def submitted(desk: Desk) -> list[str]:
+    here = desk.page.url
+    desk.page.keyboard.press("Control+Enter")
+    desk.page.wait_for_url(lambda url: url != here)
+    return [label["value"] for label in cast.exported("Study", "labels")]
+
+
+def chosen(page: Page) -> str | None:
+    return page.locator(".choice:has(:checked) > span").text_content()
+
+
+def tops(page: Page) -> list[float]:
+    """How far each answer is scrolled, as a share of its way."""
+    share = "all => all.map((one) => one.scrollTop / (one.scrollHeight - one.clientHeight))"
+    found: list[float] = page.locator(".side-scroll").evaluate_all(share)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("yes", "key", "stored"),
+    [(False, "ArrowLeft", "first"), (True, "ArrowLeft", "second"), (True, "ArrowRight", "first")],
+)
+def test_by_keyboard_a_side_is_stored_as_the_answer_that_stood_there(
+    context: BrowserContext,
+    errors: list[str],
+    transactional_db: None,
+    tmp_path: Path,
+    yes: bool,
+    key: str,
+    stored: str,
+) -> None:
+    desk = begin(context, tmp_path, yes)
+    left = desk.page.locator("[data-side=left] .reading").evaluate("one => one.textContent")
+    assert left == list(TEXTS.values())[int(yes)]
+    desk.page.keyboard.press(key)
+    side = "left" if key == "ArrowLeft" else "right"
+    expect(desk.page.locator(f"[data-side={side}] .verdict")).to_have_text("better")
+    assert SECRET not in desk.page.content()
+    assert submitted(desk) == [stored]
+
+
+def test_by_mouse_a_tie_is_named_and_a_choice_can_be_changed_and_undone(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, True)
+    for word in ("Left is better", "Both good", "Both bad"):
+        desk.page.locator(".choice", has_text=word).click()
+        assert chosen(desk.page) == word
+    desk.page.locator("#undo").click()
+    assert chosen(desk.page) == "Both good"
+    desk.page.get_by_label("Comment").fill("Both say the same. 🌉")
+    desk.state("saved")
+    desk.page.reload()
+    desk.ready()
+    assert chosen(desk.page) == "Both good"
+    desk.page.locator(".choice", has_text="Right is better").click()
+    here = desk.page.url
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: url != here)
+    assert [label["value"] for label in cast.exported("Study", "labels")] == ["first"]
+    assert cast.exported("Study", "responses")[0]["comment"] == "Both say the same. 🌉"
+
+
+def test_digits_choose_in_the_order_of_the_page(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path)
+    for key, word in zip("1234", ("Left", "Right", "Both good", "Both bad"), strict=True):
+        desk.page.keyboard.press(key)
+        assert str(chosen(desk.page)).startswith(word)
+    assert submitted(desk) == ["tie-bad"]
+
+
+def test_the_answers_scroll_together_until_that_is_switched_off(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, long=True)
+    page = desk.page
+    page.locator("[data-side=right] .side-scroll").hover()
+    page.mouse.wheel(0, 700)
+    page.wait_for_function(
+        "document.querySelector('[data-side=left] .side-scroll').scrollTop > 300"
+    )
+    left, right = tops(page)
+    assert left == pytest.approx(right, abs=0.02)
+    page.keyboard.press("j")
+    page.wait_for_timeout(200)
+    assert tops(page)[0] > left
+    assert tops(page)[0] == pytest.approx(tops(page)[1], abs=0.02)
+    page.keyboard.press("s")
+    before = tops(page)
+    page.locator("[data-side=left] .side-scroll").hover()
+    page.mouse.wheel(0, 900)
+    page.wait_for_timeout(200)
+    assert tops(page)[1] == before[1]
+    assert tops(page)[0] > before[0]
+    page.reload()
+    desk.ready()
+    expect(page.get_by_label("Scroll together")).not_to_be_checked()
+    page.keyboard.press("s")
+    expect(page.get_by_label("Scroll together")).to_be_checked()
+
+
+def test_differences_are_marked_on_demand_and_leave_the_texts_alone(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, long=True)
+    page = desk.page
+    marks = page.locator(".only")
+    expect(marks).to_have_count(0)
+    page.keyboard.press("d")
+    assert set(page.locator(".only.first").all_text_contents()) == {"answer"}
+    assert set(page.locator(".only.second").all_text_contents()) == {"reply", "\n\nEnd."}
+    expect(page.locator("#pair-count")).to_have_text("Only left: 80 words · only right: 81")
+    lines = [
+        page.locator(f".only.{side}").first.evaluate(
+            "one => getComputedStyle(one).textDecorationStyle"
+        )
+        for side in ("first", "second")
+    ]
+    assert lines == ["dotted", "solid"]
+    shown = page.locator("[data-side] .reading").evaluate_all("all => all.map(o => o.textContent)")
+    assert shown == [LONG, LONG.replace("answer", "reply") + "\n\nEnd."]
+    page.keyboard.press("d")
+    expect(marks).to_have_count(0)
+
+
+def test_on_a_narrow_screen_one_answer_is_shown_and_a_key_shows_the_other(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, long=True)
+    page = desk.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    left, right = page.locator("[data-side=left]"), page.locator("[data-side=right]")
+    expect(left).to_be_visible()
+    expect(right).to_be_hidden()
+    left.locator(".side-scroll").evaluate("one => one.scrollTop = one.scrollHeight / 2")
+    page.wait_for_timeout(200)
+    page.keyboard.press("x")
+    expect(left).to_be_hidden()
+    expect(right).to_be_visible()
+    half = right.locator(".side-scroll").evaluate(
+        "one => one.scrollTop / (one.scrollHeight - one.clientHeight)"
+    )
+    assert half == pytest.approx(0.5, abs=0.1)
+    page.locator("[data-show=left]").click()
+    expect(left).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.keyboard.press("4")
+    assert submitted(desk) == ["tie-bad"]
+
+
+def test_axe_finds_nothing_wrong_with_marks_and_a_verdict(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, long=True)
+    desk.page.keyboard.press("d")
+    found = []
+    for key in ("ArrowLeft", "3", "4"):
+        desk.page.keyboard.press(key)
+        found += violations(desk.page, f"after {key}")
+    assert found == []

@@ -1,0 +1,255 @@
+"""The page of answer rating in Chromium: steps, sentences, passages; by keyboard and by mouse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, expect
+
+from annotation.models import Assignment
+from tests import cast
+from tests.blind_cast import SECRET, TEXTS, blind_study
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+Values = dict[tuple[str, str], str]
+GRADES = ("appropriate", "natural", "abstains", "irrelevant", "eligibility", "faithful")
+
+
+def begin(context: BrowserContext, folder: Path, *variables: str, reports: int = 3) -> Desk:
+    desk = Desk(
+        context.new_page(), blind_study("answer-rating", folder, *variables, reports=reports)
+    )
+    desk.log_in("ada")
+    desk.start()
+    desk.page.keyboard.press("g")
+    return desk
+
+
+def submit(desk: Desk) -> None:
+    here = desk.page.url
+    desk.page.keyboard.press("Control+Enter")
+    desk.page.wait_for_url(lambda url: url != here)
+
+
+def exported() -> Values:
+    return {
+        (label["unit"], label["variable"]): label["value"]
+        for label in cast.exported("Study", "labels")
+    }
+
+
+def reports_of(mine: Assignment) -> list[str]:
+    return [field.partition(":")[2] for field in mine.shown if field.startswith("report:")]
+
+
+def sentences(desk: Desk) -> Locator:
+    return desk.page.locator(".answer:not([hidden]) .sentence.live")
+
+
+def passages(desk: Desk) -> Locator:
+    return desk.page.locator("#passages")
+
+
+def test_a_whole_item_by_keyboard(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path)
+    keys, mine = desk.page.keyboard, desk.assignment
+    expected: Values = {}
+    for place, report in enumerate(reports_of(mine)):
+        expect(passages(desk)).to_be_hidden()
+        first = ("3", str(place + 1), "2", "1", "3")
+        for digit in first:
+            keys.press(digit)
+        expect(passages(desk)).to_be_visible()
+        keys.press("2")
+        codes = ("3", str(place + 1), "no", "yes", "major", "2")
+        expected |= {(report, name): c for name, c in zip(GRADES, codes, strict=True)}
+        count = sentences(desk).count()
+        assert count > 0
+        for number in range(1, count + 1):
+            expect(sentences(desk).nth(number - 1)).to_have_class(re.compile(r"\bnow\b"))
+            keys.press(str(number))
+            code = ("supported", "unsupported", "contradictory", "no-rad")[number - 1]
+            expected[f"{report}#{number}", "support"] = code
+        keys.press("n")
+    for passage, digits in zip(desk.page.locator(".draws").all(), ("12", "21"), strict=True):
+        expect(passage).to_have_class(re.compile(r"\bnow\b"))
+        for digit in digits:
+            keys.press(digit)
+    shown = [f.partition(":")[2] for f in mine.shown if f.startswith("passage:")]
+    for passage_id, values in zip(shown, (("yes", "no"), ("no", "yes")), strict=True):
+        key = f"q/1/{passage_id}"
+        expected |= {(key, "needed_question"): values[0], (key, "needed_answer"): values[1]}
+    submit(desk)
+    assert exported() == expected
+
+
+def test_a_whole_item_by_mouse(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(
+        context, tmp_path, "appropriate", "faithful", "support", "needed_answer", reports=2
+    )
+    mine = desk.assignment
+    expected: Values = {}
+    for place, report in enumerate(reports_of(mine)):
+        desk.page.locator(f"[data-round='{place + 1}']").click()
+        expect(passages(desk)).to_be_hidden()
+        desk.page.locator(".rates.now [data-variable=appropriate] .is-4").click()
+        expect(passages(desk)).to_be_visible()
+        desk.page.locator(".rates.now [data-variable=faithful] .is-1").click()
+        expected |= {(report, "appropriate"): "4", (report, "faithful"): "1"}
+        for number in range(1, sentences(desk).count() + 1):
+            sentences(desk).nth(number - 1).click()
+            desk.page.locator(".says.now .choice", has_text="Contradictory").click()
+            expected[f"{report}#{number}", "support"] = "contradictory"
+    desk.page.locator("[data-round=passages]").click()
+    desk.page.locator(".card").first.get_by_role("button", name="Yes").click()
+    desk.page.get_by_role("button", name="No for the rest").click()
+    shown = [f.partition(":")[2] for f in mine.shown if f.startswith("passage:")]
+    expected |= {
+        (f"q/1/{p}", "needed_answer"): c for p, c in zip(shown, ("yes", "no"), strict=True)
+    }
+    here = desk.page.url
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: url != here)
+    assert exported() == expected
+
+
+def test_the_passages_are_out_of_reach_until_the_answer_has_its_grade(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path)
+    keys = desk.page.keyboard
+    faithful = desk.page.locator(".rates.now [data-variable=faithful]")
+    for key in ("p", "j", "k", "n", "b", "s", "s"):
+        keys.press(key)
+        expect(passages(desk)).to_be_hidden()
+    for _ in range(60):
+        keys.press("Tab")
+        inside = "document.querySelector('#passages').contains(document.activeElement)"
+        assert not desk.page.evaluate(inside)
+    desk.page.locator("[data-round=passages]").click(force=True)
+    expect(passages(desk)).to_be_hidden()
+    desk.page.locator("[data-round='1']").click()
+    keys.press("3")
+    expect(faithful).to_be_hidden()
+    expect(passages(desk)).to_be_hidden()
+    keys.press("p")
+    expect(passages(desk)).to_be_visible()
+    keys.press("n")
+    expect(passages(desk)).to_be_hidden()
+    keys.press("b")
+    expect(passages(desk)).to_be_visible()
+    keys.press("z")
+    expect(passages(desk)).to_be_hidden()
+    for digit in "32221":
+        keys.press(digit)
+    expect(faithful).to_be_visible()
+    desk.page.locator(".rates.now [data-variable=appropriate] .is-1").click()
+    expect(passages(desk)).to_be_visible()
+
+
+def test_two_answers_stand_side_by_side_and_the_texts_stay_as_stored(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, "support")
+    shown = desk.page.locator(".answer:not([hidden])")
+    expect(shown).to_have_count(1)
+    desk.page.keyboard.press("1")
+    desk.page.keyboard.press("s")
+    expect(shown).to_have_count(2)
+    boxes = [box for each in shown.all() if (box := each.bounding_box())]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    assert boxes[0]["x"] < boxes[1]["x"]
+    heads = [each.locator("h2").text_content() for each in shown.all()]
+    desk.page.keyboard.press("o")
+    assert [each.locator("h2").text_content() for each in shown.all()] != heads
+    texts = [
+        desk.page.locator(f"[data-text=answer-{n}]").evaluate("one => one.textContent")
+        for n in (1, 2, 3)
+    ]
+    assert texts == [TEXTS[key] for key in reports_of(desk.assignment)]
+    assert SECRET not in desk.page.content()
+    desk.page.keyboard.press("s")
+    expect(shown).to_have_count(1)
+
+
+def test_a_support_code_is_told_by_word_and_line_and_not_by_colour_alone(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, "support", reports=1)
+    styles = []
+    for digit in "123":
+        desk.page.keyboard.press(digit)
+    desk.page.keyboard.press("k")
+    for span in sentences(desk).all()[:3]:
+        line = span.evaluate("one => getComputedStyle(one).textDecorationStyle")
+        sign = span.evaluate("one => getComputedStyle(one, '::after').content")
+        styles.append((line, sign))
+        assert span.get_attribute("title")
+    assert len({line for line, _ in styles}) == len({sign for _, sign in styles}) == len(styles)
+
+
+def test_answers_are_read_where_only_the_passages_are_asked_about(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, "needed_question", "needed_answer")
+    desk.page.locator("[data-round='2']").click()
+    expect(desk.page.locator("[data-shown='2']")).to_be_visible()
+    desk.page.keyboard.press("1")
+    desk.page.keyboard.press("1")
+    desk.page.keyboard.press("r")
+    submit(desk)
+    assert sorted(exported().values()) == ["no", "no", "yes", "yes"]
+
+
+def test_work_comes_back_and_goes_on_where_it_stopped(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, "appropriate", "faithful", reports=2)
+    for digit in "43":
+        desk.page.keyboard.press(digit)
+    desk.page.keyboard.press("n")
+    desk.page.keyboard.press("2")
+    desk.state("saved")
+    desk.page.reload()
+    desk.ready()
+    expect(desk.page.locator("[data-round='2']")).to_have_attribute("aria-pressed", "true")
+    expect(desk.page.locator("[data-round='1']")).to_have_attribute("data-state", "done")
+    expect(passages(desk)).to_be_visible()
+    desk.page.keyboard.press("1")
+    submit(desk)
+    first, second = reports_of(Assignment.objects.get())
+    assert exported() == {
+        (first, "appropriate"): "4",
+        (first, "faithful"): "3",
+        (second, "appropriate"): "2",
+        (second, "faithful"): "1",
+    }
+
+
+def test_axe_finds_nothing_wrong_at_any_step(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> None:
+    desk = begin(context, tmp_path, reports=2)
+    keys, page = desk.page.keyboard, desk.page
+    keys.press("3")
+    found = violations(page, "graded")
+    for digit in "3221" + "412":
+        keys.press(digit)
+    found += violations(page, "at a sentence")
+    keys.press("s")
+    found += violations(page, "side by side")
+    keys.press("n")
+    keys.press("2")
+    keys.press("n")
+    keys.press("1")
+    expect(page.locator(".card.now")).to_be_visible()
+    found += violations(page, "at the passages")
+    assert found == []

@@ -1,0 +1,52 @@
+"""The page of the API's description: drawn under the site's own content policy."""
+
+from __future__ import annotations
+
+import pytest
+from knox.models import AuthToken
+from playwright.sync_api import BrowserContext, expect
+
+from tests.browser.desk import Desk
+from tests.page_cast import Study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_the_description_is_drawn_without_a_violation(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    desk = Desk(context.new_page(), study)
+    desk.log_in("ada")
+    outside: list[str] = []
+    own = str(desk.page.url).split("/")[2]
+    desk.page.on("request", lambda r: outside.append(r.url) if own not in r.url else None)
+    answer = desk.page.goto("/api/docs/")
+    assert answer is not None
+    assert "unsafe-inline" not in answer.headers["content-security-policy"]
+    expect(desk.page.locator(".opblock")).to_have_count(19)
+    operation = desk.page.locator(".opblock", has_text="Submit an answer").first
+    operation.locator("button").first.click()
+    expect(operation.get_by_text("Checks the whole answer as the page does")).to_be_visible()
+    expect(operation.get_by_text("opened in 1901").first).to_be_visible()
+    assert [url for url in outside if not url.startswith(("data:", "blob:"))] == []
+
+
+def test_a_call_from_the_page_needs_a_token(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    desk = Desk(context.new_page(), study)
+    desk.log_in("ada")
+    token = AuthToken.objects.create(study.ada)[1]
+    desk.page.goto("/api/docs/")
+    operation = desk.page.locator(".opblock", has_text="Where to begin")
+    operation.locator("button").first.click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute", exact=True).click()
+    expect(operation.locator("tr.response .response-col_status").first).to_contain_text("401")
+    desk.page.get_by_role("button", name="Authorize").first.click()
+    desk.page.locator(".modal-ux input").fill(f"Token {token}")
+    desk.page.get_by_role("button", name="Apply credentials").click()
+    desk.page.locator(".modal-ux").get_by_role("button", name="Close").first.click()
+    operation.get_by_role("button", name="Execute", exact=True).click()
+    expect(operation.locator("tr.response .response-col_status").first).to_contain_text("200")
+    expect(operation.locator(".live-responses-table")).to_contain_text("ada")

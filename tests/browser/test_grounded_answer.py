@@ -1,0 +1,292 @@
+"""The page of grounded answers in Chromium: ticks, citing while writing, two rounds, validation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Label, Response
+from tests.annotation.test_second_round import FIRST_TEXT, after, write
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+from tests.cast import exported
+from tests.page_cast import Study, study_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+QUERY = "q/1"
+STATEMENTS = 4
+
+
+@pytest.fixture
+def study(transactional_db: None, tmp_path: Path) -> Study:
+    return study_of("grounded-answer", tmp_path)
+
+
+@pytest.fixture
+def answers(context: BrowserContext, errors: list[str], study: Study) -> Desk:
+    """Ada before her first item."""
+    return begin(context, study, "ada")
+
+
+def begin(context: BrowserContext, study: Study, name: str) -> Desk:
+    desk = Desk(context.new_page(), study)
+    desk.log_in(name)
+    desk.start()
+    if desk.page.locator("#guideline [data-close]").is_visible():
+        desk.page.locator("#guideline [data-close]").click()
+    return desk
+
+
+def keys(page: Page, *pressed: str) -> None:
+    for key in pressed:
+        page.keyboard.press(key)
+
+
+def submitted(desk: Desk, by: Any) -> None:
+    """Submits, and waits for the next page."""
+    first = desk.assignment
+    by()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+
+
+def labels(campaign: str) -> dict[tuple[str, str], str]:
+    """The exported labels by unit and variable."""
+    return {(x["unit"], x["variable"]): x["value"] for x in exported(campaign, "labels")}
+
+
+def written(campaign: str) -> dict[str, Any]:
+    units = exported(campaign, "responses")[0]["units"]
+    found: dict[str, Any] = next(a["written"] for a in units.values() if "written" in a)
+    return found
+
+
+def selected(campaign: str) -> list[str]:
+    """What was selected, in the order of the units: two sentences of p, and the passage p#1."""
+    found = [x for x in exported(campaign, "labels") if x["variable"] == "selected"]
+    return [f"{x['kind']} {x['unit']} {x['value']}" for x in found]
+
+
+def test_a_whole_item_with_the_keyboard_alone(answers: Desk) -> None:
+    page = answers.page
+    field, offers = page.locator("#answer"), page.locator("#sources-list")
+    keys(page, "x", "ArrowDown")
+    expect(page.locator(".unit.now .tick-box")).to_be_focused()
+    keys(page, "Space", "ArrowDown", "Space", "Space", "ArrowDown")
+    expect(page.locator("#answered")).to_have_text("2 ticked")
+    keys(page, "2", "2", "w")
+    expect(field).to_be_focused()
+    page.keyboard.type("Anna built it 🌉 [")
+    expect(offers).to_be_visible()
+    expect(offers.get_by_role("option")).to_have_text(["1 The bridge"])
+    expect(field).to_have_attribute("aria-activedescendant", "offer-1")
+    keys(page, "Enter")
+    expect(offers).to_be_hidden()
+    page.keyboard.type(".\nשלום [")
+    keys(page, "Escape")
+    expect(offers).to_be_hidden()
+    expect(field).to_be_focused()
+    keys(page, "Backspace", "Backspace")
+    expect(page.locator("#words")).to_have_text("4 words")
+    keys(page, "Escape", "l", *["Space", "l"] * STATEMENTS)
+    submitted(answers, lambda: keys(page, "Control+Enter"))
+    assert selected("Study") == [
+        "passage-sentence q/1/p#1 yes",
+        "passage-sentence q/1/p#2 yes",
+        "passage q/1/p#1 no",
+    ]
+    assert labels("Study")[QUERY, "descriptor"] == "partial"
+    assert labels("Study")[QUERY, "deflected"] == "no"
+    assert written("Study") == {"text": "Anna built it 🌉 [1].\nשלום", "citations": ["p"]}
+
+
+def test_a_whole_item_with_the_mouse(answers: Desk) -> None:
+    page = answers.page
+    for number in (1, 2):
+        page.locator(".ticked").nth(number - 1).click()
+    page.locator(".ticked", has_text="Passage 2 helps").click()
+    answers.choices("descriptor", "Complete answer").click()
+    answers.choices("deflected", "No").click()
+    page.locator("#answer").click()
+    page.keyboard.type("By hand ")
+    page.get_by_role("button", name="Cite").click()
+    page.get_by_role("option", name="2").click()
+    expect(page.locator("#answer")).to_have_value("By hand [2]")
+    for box in page.locator("#checklist input").all():
+        box.click()
+    submitted(answers, lambda: page.get_by_role("button", name="Submit").click())
+    assert [line.rpartition(" ")[2] for line in selected("Study")] == ["yes"] * 3
+    assert written("Study") == {"text": "By hand [2]", "citations": ["p#1"]}
+
+
+def test_a_marker_that_leads_nowhere_is_said_and_stops_the_answer(answers: Desk) -> None:
+    page = answers.page
+    page.locator(".ticked").first.click()
+    answers.choices("descriptor", "Partial answer").click()
+    answers.choices("deflected", "No").click()
+    page.locator("#answer").fill("It opened [1] and fell [7].")
+    wrong = page.locator(".astray")
+    expect(wrong).to_have_text(["[7] is no passage here: take the marker out."])
+    page.locator("#answer").fill("It opened [1].")
+    for box in page.locator("#checklist input").all():
+        box.check()
+    page.locator(".ticked").first.click()
+    expect(wrong).to_have_count(1)
+    expect(wrong).to_contain_text("nothing is ticked")
+    keys(page, "Control+Enter")
+    answers.state("refused")
+    expect(page.locator(".writes .problem")).to_contain_text("[1] cites a passage")
+    assert not Response.objects.exists()
+    page.locator(".ticked").first.click()
+    submitted(answers, lambda: keys(page, "Control+Enter"))
+
+
+def test_the_checklist_is_confirmed_first_and_a_deflection_needs_none(answers: Desk) -> None:
+    page = answers.page
+    page.locator(".ticked").first.click()
+    answers.choices("descriptor", "Complete answer").click()
+    answers.choices("deflected", "No").click()
+    page.locator("#answer").fill("By hand.")
+    keys(page, "Control+Enter")
+    expect(page.locator(".writes .problem")).to_have_text("Confirm the checklist: 4 left.")
+    answers.choices("descriptor", "No answer").click()
+    expect(page.locator("#answer")).to_be_hidden()
+    expect(page.locator("#checklist")).to_be_hidden()
+    answers.choices("deflected", "Yes").click()
+    submitted(answers, lambda: keys(page, "Control+Enter"))
+    assert labels("Study")[QUERY, "deflected"] == "yes"
+    assert written("Study") is None
+
+
+def test_nothing_can_be_cited_before_something_is_ticked(answers: Desk) -> None:
+    page = answers.page
+    answers.choices("descriptor", "Complete answer").click()
+    answers.choices("deflected", "No").click()
+    page.locator("#answer").click()
+    page.keyboard.type("[")
+    expect(page.get_by_role("option")).to_have_text(
+        "Tick a sentence first: only passages with a tick can be cited."
+    )
+    keys(page, "Enter")
+    expect(page.locator("#answer")).to_have_value("[\n")
+
+
+def test_axe_finds_nothing_wrong_while_one_writes(answers: Desk) -> None:
+    page = answers.page
+    page.locator(".ticked").first.click()
+    found = violations(page, "ticking")
+    answers.choices("descriptor", "Partial answer").click()
+    answers.choices("deflected", "No").click()
+    page.locator("#answer").fill("It opened [7] ")
+    page.locator("#answer").press("End")
+    page.keyboard.type("[")
+    expect(page.get_by_role("option")).to_have_count(1)
+    found += violations(page, "citing")
+    keys(page, "Escape", "Control+Enter")
+    expect(page.locator(".writes .problem")).not_to_be_empty()
+    assert found + violations(page, "refused") == []
+
+
+def test_ticks_come_back_with_undo_and_after_a_reload(answers: Desk) -> None:
+    page = answers.page
+    boxes = page.locator(".tick-box")
+    boxes.nth(0).check()
+    boxes.nth(1).check()
+    keys(page, "z")
+    expect(boxes.nth(1)).not_to_be_checked()
+    expect(boxes.nth(0)).to_be_checked()
+    answers.state("saved")
+    page.reload()
+    answers.ready()
+    expect(boxes.nth(0)).to_be_checked()
+    expect(boxes.nth(1)).not_to_be_checked()
+
+
+class TestTheSecondRound:
+    @pytest.fixture
+    def second(self, context: BrowserContext, errors: list[str], study: Study) -> Desk:
+        after(study)
+        write(study)
+        study.campaign.is_open = False
+        study.campaign.save()
+        return begin(context, study, "ben")
+
+    def finish(self, desk: Desk) -> None:
+        for box in desk.page.locator("#checklist input").all():
+            box.check()
+        submitted(desk, lambda: keys(desk.page, "Control+Enter"))
+
+    def test_what_is_kept_comes_over_unchanged_with_its_ticks(self, second: Desk) -> None:
+        page = second.page
+        second.choices("action", "Keep").click()
+        expect(page.locator(".tick-box:checked")).to_have_count(3)
+        expect(page.locator("#answer")).not_to_be_editable()
+        second.choices("descriptor", "Complete answer").click()
+        second.choices("deflected", "No").click()
+        assert violations(page, "kept") == []
+        self.finish(second)
+        assert labels("Second")[QUERY, "action"] == "keep"
+        assert written("Second") == {"text": FIRST_TEXT, "citations": ["p", "p#1"]}
+
+    def test_what_is_modified_shows_its_difference(self, second: Desk) -> None:
+        page = second.page
+        keys(page, "ArrowDown", "ArrowDown", "ArrowDown", "2", "2", "2", "w")
+        field = page.locator("#answer")
+        expect(field).to_be_focused()
+        expect(page.locator("#difference del, #difference ins")).to_have_count(0)
+        keys(page, "Control+Enter")
+        expect(page.locator(".writes .problem")).to_contain_text("Nothing is changed yet")
+        field.fill("Anna Lee\u0301 raised it 🌉 [1].\nשלום [2].")
+        expect(page.locator("#difference del")).to_have_text("built")
+        expect(page.locator("#difference ins")).to_have_text("raised")
+        expect(page.locator("#changed-words")).to_have_text("1 word out, 1 in")
+        assert violations(page, "modified") == []
+        self.finish(second)
+        assert labels("Second")[QUERY, "action"] == "modify"
+        assert written("Second")["text"] == "Anna Lee\u0301 raised it 🌉 [1].\nשלום [2]."
+
+    def test_ones_own_words_come_back_when_the_choice_changes(self, second: Desk) -> None:
+        page = second.page
+        second.choices("descriptor", "Complete answer").click()
+        second.choices("deflected", "No").click()
+        second.choices("action", "Modify").click()
+        page.locator("#answer").fill("Mine.")
+        second.choices("action", "Keep").click()
+        expect(page.locator("#answer")).to_have_value(FIRST_TEXT.replace("\r\n", "\n"))
+        second.choices("action", "Modify").click()
+        expect(page.locator("#answer")).to_have_value("Mine.")
+
+    def test_who_skips_writes_nothing(self, second: Desk) -> None:
+        second.choices("action", "Skip").click()
+        second.choices("descriptor", "Too difficult").click()
+        second.choices("deflected", "Yes").click()
+        expect(second.page.locator("#answer")).to_be_hidden()
+        submitted(second, lambda: keys(second.page, "Control+Enter"))
+        assert labels("Second")[QUERY, "action"] == "skip"
+
+
+def test_sentences_are_validated_by_one_key_each(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    write(study)
+    after(study, "Third", variables=("grounded",))
+    study.campaign.is_open = False
+    study.campaign.save()
+    desk = begin(context, study, "ben")
+    cards = desk.page.locator("[data-card]")
+    expect(cards.nth(0).locator(".cited-here")).to_be_visible()
+    expect(cards.nth(1).locator(".cited-here")).to_be_hidden()
+    keys(desk.page, "y")
+    expect(cards.nth(1).locator(".cited-here")).to_be_visible()
+    assert violations(desk.page, "validating") == []
+    keys(desk.page, "n")
+    submitted(desk, lambda: keys(desk.page, "Control+Enter"))
+    found = [
+        label.value
+        for label in Label.objects.filter(variable="grounded").order_by("unit__position")
+    ]
+    assert found == ["yes", "no"]
+    assert {x["kind"] for x in exported("Third", "labels")} == {"sentence"}

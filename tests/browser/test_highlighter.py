@@ -1,0 +1,509 @@
+"""The highlighter: lists, ends, undoing, snapping, fingers, screen readers, and long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.models import Draft
+from tests.browser.desk import POINTS, Desk, units_of
+from tests.page_cast import TEXT, Study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FIRST = "Zoë 🛶 crossed the harbour"
+SECOND = "the harbour\tat dawn.\r\n\r\nThe 👩‍👩‍👧 crew"
+SELECT = """([from, to]) => import("/static/js/highlighter.js").then(({ select }) => {
+  select(document.querySelector("[data-marks]"), { start: from, end: to });
+  document.querySelector("[data-marks]").focus();
+})"""
+
+
+def choose(page: Page, text: str, words: str) -> None:
+    """Selects words as a finger's handles would, without a mouse."""
+    start = text.index(words)
+    places = [units_of(text[:place]) for place in (start, start + len(words))]
+    page.evaluate(SELECT, places)
+
+
+def places_of(desk: Desk, words: str) -> tuple[float, float, float, float]:
+    start = desk.text.index(words)
+    ends = [units_of(desk.text[:place]) for place in (start, start + len(words) - 1)]
+    left, top, right, bottom = desk.page.evaluate(POINTS, [desk.reading.element_handle(), *ends])
+    return left, top, right, bottom
+
+
+def click_on(desk: Desk, words: str) -> None:
+    left, top, *_ = places_of(desk, words)
+    desk.page.mouse.click(left + 2, top)
+
+
+def focus_is_somewhere(page: Page) -> bool:
+    return bool(page.evaluate("document.activeElement !== document.body"))
+
+
+class TestUndoing:
+    def test_redo_brings_back_what_undo_took(self, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.drag(SECOND)
+        press("z")
+        assert desk.quotes(1) == [FIRST]
+        press("Control+z")
+        assert desk.quotes(1) == []
+        press("Shift+z")
+        press("Control+Shift+z")
+        assert desk.quotes(1) == [FIRST, SECOND]
+        expect(desk.page.locator("#redo")).to_be_disabled()
+        desk.page.get_by_role("button", name="Undo").click()
+        desk.page.get_by_role("button", name="Redo").click()
+        assert desk.quotes(1) == [FIRST, SECOND]
+        assert desk.reading.evaluate("element => element.textContent") == TEXT
+
+    def test_a_change_after_undoing_is_the_end_of_what_was_undone(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.page.keyboard.press("z")
+        desk.page.keyboard.press("2")
+        expect(desk.page.locator("#redo")).to_be_disabled()
+        desk.page.keyboard.press("Shift+z")
+        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "no"
+
+    def test_what_is_undone_is_saved_as_it_then_stands(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.page.keyboard.press("z")
+        desk.page.keyboard.press("Shift+z")
+        desk.state("saving")
+        desk.state("saved")
+        (quote,) = Draft.objects.get().payload["units"]["q:0"]["evidence"]
+        assert quote == {"quote": FIRST, "start": 0}
+
+
+class TestInTheText:
+    def test_a_clicked_highlight_is_removed_by_its_button(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.unit(2).locator(".unit-text").click()
+        click_on(desk, "crossed")
+        expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", "0")
+        desk.page.get_by_role("button", name="Remove highlight for question 1").click()
+        assert desk.quotes(1) == []
+        expect(desk.page.locator(".handle.start")).to_be_hidden()
+        assert desk.page.evaluate("document.activeElement.hasAttribute('data-marks')")
+
+    def test_a_clicked_highlight_is_removed_by_a_key(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        click_on(desk, "crossed")
+        expect(desk.page.locator(".handle.end")).to_be_visible()
+        desk.page.keyboard.press("Delete")
+        assert desk.quotes(1) == []
+
+    def test_clicks_on_an_overlap_take_one_after_the_other(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.answer(2, "Yes")
+        desk.drag(SECOND)
+        for question in (2, 1, 2):
+            click_on(desk, "harbour")
+            expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", str(question - 1))
+            expect(desk.unit(question).locator(".quote.taken")).to_have_count(1)
+            desk.page.wait_for_timeout(50)
+
+    def test_its_ends_can_be_dragged(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        click_on(desk, "crossed")
+        handle = desk.page.locator(".handle.end")
+        expect(handle).to_be_visible()
+        box = handle.bounding_box()
+        assert box is not None
+        *_, right, bottom = places_of(desk, "crossed")
+        desk.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        desk.page.mouse.down()
+        desk.page.mouse.move(right - 30, bottom, steps=4)
+        desk.page.mouse.move(right, bottom, steps=4)
+        desk.page.mouse.up()
+        assert desk.quotes(1) == ["Zoë 🛶 crossed"]
+        desk.page.keyboard.press("z")
+        assert desk.quotes(1) == [FIRST]
+
+    def test_the_keyboard_takes_words_characters_and_sentences(self, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        desk.answer(1, "Yes")
+        press("h")
+        press("End")
+        press("Shift+ArrowLeft")
+        press("Enter")
+        press("Home")
+        for key in (".", ".", "Enter"):
+            press(key)
+        press("ArrowDown")
+        press("ArrowRight")
+        press("Shift+ArrowRight")
+        press(",")
+        press("Enter")
+        assert desk.quotes(1) == ["Zoë 🛶", "crew – caf", "pier held"]
+        assert desk.reading.evaluate("element => element.textContent") == TEXT
+
+    def test_the_keyboard_goes_on_from_where_the_mouse_was(self, desk: Desk) -> None:
+        desk.answer(1, "No")
+        desk.unit(1).locator(".unit-text").click()
+        left, top, *_ = places_of(desk, "harbour")
+        desk.page.mouse.click(left + 8, top)
+        desk.page.keyboard.press("Shift+ArrowRight")
+        desk.page.keyboard.press("Enter")
+        assert desk.quotes(1) == ["harbour\tat"]
+
+    def test_delete_at_the_cursor_removes_what_lies_there(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.page.keyboard.press("h")
+        desk.page.keyboard.press("Home")
+        expect(desk.page.locator("#spoken")).to_have_text("Zoë, highlighted for question 1")
+        desk.page.keyboard.press("Delete")
+        assert desk.quotes(1) == []
+
+
+class TestInTheList:
+    @pytest.fixture
+    def listed(self, desk: Desk) -> Desk:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        desk.drag(SECOND)
+        desk.page.keyboard.press("l")
+        return desk
+
+    def focused(self, desk: Desk) -> str:
+        return str(desk.page.evaluate("document.activeElement.textContent"))
+
+    def test_arrows_go_from_one_to_the_next_and_out_of_it(self, listed: Desk) -> None:
+        press = listed.page.keyboard.press
+        assert self.focused(listed) == FIRST
+        press("ArrowDown")
+        assert self.focused(listed) == SECOND
+        press("ArrowUp")
+        press("ArrowUp")
+        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+        press("l")
+        press("ArrowDown")
+        press("ArrowDown")
+        assert listed.page.evaluate("document.activeElement.name") == "unit-1-answerable"
+
+    def test_what_has_the_focus_is_lit_in_the_text(self, listed: Desk) -> None:
+        lit = listed.page.locator("mark.lit")
+        assert "".join(lit.all_text_contents()) == FIRST
+        listed.page.keyboard.press("Enter")
+        expect(listed.page.locator(".handle.start")).to_be_visible()
+        listed.page.keyboard.press("Escape")
+        expect(lit).to_have_count(0)
+
+    def test_removing_one_leaves_the_focus_on_the_next_and_then_on_the_question(
+        self, listed: Desk
+    ) -> None:
+        listed.page.keyboard.press("Delete")
+        assert listed.quotes(1) == [SECOND]
+        assert self.focused(listed) == SECOND
+        listed.page.keyboard.press("Backspace")
+        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+
+    def test_its_ends_move_by_words_and_by_characters(self, listed: Desk) -> None:
+        press = listed.page.keyboard.press
+        for key, left in (
+            ("ArrowRight", "Zoë 🛶 crossed the harbour\tat"),
+            ("ArrowLeft", FIRST),
+            (",", "Zoë 🛶 crossed the harbou"),
+            ("ArrowRight", FIRST),
+            (".", "Zoë 🛶 crossed the harbour\ta"),
+            ("ArrowLeft", FIRST),
+            ("Shift+ArrowRight", "crossed the harbour"),
+            ("Shift+<", "🛶 crossed the harbour"),
+            ("Shift+>", "crossed the harbour"),
+            ("Shift+ArrowLeft", FIRST),
+        ):
+            press(key)
+            assert listed.quotes(1)[0] == left, key
+            assert self.focused(listed) == left
+        expect(listed.page.locator("#spoken")).to_have_text(f"Starts with {FIRST}")
+
+    def test_the_list_says_whose_it_is(self, listed: Desk) -> None:
+        lists = listed.page.get_by_role("list", name="Highlights for question 1")
+        expect(lists.get_by_role("listitem")).to_have_count(2)
+        name = f"Remove highlight: {FIRST}"
+        expect(lists.get_by_role("button", name=name)).to_be_visible()
+
+
+class TestFromRightToLeft:
+    HEBREW = "שלום לכולם אמר הטייס. הגשר 🌉 עמד בשנת 1999.\r\nסוף הדבר."
+
+    @pytest.fixture
+    def hebrew(self, study: Study) -> str:
+        for report in study.campaign.batch.queries.get().reports.all():
+            report.text = self.HEBREW
+            report.save()
+        return self.HEBREW
+
+    def test_the_left_arrow_goes_on(self, hebrew: str, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        press("h")
+        for key in ("ArrowLeft", "Shift+ArrowLeft", "Enter"):
+            press(key)
+        assert desk.quotes(1) == ["לכולם אמר"]
+        press("Escape")
+        press("l")
+        press("ArrowLeft")
+        assert desk.quotes(1) == ["לכולם אמר הטייס"]
+        press("Shift+ArrowRight")
+        assert desk.quotes(1) == ["שלום לכולם אמר הטייס"]
+        assert desk.reading.evaluate("element => element.textContent") == hebrew
+
+    def test_the_first_handle_stands_on_the_right(self, hebrew: str, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        for key in ("h", "Shift+ArrowLeft", "Enter", "Escape", "l", "Enter"):
+            press(key)
+        first = desk.page.locator(".handle.start").bounding_box()
+        last = desk.page.locator(".handle.end").bounding_box()
+        assert first is not None
+        assert last is not None
+        assert first["x"] > last["x"] + 20
+
+
+class TestSnapping:
+    @pytest.mark.parametrize(
+        ("turns", "chosen", "taken"),
+        [
+            (0, "ossed the harb", "ossed the harb"),
+            (1, "ossed the harb", "crossed the harbour"),
+            (1, "caf", "cafe\u0301"),
+            (1, "ולם said", "לכולם said"),
+            (1, "\r\n\r\nThe 👩‍👩‍👧 cr", "The 👩‍👩‍👧 crew"),
+            (2, "the harb", "Zoë 🛶 crossed the harbour\tat dawn."),
+            (2, "1999.\nThe", "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."),
+        ],
+    )
+    def test_a_highlight_takes_whole_words_or_sentences(
+        self, desk: Desk, turns: int, chosen: str, taken: str
+    ) -> None:
+        for _ in range(turns):
+            desk.page.keyboard.press("s")
+        choose(desk.page, TEXT, chosen)
+        desk.page.keyboard.press("h")
+        assert desk.quotes(1) == [taken]
+
+    def test_the_setting_stays_in_this_browser(self, desk: Desk) -> None:
+        button = desk.page.locator("#snap")
+        expect(button).to_contain_text("off")
+        button.click()
+        expect(button).to_contain_text("words")
+        desk.page.reload()
+        desk.ready()
+        expect(button).to_contain_text("words")
+
+
+class TestFocus:
+    def test_no_action_loses_it(self, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        keys = (
+            "1 h Shift+ArrowRight Enter Escape l Delete z l ArrowRight z Shift+z Delete z z "
+            "Shift+z j 1 h ArrowDown Enter ArrowDown Shift+ArrowRight Enter Delete Escape l "
+            "Enter Escape l s , z ? Escape g g c Escape ArrowDown 2 k z z z z z z z z Shift+z "
+            "Control+Enter"
+        )
+        for n, key in enumerate(keys.split()):
+            press(key)
+            assert focus_is_somewhere(desk.page), (n, key, keys.split()[: n + 1])
+
+    def test_closing_a_layer_gives_it_back(self, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        press("1")
+        before = desk.page.evaluate("document.activeElement.name")
+        press("?")
+        press("Escape")
+        assert desk.page.evaluate("document.activeElement.name") == before
+        desk.page.get_by_role("button", name="Close the guideline").click()
+        assert desk.page.evaluate("document.activeElement.id") == "open-guideline"
+
+    def test_a_button_that_has_nothing_more_to_undo_gives_it_to_the_question(
+        self, desk: Desk
+    ) -> None:
+        desk.page.keyboard.press("1")
+        desk.page.locator("#undo").focus()
+        desk.page.keyboard.press("Enter")
+        assert desk.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+
+    def test_single_keys_that_are_off_leave_those_with_ctrl(self, desk: Desk) -> None:
+        press = desk.page.keyboard.press
+        press("1")
+        press("?")
+        desk.page.locator("#single-keys").uncheck()
+        press("Escape")
+        for key in ("2", "z", "l", "s"):
+            press(key)
+        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+        press("Control+z")
+        expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_count(0)
+
+
+class TestSpoken:
+    def test_a_screen_reader_hears_what_is_highlighted_and_for_which_question(
+        self, desk: Desk, context: BrowserContext
+    ) -> None:
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        expect(desk.page.locator("#spoken")).to_have_text(f"Highlighted for question 1: {FIRST}")
+        desk.answer(2, "Yes")
+        desk.drag(SECOND)
+        tree = context.new_cdp_session(desk.page).send("Accessibility.getFullAXTree")
+        heard = [node.get("name", {}).get("value") for node in tree["nodes"]]
+        for words in (
+            "[highlight for question 1: ",
+            "[highlight for question 2: ",
+            " end of highlight for question 1]",
+        ):
+            assert words in heard, heard
+        assert desk.reading.evaluate("element => element.textContent") == TEXT
+
+    def test_suggestions_lie_beneath_and_are_no_highlights(self, desk: Desk) -> None:
+        desk.page.evaluate(
+            """() => import("/static/js/item.js").then(({ desk }) =>
+              desk.board.suggest("report", [{ start: 0, end: 14, said: "perhaps" }]))"""
+        )
+        dashed = desk.page.locator("mark[data-kind='suggested']")
+        expect(dashed).to_have_text("Zoë 🛶 crossed")
+        expect(dashed).to_have_attribute("data-opens", "[perhaps: ")
+        desk.answer(1, "Yes")
+        desk.drag(FIRST)
+        expect(dashed).to_have_attribute("data-units", "0")
+        assert desk.quotes(1) == [FIRST]
+        click_on(desk, "crossed")
+        desk.page.keyboard.press("Delete")
+        expect(dashed).not_to_have_attribute("data-units", "0")
+        assert desk.reading.evaluate("element => element.textContent") == TEXT
+
+
+class TestFingers:
+    @pytest.fixture
+    def context(self, chromium: Browser, live_server: LiveServer) -> Iterator[BrowserContext]:
+        context = chromium.new_context(
+            base_url=live_server.url,
+            viewport={"width": 390, "height": 844},
+            has_touch=True,
+            is_mobile=True,
+        )
+        context.set_default_timeout(8000)
+        yield context
+        context.close()
+
+    def test_they_highlight_and_remove(self, desk: Desk) -> None:
+        page = desk.page
+        left, top, *_ = places_of(desk, "crossed")
+        page.touchscreen.tap(left + 4, top)
+        choose(page, TEXT, FIRST)
+        page.get_by_role("button", name="Highlight for 1").tap()
+        assert desk.quotes(1) == [FIRST]
+        page.touchscreen.tap(left + 4, top)
+        page.get_by_role("button", name="Remove highlight for question 1").tap()
+        assert desk.quotes(1) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    def test_they_drag_an_end(self, desk: Desk, context: BrowserContext) -> None:
+        page = desk.page
+        choose(page, TEXT, FIRST)
+        page.keyboard.press("h")
+        left, top, *_ = places_of(desk, "crossed")
+        page.touchscreen.tap(left + 4, top)
+        box = page.locator(".handle.start").bounding_box()
+        assert box is not None
+        fingers = context.new_cdp_session(page)
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+        def touch(kind: str, *points: dict[str, Any]) -> None:
+            fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+        touch("touchStart", {"x": x, "y": y})
+        for step in (0.5, 1):
+            touch("touchMove", {"x": x + (left - x) * step, "y": y + (top - y) * step})
+        touch("touchEnd")
+        assert desk.quotes(1) == ["crossed the harbour"]
+
+
+class TestLongTexts:
+    """20,000 words with 200 spans; what they cost is measured by `python -m benchmarks`."""
+
+    WORDS = 20_000
+    OBSERVE = """() => {
+      window.changed = new Set();
+      const blocks = [...document.querySelectorAll(".block")];
+      new MutationObserver((list) => {
+        for (const { target } of list) changed.add(blocks.findIndex((one) => one.contains(target)));
+      }).observe(document.querySelector("[data-marks]"),
+        { childList: true, subtree: true, attributes: true });
+    }"""
+    FILL = """(every) => import("/static/js/item.js").then(({ desk }) => {
+      const { units } = desk.sheet;
+      for (let n = 0; n < 200; n += 1) units[n % 3].add({ start: n * every, end: n * every + 50 });
+      desk.board.edited(units[0]);
+    })"""
+
+    @pytest.fixture(params=["paragraphs", "one line"])
+    def long(self, request: pytest.FixtureRequest, study: Study) -> str:
+        end = "\r\n\r\n" if request.param == "paragraphs" else " "
+        words = [f"wörd{n}" + (f".{end}" if n % 60 == 59 else " 🛶 " if n % 100 == 7 else " ")
+                 for n in range(self.WORDS)]  # fmt: skip
+        text = "".join(words)
+        for report in study.campaign.batch.queries.get().reports.all():
+            report.text = text
+            report.save()
+        return text
+
+    def test_they_are_shown_whole_and_a_highlight_touches_one_block(
+        self, long: str, desk: Desk
+    ) -> None:
+        page = desk.page
+        assert desk.reading.evaluate("element => element.textContent") == long
+        blocks = page.locator(".block").count()
+        assert blocks > 50
+        page.evaluate(self.FILL, len(long) // 210)
+        expect(page.locator("mark[data-ends]")).to_have_count(200)
+        assert page.locator(".unit[data-unit='0'] .quote").count() == 67
+        page.evaluate(self.OBSERVE)
+        page.keyboard.press("h")
+        page.keyboard.press("Home")
+        for _ in range(14):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        assert page.locator(".unit[data-unit='0'] .quote").count() == 68
+        assert page.evaluate("[...changed]") == [0]
+        assert page.locator(".block").count() == blocks
+        assert desk.reading.evaluate("element => element.textContent") == long
+
+    def test_the_last_word_is_as_near_as_the_first(self, long: str, desk: Desk) -> None:
+        desk.page.keyboard.press("h")
+        desk.page.keyboard.press("End")
+        desk.page.keyboard.press("Shift+ArrowLeft")
+        desk.page.keyboard.press("Enter")
+        last = " ".join(f"wörd{n}" for n in (self.WORDS - 2, self.WORDS - 1))
+        assert desk.quotes(1) == [last]
+        desk.state("saving")
+        desk.state("saved")
+        (quote,) = Draft.objects.get().payload["units"]["q:0"]["evidence"]
+        assert quote == {"quote": last, "start": long.index(last)}
+
+
+def test_places_are_counted_alike_on_both_sides_of_the_border(desk: Desk) -> None:
+    text = TEXT + "🛶" * 5 + "a🌉b"
+    counted = desk.page.evaluate(
+        """(text) => import("/static/js/offsets.js").then(({ toCodePoints, toUnits }) => {
+          const points = [...text].length;
+          const there = Array.from({ length: points + 1 }, (_, n) => toUnits(text, n));
+          return { there, back: there.map((units) => toCodePoints(text, units)) };
+        })""",
+        text,
+    )
+    assert counted["there"] == [units_of(text[:n]) for n in range(len(text) + 1)]
+    assert counted["back"] == list(range(len(text) + 1))

@@ -1,0 +1,53 @@
+"""The time that is stored with an answer: what its timer counts, by a clock that the test turns."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.desk import Desk
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TIMER = """async (script) => {
+  const { Timer } = await import(script);
+  window.timer = new Timer("timed", 0);
+  window.other = new Timer("timed", 0);
+  window.hide = (hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+}"""
+
+
+class TestTimeOnTask:
+    def run(self, page: Page, seconds: int, alive: bool = True) -> float:
+        """The seconds counted after so many have passed, with a moving pointer or without."""
+        for _ in range(seconds // 10):
+            page.clock.fast_forward(10_000)
+            if alive:
+                page.evaluate("dispatchEvent(new Event('pointermove'))")
+        found: float = page.evaluate("Math.max(timer.seconds(), other.seconds())")
+        return found
+
+    def test_it_counts_while_the_page_is_seen_and_somebody_is_there(self, desk: Desk) -> None:
+        page = desk.page
+        page.clock.install()
+        page.goto("/tasks/")
+        script = page.locator("script[type=module]").get_attribute("src") or ""
+        page.evaluate(TIMER, script.replace("site", "timer"))
+        # Two tabs of one item, of which each counts: no minute is two.
+        assert self.run(page, 60) == pytest.approx(60, abs=2)
+        page.evaluate("hide(true)")
+        assert self.run(page, 3600, alive=False) == pytest.approx(60, abs=2)
+        page.evaluate("hide(false)")
+        assert self.run(page, 30) == pytest.approx(90, abs=3)
+        # A night with the page open, or a laptop asleep: two minutes after the last sign it ends.
+        assert self.run(page, 36_000, alive=False) == pytest.approx(210, abs=4)
+        # Nobody is there before the pointer moves again. The date is nobody's business.
+        page.clock.set_system_time(0)
+        assert self.run(page, 30) == pytest.approx(230, abs=5)
+        assert json.loads(page.evaluate("localStorage.getItem(Object.keys(localStorage)"
+                          ".find((key) => key.endsWith('seconds.timed')))")) <= 245  # fmt: skip

@@ -1,0 +1,175 @@
+"""compose.yaml names only what there is, gives no secret a default and opens one port."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+import click
+import pytest
+import yaml
+from celery.bin.beat import beat
+from celery.bin.worker import worker
+
+from config.env import VARIABLES
+from scripts.containers.dockerfile import stages
+from tests.cast import ROOT
+
+TEXT = (ROOT / "compose.yaml").read_text("utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = ("web", "worker", "beat", "migrate")
+VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+SECRET = re.compile(r"SECRET|PASSWORD|TOKEN|_KEY$")
+
+
+def seconds(text: str) -> int:
+    assert text.endswith("s")
+    return int(text[:-1])
+
+
+def test_it_has_the_services_of_a_whole_site() -> None:
+    assert set(SERVICES) == {*OURS, "postgres", "valkey", "vllm"}
+    assert [name for name, each in SERVICES.items() if "profiles" in each] == ["vllm"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_services_are_told_only_what_the_settings_read(name: str) -> None:
+    assert set(SERVICES[name]["environment"]) <= set(VARIABLES)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_no_service_of_ours_is_a_development_start(name: str) -> None:
+    assert "DEBUG" not in SERVICES[name]["environment"]
+
+
+def test_no_secret_has_a_default() -> None:
+    defaults = {
+        name: default
+        for name, how, default in VARIABLE.findall(TEXT)
+        if SECRET.search(name) and how != "?" and default
+    }
+    assert defaults == {}
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "POSTGRES_PASSWORD"])
+def test_it_does_not_start_without(name: str) -> None:
+    uses = [(how, said) for found, how, said in VARIABLE.findall(TEXT) if found == name]
+    assert uses
+    assert all(how == "?" and said.startswith("set it to") for how, said in uses)
+
+
+def test_every_other_variable_has_a_default() -> None:
+    """What only one profile needs must not stop the others: all variables are filled in at once."""
+    required = {name for name, how, _ in VARIABLE.findall(TEXT) if how != "-"}
+    assert required == {"SECRET_KEY", "POSTGRES_PASSWORD"}
+
+
+def test_only_the_site_is_published_and_on_this_machine() -> None:
+    assert {name: each["ports"] for name, each in SERVICES.items() if "ports" in each} == {
+        "web": ["${WEB_ADDRESS:-127.0.0.1}:${WEB_PORT:-8000}:8000"]
+    }
+
+
+def test_the_store_has_no_way_out_and_judges_no_way_in() -> None:
+    on = {
+        net: {n for n, s in SERVICES.items() if net in s["networks"]} for net in COMPOSE["networks"]
+    }
+    assert COMPOSE["networks"]["store"] == {"internal": True}
+    assert on == {
+        "front": {"web"},
+        "store": {*OURS, "postgres", "valkey"},
+        "judges": {"web", "worker", "vllm"},
+    }
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_confined(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    assert any(mount.startswith("/tmp") or mount.startswith("/data") for mount in service["tmpfs"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_image_is_ours_or_names_its_release(name: str) -> None:
+    service = SERVICES[name]
+    if "build" in service:
+        assert service["build"]["target"] in stages((ROOT / "Dockerfile").read_text("utf-8"))
+        assert service["image"].startswith("tandem")
+    else:
+        assert re.search(r":\d[\w.]*-alpine$", service["image"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_it_waits_for_services_that_can_become_what_it_waits_for(name: str) -> None:
+    for other, wanted in SERVICES[name].get("depends_on", {}).items():
+        if wanted["condition"] == "service_completed_successfully":
+            assert SERVICES[other]["restart"] == "no"
+        else:
+            assert wanted["condition"] == "service_healthy"
+            assert "test" in SERVICES[other]["healthcheck"]
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "beat"])
+def test_the_site_waits_for_the_migration(name: str) -> None:
+    assert set(SERVICES[name]["depends_on"]) == {"postgres", "valkey", "migrate"}
+
+
+@pytest.mark.parametrize("name", ["worker", "beat", "migrate"])
+def test_what_serves_no_pages_does_not_inherit_the_check_of_pages(name: str) -> None:
+    check = SERVICES[name]["healthcheck"]
+    assert check == {"disable": True} or "inspect ping" in check["test"][1]
+
+
+@pytest.mark.parametrize("name", ["worker", "beat"])
+def test_a_check_asks_the_node_that_the_command_names(name: str) -> None:
+    service = SERVICES[name]
+    node = service["command"][service["command"].index("--hostname") + 1]
+    assert service["healthcheck"]["test"][1].endswith(node.replace("%h", "$$HOSTNAME"))
+
+
+@pytest.mark.parametrize(("name", "command"), [("worker", worker), ("beat", beat)])
+def test_celery_knows_the_commands(name: str, command: click.Command) -> None:
+    program, flag, module, verb, *rest = SERVICES[name]["command"]
+    assert (program, flag, verb) == ("celery", "-A", name)
+    assert importlib.import_module(module).celery_app.main == "tandem"
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in rest if word.startswith("-")} <= known
+
+
+def test_the_migration_is_a_command_of_ours() -> None:
+    assert SERVICES["migrate"]["command"] == ["python", "manage.py", "migrate", "--noinput"]
+    assert (ROOT / "manage.py").is_file()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_written_outlives_the_container(name: str) -> None:
+    assert SERVICES[name]["volumes"] == ["data:/data"]
+
+
+def test_every_volume_is_declared_and_used() -> None:
+    used = {mount.split(":")[0] for each in SERVICES.values() for mount in each.get("volumes", ())}
+    assert used == set(COMPOSE["volumes"])
+
+
+def test_a_worker_may_end_what_it_began() -> None:
+    assert seconds(SERVICES["worker"]["stop_grace_period"]) > 30
+
+
+def test_the_web_server_is_not_cut_off_in_its_grace() -> None:
+    found = re.search(
+        r"^graceful_timeout = (\d+)$", (ROOT / "config/gunicorn.py").read_text(), re.M
+    )
+    assert found
+    assert seconds(SERVICES["web"]["stop_grace_period"]) > int(found[1])
+
+
+def test_the_judge_server_is_where_our_settings_allow_it() -> None:
+    allowed = VARIABLE.search(SERVICES["web"]["environment"]["TANDEM_JUDGE_HOSTS"])
+    assert allowed
+    assert allowed[3] == "vllm:8000"
+    assert {"--host=0.0.0.0", "--port=8000"} <= set(SERVICES["vllm"]["command"])

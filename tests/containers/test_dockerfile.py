@@ -1,0 +1,161 @@
+"""Reading a Dockerfile, and what ours must say."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.containers.dockerfile import (
+    DockerfileError,
+    Stage,
+    expand,
+    instructions,
+    needed,
+    pairs,
+    stages,
+)
+from tests.cast import ROOT
+
+SMALL = r"""
+# A comment, and a blank line after it
+
+ARG VERSION=3.11
+FROM python:${VERSION}-slim AS builder
+RUN echo one \
+    # a comment between the lines of one instruction
+    && echo two
+FROM python AS unused
+FROM python AS runtime
+COPY --from=builder --chown=1:1 /opt /opt
+CMD ["run", "--it"]
+"""
+
+
+def ours() -> dict[str, Stage]:
+    return stages((ROOT / "Dockerfile").read_text("utf-8"))
+
+
+def only(stage: Stage, name: str) -> str:
+    (found,) = stage.all(name)
+    return found.rest
+
+
+def test_it_joins_continued_lines_and_knows_where_each_began() -> None:
+    runs = [each for each in instructions(SMALL) if each.name == "RUN"]
+    assert [(each.line, " ".join(each.text.split())) for each in runs] == [
+        (6, "echo one && echo two")
+    ]
+
+
+def test_it_parts_flags_from_the_rest() -> None:
+    (copy,) = stages(SMALL)["runtime"].all("COPY")
+    assert copy.flags == {"from": "builder", "chown": "1:1"}
+    assert copy.rest == "/opt /opt"
+
+
+def test_it_fills_in_what_stands_before_the_first_stage() -> None:
+    assert {stage.name: stage.base for stage in stages(SMALL).values()} == {
+        "builder": "python:3.11-slim",
+        "unused": "python",
+        "runtime": "python",
+    }
+
+
+def test_a_target_needs_the_stages_that_it_copies_from_and_no_others() -> None:
+    assert [stage.name for stage in needed(stages(SMALL), "runtime")] == ["builder", "runtime"]
+    with pytest.raises(DockerfileError, match="no stage is called web; there are builder"):
+        needed(stages(SMALL), "web")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("$A/x", "1/x"),
+        ("${A}x", "1x"),
+        ("${B:-two}", "two"),
+        ("${A:-two}", "1"),
+        ("$B-", "-"),
+        ("no name", "no name"),
+    ],
+)
+def test_it_expands_variables(text: str, wanted: str) -> None:
+    assert expand(text, {"A": "1"}) == wanted
+
+
+def test_pairs_see_what_was_set_before_them() -> None:
+    assert pairs('PATH=/opt/bin:$PATH NAME="two words"', {"PATH": "/bin"}) == {
+        "PATH": "/opt/bin:/bin",
+        "NAME": "two words",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("FROM a\nSHELL x", "line 2: SHELL is nothing"),
+        ("FROM a\nRUN <<END\nx\nEND", "line 2: RUN is nothing"),
+        ("FROM a\nRUN x \\", "line 2: the instruction is not ended"),
+        ("RUN x\nFROM a", "line 1: RUN stands before the first FROM"),
+    ],
+)
+def test_it_refuses_what_it_cannot_carry_out(text: str, wanted: str) -> None:
+    with pytest.raises(DockerfileError, match=wanted):
+        stages(text)
+
+
+@pytest.mark.parametrize("command", ["gunicorn config.wsgi", '"gunicorn"', '["gunicorn", 1]'])
+def test_it_refuses_a_command_through_a_shell(command: str) -> None:
+    (cmd,) = stages(f"FROM a\nCMD {command}")["0"].all("CMD")
+    with pytest.raises(DockerfileError, match="line 2: CMD is not a JSON list"):
+        cmd.arguments()
+
+
+def test_the_site_is_what_is_built_where_no_target_is_named() -> None:
+    assert list(ours()) == ["builder", "vllm", "runtime"]
+    assert [stage.name for stage in needed(ours(), "runtime")] == ["builder", "runtime"]
+
+
+@pytest.mark.parametrize("name", ["builder", "vllm", "runtime"])
+def test_base_images_name_their_release(name: str) -> None:
+    assert ours()[name].base.endswith("-slim-bookworm")
+
+
+@pytest.mark.parametrize("name", ["vllm", "runtime"])
+def test_an_image_runs_as_a_fixed_user_and_is_told_to_end(name: str) -> None:
+    stage = ours()[name]
+    assert only(stage, "USER") == "10001:10001"
+    assert only(stage, "STOPSIGNAL") == "SIGTERM"
+    later = stage.instructions[stage.instructions.index(stage.all("USER")[0]) :]
+    assert {each.name for each in later} & {"RUN", "COPY"} == set()
+
+
+@pytest.mark.parametrize("name", ["vllm", "runtime"])
+def test_an_image_says_whether_it_is_well_without_another_program(name: str) -> None:
+    check = only(ours()[name], "HEALTHCHECK")
+    assert 'CMD ["python", "-c",' in check
+    assert "curl" not in check
+
+
+def test_the_site_brings_no_tools_to_build_with() -> None:
+    runtime = ours()["runtime"]
+    assert {part.split()[0] for each in runtime.all("RUN") for part in each.rest.split("&&")} == {
+        "groupadd",
+        "useradd",
+        "install",
+    }
+    assert all(each.flags.get("from") == "builder" for each in runtime.all("COPY"))
+
+
+def test_the_judge_server_holds_nothing_of_ours() -> None:
+    vllm = ours()["vllm"]
+    assert [each.rest for each in vllm.all("COPY")] == ["requirements-vllm.txt /tmp/"]
+    assert only(vllm, "WORKDIR") == "/srv/judge"
+
+
+def test_vllm_is_pinned_and_stands_apart() -> None:
+    def pins(name: str) -> list[str]:
+        lines = (ROOT / name).read_text("utf-8").splitlines()
+        return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+
+    assert [pin.split("==")[0] for pin in pins("requirements-vllm.txt")] == ["vllm"]
+    both = pins("requirements.txt") + pins("requirements-dev.txt")
+    assert [pin for pin in both if pin.startswith("vllm")] == []

@@ -1,0 +1,108 @@
+"""Starting, asking and stopping what an image holds; and the whole of it over our Dockerfile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.containers import trial
+from scripts.containers.building import Builder, Image
+from scripts.containers.dockerfile import DockerfileError
+from scripts.containers.trial import Trial, snapshot
+from tests.cast import ROOT
+
+WAITING = "print('up', flush=True); import time; time.sleep(60)"
+MINDFUL = "import signal, sys; signal.signal(15, lambda *a: sys.exit({})); " + WAITING
+STUBBORN = "import signal; signal.signal(15, signal.SIG_IGN); " + WAITING
+
+
+def python(code: str) -> list[str]:
+    return ["python", "-c", code]
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / ".dockerignore").touch()
+    made = Builder(tmp_path / "context", tmp_path / "work", lambda line: None)
+    for name in ("app", "data", "tmp"):
+        made.here(f"/{name}").mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def tried(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    monkeypatch.setattr(trial, "STARTING", 5.0)
+    monkeypatch.setattr(trial, "ENDING", 0.5)
+    return Trial(builder, Image(folder="/app", check=python("pass")))
+
+
+def test_it_is_well_when_the_check_says_so(tried: Trial) -> None:
+    with tried.processes({"web": python(MINDFUL.format(0))}) as running:
+        assert tried.await_health(running) < 5
+        tried.await_line("web", "up")
+        assert tried.stop(running) < 5
+    assert running["web"].returncode == 0
+
+
+def started_and_asked(tried: Trial, code: str) -> None:
+    with tried.processes({"web": python(code)}) as running:
+        tried.await_health(running)
+
+
+def test_a_process_that_ends_by_itself_is_reported_with_its_log(tried: Trial) -> None:
+    tried.image.check = python("raise SystemExit(1)")
+    with pytest.raises(DockerfileError, match=r"ended by themselves: \{'web': 7\}[^$]*no key"):
+        started_and_asked(tried, "print('no key'); raise SystemExit(7)")
+
+
+def test_a_check_that_never_says_yes_is_reported(
+    tried: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "STARTING", 0.5)
+    tried.image.check = python("raise SystemExit(1)")
+    with pytest.raises(DockerfileError, match="not healthy"):
+        tried.await_health({})
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(MINDFUL.format(3), "ended with 3"), (STUBBORN, "still runs")]
+)
+def test_a_process_that_does_not_end_well_is_reported(tried: Trial, code: str, said: str) -> None:
+    with tried.processes({"web": python(code)}) as running:
+        tried.await_line("web", "up")
+        with pytest.raises(DockerfileError, match=f"web {said}"):
+            tried.stop(running)
+
+
+def test_no_process_outlives_the_trial(tried: Trial) -> None:
+    with tried.processes({"web": python(STUBBORN)}) as running:
+        tried.await_line("web", "up")
+        assert running["web"].poll() is None
+    assert running["web"].returncode == -9
+
+
+def test_only_volumes_and_tmp_may_be_written(builder: Builder) -> None:
+    image = Image(folder="/app", volumes=["/data"])
+    before = snapshot(builder, image)
+    for path in ("/data/kept", "/tmp/passing", "/app/wrong.pid"):
+        builder.here(path).touch()
+    assert {name for name, _ in snapshot(builder, image) ^ before} == {"app/wrong.pid"}
+
+
+@pytest.mark.containers
+def test_the_steps_of_our_dockerfile_hold_and_its_processes_run_and_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.containers"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert "all ended with 0" in done.stdout
+    assert "nothing was written outside of the volumes and /tmp" in done.stdout

@@ -1,0 +1,219 @@
+"""Many rows at once: what goes in comes out, on either database, and what cannot stand is refused.
+
+On SQLite this file runs once more by itself over a private PostgreSQL server.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.utils import timezone
+
+from annotation.models import Assignment
+from datasets import models
+from datasets.bulk import bulk_write, compress_fast, reserve
+from datasets.loading import load_batch
+from datasets.material import batch_rows
+from datasets.readers import read
+from tests.cast import BATCH, write_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+AWKWARD = {
+    "tabs and line ends": "a\tb\nc\r\nd\re\u2028f\vg",
+    "backslashes": "\\ \\N \\. \\t \\\\n \\x41 C:\\new",
+    "the mark of null": "\\N",
+    "the end of a copy": "\\.\n",
+    "emoji": "👩‍👩‍👧 🛶 cafe\u0301 שלום",
+    "quotes": "'single' \"double\" $$dollar$$ %s %(name)s ?",
+    "nothing": "",
+    "a long text": "0123456789 \\N\t" * 5000,
+}
+
+
+@pytest.fixture
+def batch(db: None) -> models.Batch:
+    return models.Batch.objects.create(name="b", format="native", digest="0" * 64)
+
+
+def write_passages(batch: models.Batch, texts: dict[str, str]) -> None:
+    with transaction.atomic():
+        rows = ((batch.pk, key, text) for key, text in texts.items())
+        bulk_write(models.Passage, ("batch_id", "key", "text"), rows)
+
+
+def write_queries(batch: models.Batch, *metas: Any) -> list[models.Query]:
+    columns = ("batch_id", "key", "position", "text", "asked_at", "references", "meta")
+    empty: list[Any] = []
+    rows = ((batch.pk, f"q{n}", n, "?", None, empty, meta) for n, meta in enumerate(metas))
+    with transaction.atomic():
+        bulk_write(models.Query, columns, rows)
+    return list(models.Query.objects.order_by("position"))
+
+
+class TestTexts:
+    @pytest.mark.parametrize("what", AWKWARD)
+    def test_a_text_comes_back_as_it_was(self, batch: models.Batch, what: str) -> None:
+        write_passages(batch, {"p": AWKWARD[what]})
+        assert models.Passage.objects.get().text == AWKWARD[what]
+
+    @pytest.mark.parametrize("what", ["tabs and line ends", "backslashes", "emoji", "quotes"])
+    def test_so_does_a_key(self, batch: models.Batch, what: str) -> None:
+        write_passages(batch, {AWKWARD[what]: "x"})
+        assert models.Passage.objects.get().key == AWKWARD[what]
+
+    def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(
+        self, batch: models.Batch
+    ) -> None:
+        with pytest.raises((DatabaseError, ValueError)):
+            write_passages(batch, {"p": "fine", "q": "half \ud83d"})
+        assert not models.Passage.objects.exists()
+
+    def test_postgresql_refuses_nul_and_nothing_is_kept(self, batch: models.Batch) -> None:
+        if connection.vendor != "postgresql":
+            pytest.skip("SQLite holds NUL; the readers refuse it before")
+        with pytest.raises((DatabaseError, ValueError)):
+            write_passages(batch, {"p": "fine", "q": "a\0b"})
+        assert not models.Passage.objects.exists()
+
+
+class TestValues:
+    def test_no_json_is_not_the_json_null(self, batch: models.Batch) -> None:
+        none, nested = write_queries(batch, None, {"a": None, "b": [None, "\\N", "\t", "🛶"]})
+        assert none.meta is None
+        assert models.Query.objects.filter(meta__isnull=True).get() == none
+        assert nested.meta == {"a": None, "b": [None, "\\N", "\t", "🛶"]}
+
+    def test_json_holds_what_json_can(self, batch: models.Batch) -> None:
+        metas = [{"n": 0.1, "big": 10**20, "yes": True}, {}, {"q": '"\\"', "line": "a\r\nb"}]
+        assert [query.meta for query in write_queries(batch, *metas)] == metas
+
+    def test_absent_and_empty_and_false_are_told_apart(self, batch: models.Batch) -> None:
+        (query,) = write_queries(batch, None)
+        write_passages(batch, {"a": "x", "b": "y", "c": "z"})
+        keys = models.Passage.objects.order_by("key").values_list("pk", flat=True)
+        given = [(None, None, None), ("", False, []), ("\\N", True, ["\\N"])]
+        rows: list[tuple[Any, ...]] = [
+            (query.pk, key, n, *each) for n, (key, each) in enumerate(zip(keys, given, strict=True))
+        ]
+        columns = ("query_id", "passage_id", "position", "title", "relevant", "sentences")
+        bulk_write(models.Grounding, columns, rows)
+        stored = models.Grounding.objects.order_by("position")
+        assert list(stored.values_list("title", "relevant", "sentences")) == given
+
+    def test_times_and_ids_of_the_world_are_written_too(self, batch: models.Batch) -> None:
+        before = timezone.now()
+        columns = ("name", "format", "digest", "counts", "warnings", "skipped", "created_at")
+        bulk_write(models.Batch, columns, [("c", "native", "", {}, [], {}, before)])
+        assert models.Batch.objects.get(name="c").created_at == before
+        assert {f.attname for f in Assignment._meta.concrete_fields} >= {"uid", "lease"}
+
+    def test_no_rows_are_no_error(self, batch: models.Batch) -> None:
+        write_passages(batch, {})
+        assert not models.Passage.objects.exists()
+
+    def test_rows_may_look_something_up_while_they_are_made(self, batch: models.Batch) -> None:
+        rows = ((models.Batch.objects.get().pk, str(n), "x") for n in range(3))
+        bulk_write(models.Passage, ("batch_id", "key", "text"), rows)
+        assert models.Passage.objects.count() == 3
+
+
+class TestRules:
+    def test_a_key_that_stands_twice_is_refused(self, batch: models.Batch) -> None:
+        rows = [(batch.pk, "same", "x"), (batch.pk, "same", "y")]
+        with pytest.raises(IntegrityError), transaction.atomic():
+            bulk_write(models.Passage, ("batch_id", "key", "text"), rows)
+        assert not models.Passage.objects.exists()
+
+    def test_a_column_that_is_owed_is_missed(self, batch: models.Batch) -> None:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            bulk_write(models.Passage, ("batch_id", "key"), [(batch.pk, "p")])
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_row_of_nothing_is_refused(self) -> None:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            bulk_write(models.Passage, ("batch_id", "key", "text"), [(12345, "p", "x")])
+
+
+class TestReserving:
+    def test_keys_rise_and_no_one_else_gets_them(self, batch: models.Batch) -> None:
+        with transaction.atomic():
+            first, second = list(reserve(models.Passage, 3)), list(reserve(models.Passage, 2))
+            own = models.Passage.objects.create(batch=batch, key="own", text="x")
+        keys = [*first, *second, own.pk]
+        assert keys == sorted(set(keys))
+
+    def test_what_is_written_under_them_stands_under_them(self, batch: models.Batch) -> None:
+        keys = list(reserve(models.Passage, 2))
+        rows = [(key, batch.pk, f"p{key}", "x") for key in keys]
+        bulk_write(models.Passage, ("id", "batch_id", "key", "text"), rows)
+        assert list(models.Passage.objects.order_by("pk").values_list("pk", flat=True)) == keys
+        later = models.Passage.objects.create(batch=batch, key="later", text="x")
+        assert later.pk > keys[-1]
+
+    def test_none_are_none(self, db: None) -> None:
+        assert list(reserve(models.Passage, 0)) == []
+
+
+def test_a_whole_batch_comes_back_as_it_was_read(db: None, tmp_path: Path) -> None:
+    texts = [{"id": what, "text": text} for what, text in AWKWARD.items()]
+    lines = [*BATCH, {"id": "awkward", "text": "?", "passages": texts, "meta": {"x": "\\N"}}]
+    path = write_lines(tmp_path / "b.jsonl", lines)
+    load_batch([path], "whole")
+    stored = models.Batch.objects.get(name="whole")
+    assert list(batch_rows(stored)) == [located.query for located in read([path])]
+
+
+def test_long_texts_are_compressed_the_fast_way_until_the_transaction_ends(
+    batch: models.Batch,
+) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite compresses nothing")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = %s",
+                       ["default_toast_compression"])  # fmt: skip
+        if not cursor.fetchone()[0]:
+            pytest.skip("this server was built without LZ4")
+        compress_fast()
+        write_passages(batch, {"p": AWKWARD["a long text"]})
+        cursor.execute("SELECT pg_column_compression(text) FROM datasets_passage")
+        assert cursor.fetchone()[0] == "lz4"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_planner_hears_of_what_was_loaded(tmp_path: Path) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite's planner does without")
+    lines = [{"id": f"q{n}", "text": "?"} for n in range(300)]
+    load_batch([write_lines(tmp_path / "b.jsonl", lines)], "large")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'datasets_query'")
+        assert cursor.fetchone()[0] == 300
+        cursor.execute("SELECT attname FROM pg_stats WHERE tablename = 'datasets_query'")
+        assert {"key", "batch_id"} <= {name for (name,) in cursor.fetchall()}
+        cursor.execute("SHOW default_statistics_target")
+        assert cursor.fetchone()[0] != "10"
+
+
+@pytest.mark.processes
+def test_all_this_holds_on_postgresql() -> None:
+    from scripts.services import postgres
+    from scripts.services.processes import CannotStartError
+
+    if os.environ.get("DATABASE_URL", "").startswith("postgres"):
+        pytest.skip("the tests run on PostgreSQL already")
+    try:
+        with postgres(hurried=True) as server:
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+                cwd=ROOT, env={**os.environ, "DATABASE_URL": server.url()},
+                capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+    except CannotStartError as error:
+        pytest.skip(str(error))
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,171 @@
+"""Prepared queries say what Django's own say, and keep nothing of one run for the next."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.db.models import F, Q, UUIDField
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Assignment, Draft, Item, Label, Rater, Response
+from datasets.prepared import (
+    Given,
+    Prepared,
+    PreparedInsert,
+    PreparedModels,
+    PreparedUpdate,
+    columns_of,
+)
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+MISSING = Assignment._meta.get_field("missing")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=3)
+
+
+def of_item() -> Prepared:
+    return Prepared(
+        lambda: (
+            Assignment.objects.filter(item=Given("item"))
+            .order_by("pk")
+            .values_list("uid", "asked", "created_at", "seconds", "item__campaign__is_open")
+        )
+    )
+
+
+class TestRows:
+    def test_they_are_what_django_reads(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        study.assignment(study.ben)
+        columns = ("uid", "asked", "created_at", "seconds", "item__campaign__is_open")
+        theirs = Assignment.objects.filter(item=mine.item_id).order_by("pk").values_list(*columns)
+        assert [tuple(row) for row in of_item().rows(item=mine.item_id)] == list(theirs)
+        assert len(theirs) == 2
+
+    def test_each_run_has_its_own_values(self, study: Study) -> None:
+        query = of_item()
+        first, second = study.assignment(study.ada), study.campaign.items.all()[1]
+        for _ in range(8):
+            assert [row[0] for row in query.rows(item=first.item_id)] == [first.uid]
+            assert query.rows(item=second.pk) == []
+            assert query.first(item=second.pk) is None
+
+    def test_a_value_that_is_not_given_is_an_error(self) -> None:
+        with pytest.raises(KeyError):
+            of_item().rows()
+
+    @pytest.mark.parametrize("name", ["'; DROP TABLE annotation_rater; --", "%s", "ä⛵\u0301"])
+    def test_a_value_is_never_a_part_of_the_sql(self, name: str) -> None:
+        rater = Rater.objects.create(name=name)
+        text = Rater._meta.get_field("name")
+        query = Prepared(lambda: Rater.objects.filter(name=Given("x", text)).values_list("pk"))
+        assert query.rows(x=name) == [[rater.pk]]
+        assert query.rows(x=name + "'") == []
+
+    def test_no_value_equals_nothing(self, study: Study) -> None:
+        key = Response._meta.get_field("key")
+        query = Prepared(lambda: Response.objects.filter(key=Given("key", key)).values_list("pk"))
+        Response.objects.create(assignment=study.assignment(study.ada), payload={}, door="page")
+        assert query.rows(key=None) == []
+
+    def test_it_is_counted_as_one_query(self, study: Study) -> None:
+        with CaptureQueriesContext(connection) as captured:
+            of_item().rows(item=1)
+        assert len(captured) == 1
+
+
+class TestModels:
+    COLUMNS = {"": ("id", "uid", "asked"), "item": ("id", "key"), "item__campaign": ("name", "id")}
+
+    def query(self) -> PreparedModels[Assignment]:
+        def make() -> object:
+            mine = Assignment.objects.filter(uid=Given("uid", UUIDField()))
+            return mine.annotate(place=F("item__position"))
+
+        return PreparedModels(make, self.COLUMNS, ("place",))  # type: ignore[arg-type]
+
+    def test_they_come_with_what_they_lead_to_in_one_query(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        query = self.query()
+        with CaptureQueriesContext(connection) as captured:
+            found = query.first(uid=mine.uid)
+            assert found is not None
+            read, more = found
+            assert (read.pk, read.uid, read.asked) == (mine.pk, mine.uid, mine.asked)
+            assert (read.item.key, read.item.campaign.name) == ("hidden-system-0:r", "Pilot")
+        assert len(captured) == 1
+        assert more == [0]
+
+    def test_what_is_not_named_is_read_when_it_is_asked_for(self, study: Study) -> None:
+        found = self.query().first(uid=study.assignment(study.ada).uid)
+        assert found is not None
+        assert found[0].get_deferred_fields()
+        assert found[0].status == "open"
+        assert found[0].item.campaign.protocol == "report-coverage"
+
+    def test_nothing_is_none(self, study: Study) -> None:
+        assert self.query().first(uid=uuid.uuid4()) is None
+
+    def test_a_path_that_leads_nowhere_holds_nothing(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        columns = {"": columns_of(Assignment), "draft": columns_of(Draft)}
+        query = PreparedModels(lambda: Assignment.objects.filter(pk=Given("pk")), columns)
+        ((read, _),) = query.all(pk=mine.pk)
+        assert getattr(read, "draft", None) is None
+        Draft.objects.create(assignment=mine, payload={"a": "ä"})
+        ((read, _),) = query.all(pk=mine.pk)
+        assert read.draft.payload == {"a": "ä"}
+
+
+class TestWriting:
+    def test_an_update_says_how_many_rows_it_changed(self, study: Study) -> None:
+        free = Q(taken__lt=F("quota"))
+        claim = PreparedUpdate(
+            lambda: Item.objects.filter(free, pk=Given("item")), taken=F("taken") + 1
+        )
+        item = study.campaign.items.first()
+        assert item is not None
+        assert [claim.run(item=item.pk) for _ in range(3)] == [1, 1, 0]
+        item.refresh_from_db()
+        assert item.taken == 2
+
+    @pytest.mark.parametrize("missing", [{}, {"u": {"answerable": "declined ⛵"}}])
+    def test_an_update_writes_values_as_django_does(
+        self, study: Study, missing: dict[str, object]
+    ) -> None:
+        mine = study.assignment(study.ada)
+        update = PreparedUpdate(
+            lambda: Assignment.objects.filter(pk=Given("pk")),
+            missing=Given("missing", MISSING),
+            lease=None,
+        )
+        assert update.run(pk=mine.pk, missing=missing) == 1
+        assert Assignment.objects.filter(missing=missing, lease=None).get() == mine
+
+    def test_new_rows_get_their_keys_in_their_order(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        response = Response(assignment=mine, payload={"units": {"ä": None}}, door="page")
+        PreparedInsert(Response).run(response)
+        assert Response.objects.get().payload == {"units": {"ä": None}}
+        units = list(mine.item.units.all())
+        labels = [
+            Label(response=response, unit=unit, variable="answerable", value=f"v{n}", meta=meta)
+            for n, (unit, meta) in enumerate(zip(units, (None, {"a": 1}, None), strict=False))
+        ]
+        PreparedInsert(Label).run(*labels)
+        stored = {label.pk: (label.value, label.meta) for label in Label.objects.all()}
+        assert stored == {label.pk: (label.value, label.meta) for label in labels}
+        assert not any(label._state.adding for label in labels)
+
+    def test_a_column_that_fills_itself_is_filled(self, study: Study) -> None:
+        rater = Rater.objects.create(name="x")
+        item = study.campaign.items.first()
+        made = Assignment(item=item, rater=rater, asked=[])
+        PreparedInsert(Assignment).run(made)
+        assert Assignment.objects.get(pk=made.pk).created_at == made.created_at is not None

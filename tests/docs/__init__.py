@@ -1,0 +1,1 @@
+"""The documentation: it builds, leads nowhere wrong, leaves nothing out and tells the truth."""

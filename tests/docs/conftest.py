@@ -1,0 +1,51 @@
+"""The site, built once for all tests that read it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cast import ROOT
+
+
+@dataclass(frozen=True)
+class Built:
+    """A build of the site: where it lies, what was said, and how long it took."""
+
+    folder: Path
+    done: subprocess.CompletedProcess[str]
+    seconds: float
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """HTML by path, without the page for addresses that are not there."""
+        found = sorted(self.folder.rglob("*.html"))
+        pages = {p.relative_to(self.folder).as_posix(): p.read_text("utf-8") for p in found}
+        return {path: html for path, html in pages.items() if path != "404.html"}
+
+
+def mkdocs(config: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A strict build, as `make docs` does it."""
+    command = (sys.executable, "-m", "mkdocs", "build", "--strict", *options)
+    return subprocess.run(
+        (*command, "--config-file", str(config), "--site-dir", str(folder)),
+        cwd=config.parent,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    began = time.perf_counter()
+    done = mkdocs(ROOT / "mkdocs.yml", folder)
+    return Built(folder, done, time.perf_counter() - began)

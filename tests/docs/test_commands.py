@@ -1,0 +1,81 @@
+"""What readers may copy exists: commands, options, targets, files, addresses of pages."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from django.core.management import CommandError, get_commands, load_command_class
+from django.core.management.base import CommandParser
+
+from tests.cast import ROOT
+from tests.docs.markdown import inline, shell_lines, written
+
+OURS = re.compile(r"(?:^tandem|manage\.py) (?P<rest>[a-z_]+\b.*)")
+MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z]+)")
+MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
+PLACE = re.compile(r"(?:analysis|annotation|config|datasets|docs|judging|scripts|tests)/[\w./-]*")
+MADE_UP = "annotation/protocols/clarity"
+PAGES = sorted(written())
+
+
+def parser_of(name: str) -> CommandParser:
+    command = load_command_class(get_commands()[name], name)
+    return command.create_parser("manage.py", name)
+
+
+def copied() -> list[tuple[str, str]]:
+    """Page and arguments of every command line of ours in a code block."""
+    found = [(page, OURS.search(line)) for page, line in shell_lines()]
+    return [(page, match["rest"]) for page, match in found if match]
+
+
+def in_sentences() -> list[tuple[str, str]]:
+    found = [(page, OURS.search(code)) for page in PAGES for code in inline(written()[page])]
+    return [(page, match["rest"]) for page, match in found if match]
+
+
+def test_it_sees_the_commands_of_the_pages() -> None:
+    assert len(copied()) > 40
+    assert {rest.split()[0] for _, rest in copied()} >= {"load_batch", "run_judge", "export"}
+    assert len(in_sentences()) > 5
+
+
+@pytest.mark.parametrize(("page", "line"), copied())
+def test_a_command_line_is_understood_by_its_command(page: str, line: str) -> None:
+    name, *arguments = shlex.split(line, comments=True)
+    try:
+        parser_of(name).parse_args(arguments)
+    except (KeyError, CommandError) as error:
+        pytest.fail(f"{page}: {line}: {error!r}")
+
+
+@pytest.mark.parametrize(("page", "code"), in_sentences())
+def test_a_command_in_a_sentence_has_the_options_that_it_names(page: str, code: str) -> None:
+    name, *arguments = code.split()
+    known = {o for action in parser_of(name)._actions for o in action.option_strings}
+    assert not [a for a in arguments if a.startswith("--") and a.partition("=")[0] not in known]
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    lines = [line for _, line in shell_lines()]
+    lines += [code for page in PAGES for code in inline(written()[page])]
+    named = {match["target"] for line in lines for match in MAKE.finditer(line)}
+    assert {"demo", "test", "serve", "install"} <= named <= targets
+
+
+def test_every_script_exists() -> None:
+    named = {m["module"] for _, line in shell_lines() for m in MODULE.finditer(line)}
+    assert named
+    for module in named:
+        assert (ROOT / module.replace(".", "/") / "__main__.py").is_file()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    named = [code for code in inline(written()[page]) if PLACE.fullmatch(code)]
+    missing = [n for n in named if not n.startswith(MADE_UP) and not (ROOT / n).exists()]
+    # A module of tests may be named without its ending.
+    assert not [name for name in missing if not (ROOT / f"{name}.py").exists()]

@@ -1,0 +1,178 @@
+"""The site as it is built: whole, without a broken link, and without the outside world."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Error, expect, sync_playwright
+
+from tests.cast import ROOT
+from tests.docs.conftest import Built, mkdocs
+from tests.docs.markdown import DOCS, first_paragraph, written
+
+FETCHED = re.compile(r"<(?:script|img|iframe|source|video)\b[^>]*\bsrc=[\"']?([^\"'\s>]+)")
+LINKED = re.compile(r"<link\b[^>]*\bhref=[\"']?([^\"'\s>]+)")
+FOLLOWED = re.compile(r"<a\b[^>]*\bhref=[\"']?([^\"'\s>]+)")
+IN_STYLES = re.compile(r"url\([\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
+EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
+
+
+def test_it_builds_without_a_warning(site: Built) -> None:
+    assert site.done.returncode == 0, site.done.stderr
+    assert "WARNING" not in site.done.stderr
+
+
+def test_it_builds_within_twenty_seconds(site: Built) -> None:
+    assert site.seconds < 20
+
+
+def a_small_site(folder: Path, *pages: str, hook: bool = False) -> Path:
+    """Our configuration over pages of a test's own; only the first is in the navigation."""
+    (folder / "pages").mkdir()
+    for number, text in enumerate(pages):
+        (folder / "pages" / ("index.md" if number == 0 else f"page{number}.md")).write_text(text)
+    config = folder / "mkdocs.yml"
+    hooks = f"[{ROOT / 'docs/_reference/hook.py'}]" if hook else "[]"
+    config.write_text(
+        f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: pages\nhooks: {hooks}\nnav: [index.md]\n"
+    )
+    return config
+
+
+def test_a_sound_page_passes(tmp_path: Path) -> None:
+    config = a_small_site(tmp_path, "# One\n\n## Part\n\n[down](#part)\n")
+    assert mkdocs(config, tmp_path / "site").returncode == 0
+
+
+BROKEN = ("[x](nowhere.md)", "[x](#nowhere)", "[x](/absolute.md)", "[x](somewhere/)")
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a build says of a page with broken links, which it must not let pass."""
+    folder = tmp_path_factory.mktemp("broken")
+    done = mkdocs(a_small_site(folder, "# One\n\n" + "\n".join(BROKEN)), folder / "site")
+    assert done.returncode != 0
+    return done.stderr
+
+
+@pytest.mark.parametrize("link", BROKEN)
+def test_a_broken_link_fails_the_build(complaints: str, link: str) -> None:
+    assert f"'{link[4:-1]}'" in complaints
+
+
+def test_a_quiet_build_lets_no_broken_link_pass(tmp_path: Path) -> None:
+    """MkDocs itself would: with --quiet it counts no warnings."""
+    config = a_small_site(tmp_path, "# One\n\n[x](nowhere.md)\n", hook=True)
+    done = mkdocs(config, tmp_path / "site", "--quiet")
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
+
+
+def test_a_page_outside_the_navigation_fails_the_build(tmp_path: Path) -> None:
+    done = mkdocs(a_small_site(tmp_path, "# One\n", "# Forgotten\n"), tmp_path / "site")
+    assert done.returncode != 0
+    assert "page1.md" in done.stderr
+
+
+def test_every_page_is_in_the_navigation(site: Built) -> None:
+    linked = set(FOLLOWED.findall(site.pages["index.html"]))
+    assert set(site.pages) <= linked | {"index.html"}
+
+
+@pytest.mark.parametrize("path", written())
+def test_every_page_is_built(site: Built, path: str) -> None:
+    assert path.replace(".md", ".html") in site.pages
+
+
+def test_no_written_page_is_a_reference_page() -> None:
+    assert not (DOCS / "reference").exists()
+
+
+@pytest.mark.parametrize("path", written())
+def test_a_page_says_at_once_whom_it_is_for(path: str) -> None:
+    paragraph = first_paragraph(written()[path])
+    assert re.match(r"For [^:]+: ", paragraph), paragraph
+
+
+def test_a_reference_page_says_at_once_whom_it_is_for(site: Built) -> None:
+    reference = {path: html for path, html in site.pages.items() if path.startswith("reference/")}
+    first = {
+        path: re.search(r"</h1>\s*<p>(.*?)</p>", html, re.S) for path, html in reference.items()
+    }
+    assert len(reference) > 15
+    assert not [path for path, found in first.items() if not found or found[1][:4] != "For "]
+
+
+def test_a_page_that_is_not_there_needs_no_file_of_the_site(site: Built) -> None:
+    """It is shown at any depth, under any prefix, so no relative or absolute address would hold."""
+    html = (site.folder / "404.html").read_text("utf-8")
+    assert "There is no such page" in html
+    assert not FETCHED.findall(html) + LINKED.findall(html) + FOLLOWED.findall(html)
+
+
+def test_a_search_works_in_pages_that_were_opened_from_a_folder(site: Built) -> None:
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path)
+        except Error:
+            pytest.skip("there is no Chromium on this machine; install the package chromium")
+        page = browser.new_page()
+        page.goto((site.folder / "tutorials" / "annotator.html").as_uri())
+        page.get_by_placeholder("Search").click()
+        page.get_by_placeholder("Search").press_sequentially("lease")
+        expect(page.locator(".md-search-result__item").first).to_be_visible(timeout=15_000)
+        browser.close()
+
+
+PICTURES = sorted(DOCS.rglob("*.png"))
+
+
+def test_there_are_pictures() -> None:
+    assert len(PICTURES) >= 2
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_is_small_and_shown_with_words(picture: Path) -> None:
+    assert picture.stat().st_size < 120_000
+    shown = [
+        words
+        for text in written().values()
+        for words, name in re.findall(r"!\[([^\]]*)\]\([^)]*?([\w-]+\.png)\)", text)
+        if name == picture.name
+    ]
+    assert shown
+    assert all(len(words) > 40 for words in shown)
+
+
+def outside(addresses: list[str]) -> set[str]:
+    return {host for address in addresses if (host := urlsplit(address).netloc)}
+
+
+def test_pages_fetch_nothing_from_elsewhere(site: Built) -> None:
+    for path, html in site.pages.items():
+        assert not outside(FETCHED.findall(html)), path
+        assert not outside(LINKED.findall(html)), path
+
+
+def test_style_sheets_fetch_nothing_from_elsewhere(site: Built) -> None:
+    sheets = list(site.folder.rglob("*.css"))
+    assert sheets
+    for sheet in sheets:
+        found = ["".join(pair) for pair in IN_STYLES.findall(sheet.read_text("utf-8"))]
+        assert not outside(found), sheet
+
+
+def test_pages_link_to_no_other_host(site: Built) -> None:
+    for path, html in site.pages.items():
+        assert not outside(FOLLOWED.findall(html)), path
+
+
+@pytest.mark.parametrize("path", written())
+def test_a_page_holds_no_emoji(path: str) -> None:
+    assert not EMOJI.findall(written()[path])

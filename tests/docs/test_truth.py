@@ -1,0 +1,239 @@
+"""What pages show of a run is what a run shows, and their example of a protocol is one."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import types
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage
+from django.core.management import call_command
+from django.test import Client, override_settings
+from pytest_django.live_server_helper import LiveServer
+
+from analysis.formats import FORMATS
+from analysis.management.commands import demo
+from analysis.reports import Choices, campaign_report
+from annotation.models import Campaign, Response, User
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
+from config.checks import tls_ends_somewhere
+from config.env import VARIABLES
+from config.rest import REST_FRAMEWORK
+from config.sessions import IDLE, LONGEST
+from tests.annotation.protocol_cast import QUERY
+from tests.cast import ROOT
+from tests.docs.markdown import blocks, inline, read, written
+
+TUTORIAL = "tutorials/researcher.md"
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def study(transactional_db: None) -> str:
+    """The demonstration's campaign with its labels; what the commands say while it is made."""
+    files, campaign = demo.FILES, ("--campaign", demo.CAMPAIGN)
+    return "\n".join(
+        (
+            run("load_batch", str(files / "batch.jsonl"), "--name", demo.BATCH),
+            run("create_campaign", demo.CAMPAIGN, "--protocol", "report-coverage",
+                "--batch", demo.BATCH, "--raters-per-item", str(demo.PEOPLE)),
+            run("import_labels", str(files / "labels.jsonl"), *campaign),
+        )
+    )  # fmt: skip
+
+
+def shown(line: str) -> bool:
+    """Whether a line of an example claims to be printed; dots stand for what was left out."""
+    return bool(line.strip()) and "…" not in line and not re.match(r"\d\. ", line)
+
+
+def quoted() -> list[str]:
+    """The lines of the tutorial's examples, up to where the reader runs a judge of their own, and
+    of its tables, which are the report's."""
+    before = read(TUTORIAL).partition("## 5.")[0]
+    lines = [line for block in blocks(before, "text") for line in block.splitlines() if shown(line)]
+    return lines + [line for line in before.splitlines() if line.startswith("|")]
+
+
+def test_the_tutorial_quotes_what_is_printed(study: str) -> None:
+    made = run("create_judge", demo.JUDGE, "--backend", "lexical")
+    run("run_judge", "--campaign", demo.CAMPAIGN, "--judge", demo.JUDGE)
+    report = campaign_report(Campaign.objects.get(name=demo.CAMPAIGN), Choices())
+    printed = set(f"{study}\n{made}\n{FORMATS['md'].render(report)}".splitlines())
+    assert len(quoted()) > 60
+    assert [line for line in quoted() if line not in printed] == []
+    estimates = report["scores"]["coverage"]["estimate"].values()
+    (method,) = {e["prediction_powered"]["method"].partition(";")[0] for e in estimates}
+    assert f"`{method}`" in read(TUTORIAL)
+
+
+def test_a_judge_by_question_goes_on_as_the_tutorial_says(study: str) -> None:
+    name = "lexical-by-question"
+    said = run("create_judge", name, "--backend", "lexical", "--granularity", "unit")
+    again = ("run_judge", "--campaign", demo.CAMPAIGN, "--judge", name)
+    said += run(*again, "--limit", "50") + run(*again)
+    (block, *_) = blocks(read(TUTORIAL).partition("## 5.")[2], "text")
+    assert unnumbered(block) == unnumbered(said)
+
+
+def test_the_administrators_judge_says_what_the_tutorial_says(transactional_db: None) -> None:
+    page = read("tutorials/admin.md")
+    said = run("load_batch", str(demo.FILES / "batch.jsonl"), "--name", "pilot")
+    said += run("create_campaign", "pilot-coverage", "--protocol", "report-coverage",
+                "--batch", "pilot", "--raters-per-item", "3")  # fmt: skip
+    said += run("create_judge", "floor", "--backend", "lexical")
+    for _ in range(2):
+        said += run("run_judge", "--campaign", "pilot-coverage", "--judge", "floor")
+    lines = [line for block in blocks(page, "text") for line in block.splitlines()]
+    assert unnumbered("\n".join(lines)) == unnumbered(said)
+
+
+def unnumbered(text: str) -> list[str]:
+    """The lines without the number of the run, which depends on what ran before."""
+    return [re.sub(r"^Run \d+", "Run", line) for line in text.splitlines()]
+
+
+def test_the_annotators_tutorial_explains_every_state_of_the_page() -> None:
+    script = (ROOT / "static" / "js" / "status.js").read_text("utf-8")
+    states, more = re.findall(r"^const (?:WORDS|MORE) = \{(.*?)^\};", script, re.M | re.S)
+    said = re.findall(r'"([^"]+)"', states + more)
+    table = read("tutorials/annotator.md").partition("## 5.")[2].partition("## 6.")[0]
+    assert len(set(said)) > 10
+    assert not [word for word in said if word not in table]
+
+
+def example_of(page: str, opening: str) -> dict[str, Any]:
+    """The names that a page's Python example defines."""
+    (source,) = [block for block in blocks(read(page), "python") if block.startswith(opening)]
+    module = types.ModuleType("example")
+    module.__dict__["__file__"] = str(ROOT / "docs" / "example.py")
+    exec(compile(source, page, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def test_the_example_of_a_protocol_makes_items() -> None:
+    protocol = example_of("how-to/add-a-protocol.md", '"""Clarity')["PROTOCOL"]
+    items = list(protocol.make_items(QUERY, protocol.variables))
+    assert [item.key for item in items] == [report.id for report in QUERY.reports]
+    assert [unit.key for unit in items[0].units] == ["r#1", "r#2"]
+    assert schema_of(protocol, (), ()).variable("clear") is not None
+
+
+def test_the_script_says_why_it_was_refused(study: str, live_server: LiveServer) -> None:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TANDEM_SITE", live_server.url)
+        environment.setenv("TANDEM_TOKEN", "tandem_nobody")
+        with pytest.raises(SystemExit, match=r"^401: .*error"):
+            example_of("how-to/use-the-api.md", '"""Answers')
+
+
+def test_what_the_annotator_reads_of_a_missing_highlight_is_quoted() -> None:
+    said = (ROOT / "static" / "js" / "sheet.js").read_text("utf-8")
+    (line,) = re.findall(r'owes\(\)\) return "([^"]+)"', said)
+    page = " ".join(read("tutorials/annotator.md").split())
+    assert line in page
+    words = PROTOCOLS["report-coverage"].variables[0].words
+    assert all(f"**{word}**" in page for word in words.values())
+
+
+def test_no_start_of_a_server_without_what_the_page_names() -> None:
+    (warning,) = tls_ends_somewhere_alone()
+    assert f"Not started: ({warning.id}) {warning.msg}" in read("how-to/deploy.md")
+    assert f"({warning.id}) {warning.msg}" in read("how-to/troubleshooting.md")
+
+
+def tls_ends_somewhere_alone() -> list[CheckMessage]:
+    with override_settings(PLAIN_HTTP=False, PROXIES=0):
+        return tls_ends_somewhere()
+
+
+def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
+    rules = read("how-to/use-the-api.md").partition("## Rules")[2]
+    rates = REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
+    assert rates == {"user": "600/min", "report": "120/h", "export": "12/h"}
+    assert all(f"{rate.partition('/')[0]} " in rules for rate in rates.values())
+
+
+def test_sessions_last_as_the_pages_say() -> None:
+    hours, days = IDLE // 3600, LONGEST // 86400
+    assert f"{hours} hours after the last request, {days} days at most" in read("privacy.md")
+    assert f"{hours} hours after the last request, and {days}" in read("how-to/deploy.md")
+
+
+def test_the_first_account_is_made_alike_in_the_readme_and_here() -> None:
+    command = "docker compose exec web python manage.py create_account"
+    assert command in read("how-to/deploy.md")
+    assert command in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_example_of_a_script_answers_an_item(
+    study: str, live_server: LiveServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Campaign.objects.update(name="study")
+    ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TANDEM_SITE", live_server.url)
+        environment.setenv("TANDEM_TOKEN", run("create_token", "ada").strip())
+        example_of("how-to/use-the-api.md", '"""Answers')
+    assert capsys.readouterr().out == "saved as revision 1\n"
+    answer = Response.objects.get(assignment__rater__user=ada)
+    assert set(answer.labels.values_list("value", flat=True)) == {"no"}
+
+
+@pytest.mark.parametrize("page", ["how-to/bring-labels.md", "how-to/run-a-study.md"])
+def test_examples_of_lines_are_json(page: str) -> None:
+    lines = [line for block in blocks(read(page), "json") for line in block.splitlines()]
+    assert lines
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_every_variable_of_the_environment_that_is_named_exists() -> None:
+    compose = (ROOT / "compose.yaml").read_text("utf-8")
+    found = {code.partition("=")[0] for text in written().values() for code in inline(text)}
+    named = {
+        name for name in found if re.fullmatch(r"TANDEM_[A-Z_]+|[A-Z]+_(?:URL|HOSTS|KEY)", name)
+    }
+    of_readers = {"JUDGE_KEY", "OPENAI_API_KEY", "TANDEM_SITE", "TANDEM_TOKEN"}
+    assert not [n for n in named - set(VARIABLES) - of_readers if f"{{{n}:" not in compose]
+
+
+def shell_lines_of(page: str) -> list[list[str]]:
+    lines = [line for block in blocks(read(page), "") for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("tandem shell ")]
+
+
+def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) -> None:
+    ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
+    token = run("create_token", "ada").strip()
+    client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
+    assert client.get("/tasks/").status_code == 200
+    for name, *arguments in shell_lines_of("how-to/accounts.md"):
+        call_command(name, *arguments, verbosity=0)
+    ada.refresh_from_db()
+    assert (ada.role, ada.is_active) == (User.Role.RESEARCHER, False)
+    assert client.get("/tasks/").status_code == 302
+    answer = client.get("/api/v1/", headers={"authorization": f"Token {token}"})
+    assert answer.status_code == 401
+
+
+def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, client: Client) -> None:
+    ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
+    token = run("create_token", "ada").strip()
+    client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
+    # What `changepassword` does once it has asked for the new one.
+    ada.set_password("a-long-password-9")
+    ada.save()
+    assert client.get("/tasks/").status_code == 302
+    answer = client.get("/api/v1/", headers={"authorization": f"Token {token}"})
+    assert answer.status_code == 401

@@ -1,0 +1,95 @@
+"""Lists of points as the lexical baseline writes them, and what a judge is told of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
+from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
+from judging.backends.lexical import Lexical
+from judging.backends.lists import MOST, listed_points
+from judging.wording import answer_words
+
+TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
+HOLDS = AskedVariable("holds_points", ("yes", "no"), "nominal")
+MATCHED = AskedVariable("matched", ("yes", "no"), "nominal")
+MATCHES = ("matches", "matched", "yes")
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    ends = [n + 1 for n, sign in enumerate(text) if sign == "."]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def passage(**more: Any) -> AskedUnit:
+    listed: Any = {"listed": "points", "listed_if": {"holds_points": ("yes",)}} | more
+    return AskedUnit("q/p", "passage", "A passage", (HOLDS,), **listed)
+
+
+def point(name: str, text: str) -> AskedUnit:
+    return AskedUnit(name, "key-point", text, (MATCHED,), matches=MATCHES)
+
+
+def answers(query: str, *units: AskedUnit, unit_by_unit: bool = False) -> dict[str, Any]:
+    facts = Facts(query, (TEXT,), units, unit_by_unit)
+    backend = Lexical(Setup(split_sentences=split))
+    found: dict[str, Any] = json.loads(asyncio.run(backend.ask(Request((), {}, facts))).text)
+    return found
+
+
+def test_points_are_the_texts_sentences_word_for_word() -> None:
+    points = listed_points(
+        "When did the ferry sink?", [["It rained.", " The ferry sank in March."]]
+    )
+    assert points[1] == {
+        "text": "The ferry sank in March.",
+        "evidence": [{"quote": "The ferry sank in March.", "start": None}],
+    }
+
+
+def test_a_long_text_gives_the_sentences_nearest_to_the_query_in_reading_order() -> None:
+    sentences = [f"Line {n} of nothing." for n in range(20)] + ["The ferry sank.", "A ferry."]
+    points = listed_points("ferry sank", [sentences])
+    assert len(points) == MOST
+    assert [each["text"] for each in points[-2:]] == ["The ferry sank.", "A ferry."]
+
+
+def test_extracted_points_are_matched_to_the_list_by_number() -> None:
+    units = (
+        passage(listed_if={}),
+        point("k1", "The ferry sank in March."),
+        point("k2", "Nobody paid taxes."),
+    )
+    found = answers("When did the ferry sink?", *units)
+    texts = [each["text"] for each in found["q/p"]["points"]]
+    assert found["k1"] == {
+        "matched": "yes",
+        "matches": [texts.index("The ferry sank in March.") + 1],
+    }
+    assert found["k2"] == {"matched": "no", "matches": []}
+
+
+def test_where_nothing_is_listed_nothing_is_matched() -> None:
+    gate = {"holds_points": ("perhaps",)}
+    found = answers("ferry", passage(listed_if=gate), point("k1", "The ferry sank in March."))
+    assert found["q/p"]["points"] is None
+    assert found["k1"] == {"matched": "no", "matches": []}
+
+
+def test_unit_by_unit_a_point_is_judged_from_the_text_without_numbers() -> None:
+    found = answers("ferry", point("k1", "The ferry sank in March."), unit_by_unit=True)
+    assert found == {"matched": "yes", "matches": []}
+
+
+@pytest.mark.parametrize("unit_by_unit", [True, False])
+def test_a_judge_is_told_to_write_its_list_before_it_looks(unit_by_unit: bool) -> None:
+    schema = schema_of(PROTOCOLS["key-point-writing"])
+    units = (passage(), point("k1", "It sank."))
+    said = answer_words(schema, units, unit_by_unit)
+    assert "write it before you look at any key-point; null unless `holds_points` is yes" in said
+    assert "empty unless `matched` is yes" in said

@@ -1,0 +1,171 @@
+"""Workers and a beat as real processes, on either broker: killed, told to stop, told twice.
+
+The message is a hint and the ledger the truth, so whatever happens to messages and workers every
+unit is answered once, and only calls that were under way at a kill are paid again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from scripts.services import Valkey
+from tests.databases import ON_POSTGRESQL
+from tests.fake_openai.running import Running
+from tests.judging.brokers import Broker, InFiles, InValkey
+from tests.judging.processes import CONCURRENCY, GROUP, RUN, UNITS, House, each_once, kill_9, until
+
+pytestmark = pytest.mark.processes
+
+REPAID = CONCURRENCY + GROUP
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest, house: House) -> Broker:
+    """The one that goes with the database: files beside SQLite, Valkey beside PostgreSQL."""
+    if not ON_POSTGRESQL:
+        return InFiles(house.folder)
+    found = InValkey(request.getfixturevalue("valkey_server"))
+    house.env["CELERY_BROKER_URL"] = found.url
+    return found
+
+
+@pytest.fixture
+def queued(house: House, broker: Broker, server: Running) -> House:
+    """A run that waits for a worker."""
+    assert "Queued" in house.manage(*RUN, "--queue")
+    return house
+
+
+def all_labelled(house: House, server: Running) -> None:
+    # Looking into the database takes a process of its own, so the server's count comes first.
+    # A dead child's lease and the next sweep alone may take 45 s; the rest is for a busy machine.
+    until(lambda: server.stats()["calls"] >= UNITS, 180, "every unit asked")
+    until(lambda: len(house.labels()) == UNITS, 120, "every unit labelled")
+
+
+def test_another_worker_goes_on_after_a_kill_and_without_a_message(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    with queued.worker() as worker:
+        until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
+        kill_9(worker)
+    broker.lose_messages()
+    assert server.stats()["calls"] < UNITS
+    with queued.worker():
+        all_labelled(queued, server)
+    assert each_once(queued)
+    assert server.stats()["calls"] <= UNITS + REPAID
+
+
+def test_a_lost_message_is_found_when_a_worker_starts(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    assert broker.lose_messages() == 1
+    with queued.worker():
+        until(lambda: server.stats()["calls"] >= 1, 30, "the first call")
+
+
+def test_a_message_told_many_times_to_two_workers_pays_nothing_twice(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    queued.ring(4)
+    with queued.worker("-n", "one"), queued.worker("-n", "two"):
+        all_labelled(queued, server)
+    assert each_once(queued)
+    assert server.stats()["calls"] == UNITS
+    assert server.stats()["most"] <= CONCURRENCY
+
+
+def test_a_late_message_of_a_run_that_has_ended_does_nothing(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    with queued.worker():
+        until(lambda: queued.runs() == [("done", False)], 90, "the end of the run")
+        queued.ring(2)
+        until(lambda: broker.messages() == [], 30, "both messages read")
+    assert server.stats()["calls"] == UNITS
+    assert queued.runs() == [("done", False)]
+
+
+def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    with queued.worker() as worker:
+        until(lambda: server.stats()["calls"] >= UNITS // 4, 60, "a quarter of the calls")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == 0
+    assert server.stats()["calls"] < UNITS
+    assert queued.runs() == [("running", False)]
+    with queued.worker():
+        all_labelled(queued, server)
+    assert each_once(queued)
+    assert server.stats()["calls"] == UNITS
+
+
+def test_a_child_killed_in_the_middle_of_its_calls_is_replaced(
+    queued: House, broker: Broker, server: Running
+) -> None:
+    with queued.worker() as worker:
+        until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
+        for child in children(worker.pid):
+            os.kill(child, signal.SIGKILL)
+        all_labelled(queued, server)
+    assert each_once(queued)
+    assert server.stats()["calls"] <= UNITS + REPAID
+
+
+def children(pid: int) -> list[int]:
+    told = Path(f"/proc/{pid}/task/{pid}/children")
+    if not told.exists():
+        pytest.skip("this system does not say which children a process has")
+    return [int(child) for child in told.read_text().split()]
+
+
+def test_a_beat_rings_for_what_nobody_works_on(
+    house: House, broker: Broker, server: Running
+) -> None:
+    with house.celery("beat", "--max-interval", "1"):
+        until(lambda: any("judging.tasks.sweep" in m for m in broker.messages()), 40, "a sweep")
+
+
+class TestABrokerThatIsAway:
+    """Valkey forgets all when it is killed, and may be away for as long as it likes."""
+
+    @pytest.fixture
+    def broker(self, house: House, valkey_server: Valkey) -> InValkey:
+        found = InValkey(valkey_server)
+        house.env["CELERY_BROKER_URL"] = found.url
+        return found
+
+    def test_a_run_goes_on_after_its_return(
+        self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
+    ) -> None:
+        with house.worker():
+            until(lambda: "ready." in house.log(), 30, "a worker that is ready")
+            valkey_server.kill()
+            try:
+                said = house.manage(*RUN, "--queue")
+            finally:
+                valkey_server.start()
+            assert "Queued" in said
+            all_labelled(house, server)
+        assert each_once(house)
+        assert server.stats()["calls"] == UNITS
+
+    def test_a_run_under_way_does_not_need_it(
+        self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
+    ) -> None:
+        house.manage(*RUN, "--queue")
+        with house.worker():
+            until(lambda: server.stats()["calls"] >= UNITS // 4, 60, "a quarter of the calls")
+            valkey_server.kill()
+            try:
+                all_labelled(house, server)
+            finally:
+                valkey_server.start()
+        assert each_once(house)
+        assert server.stats()["calls"] == UNITS

@@ -1,0 +1,1 @@
+"""Attacks on the site, and what it has to answer."""

@@ -1,0 +1,60 @@
+"""Many log-ins at once with wrong passwords, as a process of its own over a file database.
+
+`python -m tests.security.burglars NAME NUMBER` prints, as JSON, how many passwords were looked at
+and how often each status was answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections import Counter
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+
+def main(name: str, number: int) -> None:
+    import django
+
+    django.setup()
+
+    from django.contrib.auth.backends import ModelBackend
+
+    looked: list[object] = []
+    look = ModelBackend.authenticate
+
+    def counted(self: ModelBackend, request: object, *args: object, **given: object) -> object:
+        looked.append(given)
+        return look(self, request, *args, **given)  # type: ignore[arg-type]
+
+    ModelBackend.authenticate = counted  # type: ignore[method-assign,assignment]
+    statuses = _at_once(name, number)
+    print(json.dumps({"looked": len(looked), "statuses": Counter(map(str, statuses))}))
+
+
+def _at_once(name: str, number: int) -> list[int]:
+    from django.db import connection
+    from django.test import Client
+
+    barrier, found = threading.Barrier(number), list[int]()
+
+    def one(n: int) -> None:
+        barrier.wait()
+        client = Client(REMOTE_ADDR=f"10.1.0.{n}", SERVER_NAME="localhost")
+        found.append(
+            client.post("/login/", {"username": name, "password": f"guess {n}"}).status_code
+        )
+        connection.close()
+
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

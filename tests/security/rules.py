@@ -1,0 +1,105 @@
+"""Who may do what at which address. An address that is missing here fails by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ANONYMOUS, ANNOTATOR, OTHER, RESEARCHER, ADMIN = (
+    "anonymous",
+    "annotator",
+    "other annotator",
+    "researcher",
+    "admin",
+)
+ROLES = (ANONYMOUS, ANNOTATOR, OTHER, RESEARCHER, ADMIN)
+SAFE = ("GET", "HEAD")
+UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
+METHODS = (*SAFE, *UNSAFE, "OPTIONS", "TRACE")
+
+Who = frozenset[str]
+NOBODY: Who = frozenset()
+ALL: Who = frozenset(ROLES)
+ACCOUNTS: Who = ALL - {ANONYMOUS}
+WORKERS: Who = frozenset({ANNOTATOR, OTHER, RESEARCHER})
+READERS: Who = frozenset({RESEARCHER, ADMIN})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who may use which methods; GET stands for HEAD too, and no other is taken unless named.
+
+    `answers` are the statuses that a request with an empty body gets from one's own object.
+    """
+
+    who: Mapping[str, Who]
+    answers: frozenset[int] = field(default=frozenset({200, 302}))
+
+    def who_may(self, method: str) -> Who | None:
+        """None where the address does not take the method."""
+        return self.who.get("GET" if method == "HEAD" else method)
+
+
+def reads(who: Who) -> Rule:
+    return Rule({"GET": who})
+
+
+def takes(who: Who, *answers: int, method: str = "POST") -> Rule:
+    return Rule({method: who}, frozenset(answers or (200, 302)))
+
+
+RULES: dict[str, Rule] = {
+    "home": reads(ACCOUNTS),
+    "login": Rule({"GET": ALL, "POST": ALL}),
+    "who": reads(ALL),
+    "logout": takes(ALL),
+    "work": reads(WORKERS),
+    "take-next": takes(WORKERS),
+    "finished": reads(WORKERS),
+    "item": reads(WORKERS),
+    "jump": reads(WORKERS),
+    "draft": takes(WORKERS, 200, 409, 422),
+    "submit": takes(WORKERS, 200, 409, 422),
+    "guideline": reads(WORKERS),
+    "progress": reads(WORKERS),
+    # 404 before the report is answered; an empty body mends nothing.
+    "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
+    "campaigns": reads(READERS),
+    "batches": reads(READERS),
+    "batch": reads(READERS),
+    "report": reads(READERS),
+    "report-body": reads(READERS),
+    "api-root": reads(ACCOUNTS),
+    "api-schema": reads(ACCOUNTS),
+    "api-docs": reads(ACCOUNTS),
+    "api-batches": reads(READERS),
+    "api-batch": reads(READERS),
+    "api-queries": reads(READERS),
+    "api-query": reads(READERS),
+    "api-campaigns": Rule({"GET": ACCOUNTS, "POST": READERS}, frozenset({200, 400})),
+    "api-campaign": reads(ACCOUNTS),
+    "api-next": takes(WORKERS),
+    "api-units": reads(READERS),
+    "api-labels": reads(READERS),
+    "api-responses": reads(READERS),
+    "api-report": reads(READERS),
+    "api-assignments": reads(WORKERS),
+    "api-assignment": reads(WORKERS),
+    "api-guideline": reads(WORKERS),
+    # 404 before the first answer; an empty body is none.
+    "api-response": Rule(
+        {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}, frozenset({200, 400, 404})
+    ),
+}
+# The page of the API's description reads it by the session of whoever looks at it.
+BY_SESSION_TOO = {"api-schema"}
+FAMILIES: dict[str, Rule] = {
+    # One address for each format of the registry.
+    "report-": reads(READERS),
+}
+
+
+def rule_of(name: str) -> Rule | None:
+    if name in RULES:
+        return RULES[name]
+    return next((rule for start, rule in FAMILIES.items() if name.startswith(start)), None)

@@ -1,0 +1,209 @@
+"""All routes, by all methods, in all roles, over one's own, others' and missing objects."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.db import transaction
+from django.http import HttpResponseBase
+
+from tests.security.routes import Route, routes
+from tests.security.rules import (
+    ANNOTATOR,
+    ANONYMOUS,
+    BY_SESSION_TOO,
+    METHODS,
+    ROLES,
+    SAFE,
+    UNSAFE,
+    Rule,
+    rule_of,
+)
+from tests.security.world import CSRF, HIDDEN, World, enter, make_world, objects
+
+pytestmark = pytest.mark.django_db
+
+ROUTES = routes()
+each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name or route.path)
+LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
+
+
+@pytest.fixture
+def world() -> World:
+    cache.clear()  # what was asked in other tests counts against the limits of the API
+    return make_world()
+
+
+def rule(route: Route) -> Rule:
+    assert route.name, f"the route at /{route.path} has no name; give it one in its urls.py"
+    found = rule_of(route.name)
+    assert found, (
+        f"route {route.name!r} at /{route.path} stands in no table: say in "
+        "tests/security/rules.py, at RULES, who may use it by which methods"
+    )
+    return found
+
+
+def ask(world: World, route: Route, role: str, method: str, address: str) -> HttpResponseBase:
+    """A request with all that a sound client sends: a CSRF token for a session, or an API token."""
+    sent = {"accept": "text/html,*/*;q=0.8"}
+    if not route.is_api:
+        sent["x-csrftoken"] = CSRF
+    elif role != ANONYMOUS:
+        sent["authorization"] = f"Token {world.tokens[role]}"
+    kind = "application/json" if route.is_api else "application/x-www-form-urlencoded"
+    body = "{}" if route.is_api and method in UNSAFE else ""
+    answer = world.clients[role].generic(method, address, body, kind, headers=sent)
+    _sound(answer, role, f"{role} {method} {address}")
+    return answer
+
+
+def _sound(answer: HttpResponseBase, role: str, what: str) -> None:
+    """What holds of every answer, right or wrong."""
+    assert answer.status_code < 500, f"{what} breaks: {answer.status_code}"
+    assert "no-store" in answer.headers["Cache-Control"], f"{what} may be kept by the browser"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff", what
+    assert answer.headers["Referrer-Policy"] == "same-origin", what
+    assert answer.headers["X-Frame-Options"] == "DENY", what
+    assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin", what
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin", what
+    policy = answer.headers["Content-Security-Policy"]
+    assert not any(word in policy for word in ("unsafe", "*", "http")), what
+    assert all(part in policy for part in LEAST_POLICY), what
+    if role == ANNOTATOR:
+        told = _whole(answer)
+        for secret in HIDDEN:
+            assert secret not in told, f"{what} tells {secret}"
+
+
+def _whole(answer: HttpResponseBase) -> str:
+    body = b"".join(answer) if answer.streaming else answer.content  # type: ignore[attr-defined]
+    return body.decode(errors="replace") + str(answer.headers)
+
+
+def state() -> dict[str, str]:
+    """A digest of every table but the sessions', which note when somebody was last there."""
+    return {
+        model._meta.db_table: hashlib.sha256(
+            repr(list(model._default_manager.order_by("pk").values_list())).encode()
+        ).hexdigest()
+        for model in apps.get_models(include_auto_created=True)
+        if model is not Session
+    }
+
+
+def refusal(route: Route, role: str) -> set[int]:
+    if role != ANONYMOUS:
+        return {403}
+    return {401} if route.is_api else {302}
+
+
+def to_log_in(answer: HttpResponseBase) -> bool:
+    return answer.status_code != 302 or answer.headers["Location"].startswith("/login/?next=/")
+
+
+@each_route
+def test_every_route_stands_in_the_table_and_its_arguments_are_known(
+    world: World, route: Route
+) -> None:
+    taken = rule(route)
+    assert set(taken.who) <= set(METHODS) - {"HEAD"}
+    for role in ROLES:
+        found = objects(world, route, role)
+        assert found.own or found.foreign
+
+
+@each_route
+def test_only_its_roles_may_use_it_and_what_is_refused_changes_nothing(
+    world: World, route: Route
+) -> None:
+    before = state()
+    for role, method, address, kind in _requests(world, route):
+        who = rule(route).who_may(method)
+        if who is not None and role in who:
+            continue
+        answer = ask(world, route, role, method, address)
+        what = f"{role} {method} {address} ({kind}) is answered by {answer.status_code}"
+        allowed = refusal(route, role) if who is not None else {405, *refusal(route, role)}
+        assert answer.status_code in allowed, what
+        assert to_log_in(answer), what
+        if who is None and any(role in each for each in rule(route).who.values()):
+            assert answer.status_code == 405, what
+    assert state() == before
+
+
+@each_route
+def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) -> None:
+    before = state()
+    for role, method, address, kind in _requests(world, route):
+        who = rule(route).who_may(method)
+        if kind != "own" and who is not None and role in who:
+            answer = ask(world, route, role, method, address)
+            assert answer.status_code == 404, f"{role} {method} {address} ({kind})"
+    assert state() == before
+
+
+@each_route
+def test_reading_changes_nothing(world: World, route: Route) -> None:
+    before = state()
+    for role, method, address, kind in _requests(world, route):
+        who = rule(route).who_may(method)
+        if kind == "own" and method in SAFE and who is not None and role in who:
+            answer = ask(world, route, role, method, address)
+            assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
+            assert not answer.headers.get("Location", "").startswith("/login/")
+    assert state() == before
+
+
+@each_route
+def test_what_is_allowed_is_done(world: World, route: Route) -> None:
+    for role, method, address, kind in _requests(world, route):
+        who = rule(route).who_may(method)
+        if kind == "own" and method not in SAFE and who is not None and role in who:
+            enter(world, role)
+            with transaction.atomic():
+                answer = ask(world, route, role, method, address)
+                transaction.set_rollback(True)
+            assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if not r.is_api], ids=lambda route: route.name)
+def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> None:
+    before = state()
+    for role, method, address, _ in _requests(world, route):
+        if method in UNSAFE:
+            answer = world.clients[role].generic(method, address)
+            assert answer.status_code == 403, f"{role} {method} {address} without a token"
+    assert state() == before
+
+
+def test_the_api_takes_no_session(world: World) -> None:
+    before = state()
+    for route in (r for r in ROUTES if r.is_api and r.name not in BY_SESSION_TOO):
+        for role, method, address, kind in _requests(world, route):
+            open_to = rule(route).who_may(method) or frozenset()
+            if kind == "own" and ANONYMOUS not in open_to:
+                sent = {"x-csrftoken": CSRF}
+                answer = world.clients[role].generic(method, address, headers=sent)
+                assert answer.status_code in {401, 405}, f"{role} {method} {address} by a session"
+    assert state() == before
+
+
+def test_no_two_routes_share_a_name() -> None:
+    names = [route.name for route in ROUTES]
+    assert sorted(names) == sorted(set(names))
+
+
+def _requests(world: World, route: Route) -> Iterator[tuple[str, str, str, str]]:
+    """Every (role, method, address, kind of object)."""
+    for role in ROLES:
+        found = objects(world, route, role)
+        for kind in ("own", "foreign", "missing"):
+            for address in getattr(found, kind):
+                for method in METHODS:
+                    yield role, method, address, kind

@@ -1,0 +1,128 @@
+"""A judge's key, a password and a token are written nowhere, whatever the judge's server says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count, pairwise
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.cast import ROOT
+from tests.databases import ON_POSTGRESQL, environment
+
+KEY, PASSWORD = "sk-canary-7f3b9e1c55d0", "canary-pass-phrase-1881"
+TURNS = count()
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A server that repeats the key in every way in which one may answer."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        said = f"your header was {self.headers['Authorization']}"
+        turn = next(TURNS) % 4
+        status = {1: 400, 3: 422}.get(turn, 200)
+        quoted = json.dumps({"evidence": [{"quote": said, "start": None}], "answerable": "yes"})
+        choice = {"message": {"content": quoted if turn == 2 else said}, "finish_reason": "stop"}
+        answers = {"error": {"message": said, "code": said}, "choices": [choice], "model": said}
+        self._answer(status, answers if status == 200 else {"error": answers["error"]})
+
+    def do_GET(self) -> None:
+        self._answer(404, {"error": f"no such page for {self.headers['Authorization']}"})
+
+    def _answer(self, status: int, body: object) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def echo() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def manage(folder: Path, *arguments: str) -> str:
+    """Both of what a command says; a judge that answers nonsense may end with a failure."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments], cwd=ROOT,
+        env=environment(folder) | {"CANARY_KEY": KEY}, input=f"{PASSWORD}\n{PASSWORD}\n",
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def written(folder: Path) -> str:
+    """Everything under the data folder, and the database where it lies elsewhere."""
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    found = b"\n".join(files).decode("utf-8", "replace")
+    return found + (_dumped(environment(folder)["DATABASE_URL"]) if ON_POSTGRESQL else "")
+
+
+def places(folder: Path, secret: str) -> list[str]:
+    """What stands around a secret, for each time that it was written."""
+    found = written(folder).split(secret)
+    return [before[-80:] + "…" + after[:40] for before, after in pairwise(found)]
+
+
+def _dumped(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        ).fetchall()
+        every = [sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)) for (name,) in tables]
+        return "".join(str(connection.execute(one).fetchall()) for one in every)
+
+
+@pytest.mark.processes
+def test_a_judges_key_and_a_password_stand_nowhere(house: Path, echo: str) -> None:
+    out = house / "canary"
+    out.mkdir()
+    said = [
+        manage(house, "create_campaign", "canary", "--protocol", "report-coverage", "--batch", "b"),
+        manage(house, "create_judge", "canary", "--backend", "openai", "--model", "m",
+               "--base-url", echo, "--granularity", "unit", "--api-key-env", "CANARY_KEY"),
+        manage(house, "run_judge", "--campaign", "canary", "--judge", "canary"),
+        manage(house, "create_account", "canary", "--role", "annotator"),
+        manage(house, "report", "--campaign", "canary"),
+        *(
+            manage(house, "export", "--campaign", "canary", "--what", what, "--output",
+                   str(out / f"{what}.jsonl"))
+            for what in ("labels", "responses")
+        ),
+    ]  # fmt: skip
+    assert next(TURNS) >= 4, "".join(said)
+    assert (out / "labels.jsonl").exists()
+    told = "".join(said)
+    for secret in (KEY, PASSWORD):
+        assert secret not in told
+        assert not places(house, secret)
+    assert "CANARY_KEY" in written(house)
+
+
+def test_a_key_given_for_its_name_is_refused_and_not_repeated(house: Path) -> None:
+    said = manage(house, "create_judge", "leaky", "--backend", "openai", "--model", "m",
+                  "--base-url", "https://api.example.org/v1", "--api-key-env", KEY)  # fmt: skip
+    assert said.strip()
+    assert KEY not in said
+    assert not places(house, KEY)
+    assert KEY not in os.environ.values()

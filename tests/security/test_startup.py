@@ -1,0 +1,165 @@
+"""What a server refuses to start with, and that the settings of a server are strict."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from config.env import secret_key
+from tests.cast import ROOT
+from tests.databases import DECIDED
+
+GOOD = secrets.token_urlsafe(50)
+ASYNC = "DJANGO_ALLOW_ASYNC_UNSAFE"  # which the tests in Chromium leave behind
+GUESSABLE = {
+    "short": secrets.token_urlsafe(24),
+    "one letter": "x" * 80,
+    "a word again and again": "Tandem-19" * 9,
+    "cut off": "abcdefghij" * 5 + "abc",
+    "Django's": "django-insecure-" + GOOD,
+    "a word in it": GOOD + "-CHANGEME",
+    "example": "example-key-" + GOOD,
+    "blank": " " * 60,
+}
+TEXTS = {".md", ".py", ".yaml", ".yml", ".toml", ".sh", ".txt", ".html", ".css", ".js", ".env", ""}
+KEY_LIKE = re.compile(r"""SECRET_KEY["']?\s*[:=]\s*["']?([^\s"'#]+)""")
+NO_KEY = re.compile(r"^(\$|…|\(|`|secrets\.|environment\.|environ|os\.|None|str\b)")
+
+
+def server(folder: Path, **settings: str) -> dict[str, str]:
+    """The environment of a server, with nothing of this machine's but its paths."""
+    named = (*DECIDED, "ALLOWED_HOSTS", "TANDEM_PLAIN_HTTP", "TANDEM_PROXIES", ASYNC)
+    kept = {name: value for name, value in os.environ.items() if name not in named}
+    given = {
+        "SECRET_KEY": GOOD,
+        "ALLOWED_HOSTS": "study.example.org",
+        "TANDEM_PROXIES": "1",
+        **settings,
+    }
+    return {**kept, "TANDEM_DATA_DIR": str(folder), **given}
+
+
+def run(folder: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=server(folder, **settings),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("key", GUESSABLE.values(), ids=list(GUESSABLE))
+def test_it_refuses_a_key_that_can_be_guessed(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", key)
+    with pytest.raises(ImproperlyConfigured, match="SECRET_KEY can be guessed; set it to 50"):
+        secret_key(debug=False, own_machine=False, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: secrets.token_urlsafe(50), lambda: secrets.token_hex(32)], ids=["text", "hex"]
+)
+def test_it_takes_random_keys(make: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert callable(make)
+    for _ in range(500):
+        key = make()
+        monkeypatch.setenv("SECRET_KEY", key)
+        assert secret_key(False, False, Path("/nowhere")) == key
+
+
+def test_no_server_starts_without_a_key(tmp_path: Path) -> None:
+    done = run(tmp_path, "manage.py", "check", SECRET_KEY="")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Settings: SECRET_KEY is not set; set it to 50 random")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "secret_key").exists()
+
+
+def test_no_key_stands_in_this_repository() -> None:
+    found = [(path, key) for path in _texts() for key in KEY_LIKE.findall(path.read_text("utf-8"))]
+    assert found, "the search finds not even the settings"
+    for path, key in found:
+        is_key = len(key) >= 20 and not NO_KEY.match(key)
+        assert not is_key, f"{path}: {key[:8]}… looks like a key"
+
+
+def _texts() -> Iterator[Path]:
+    """What is or could be tracked: no environment, no data, no caches."""
+    for folder in ROOT.iterdir():
+        if folder.name.startswith(".") and folder.name != ".ci":
+            continue
+        if folder.name in {"var", "site", "node_modules"}:
+            continue
+        for path in [folder] if folder.is_file() else folder.rglob("*"):
+            if path.is_file() and path.suffix in TEXTS and path.stat().st_size < 500_000:
+                yield path
+
+
+def test_the_checks_of_a_deployment_find_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
+
+
+def test_they_find_missing_hosts(tmp_path: Path) -> None:
+    done = run(
+        tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING", ALLOWED_HOSTS=""
+    )
+    assert done.returncode == 1
+    assert "ALLOWED_HOSTS must not be empty" in done.stderr
+
+
+@pytest.mark.processes
+def test_the_web_server_does_not_start_without_its_hosts(tmp_path: Path) -> None:
+    command = ("-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi")
+    done = run(tmp_path, *command, ALLOWED_HOSTS="", BIND="127.0.0.1:0")
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if not line.startswith("{")]
+    assert len(told) == 1
+    assert told[0].startswith("Not started: (security.W020) ALLOWED_HOSTS must not be empty")
+    assert "Listening" not in done.stderr
+
+
+SETTINGS = """
+import json
+import django
+from django.conf import settings
+django.setup()
+from django.contrib.auth.hashers import check_password, identify_hasher, make_password
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+made, said = make_password("a long enough word"), []
+old = PBKDF2PasswordHasher().encode("a long enough word", "salt", iterations=1)
+check_password("a long enough word", old, said.append)
+names = [n for n in dir(settings) if n.startswith(("SECURE_", "SESSION_COOKIE", "CSRF_COOKIE"))]
+print(json.dumps({
+    "hasher": identify_hasher(made).algorithm, "upgraded": said, "made": made,
+    "debug": settings.DEBUG, "hosts": settings.ALLOWED_HOSTS,
+    **{name: getattr(settings, name) for name in names},
+}, default=str))
+"""
+
+
+def test_the_settings_of_a_server_are_strict(tmp_path: Path) -> None:
+    variables = {"DJANGO_SETTINGS_MODULE": "config.settings", "TANDEM_PROXIES": "0"}
+    done = run(tmp_path, "-c", SETTINGS, **variables)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["hasher"] == "argon2"
+    assert found["made"].startswith("argon2$argon2id$")
+    assert found["upgraded"] == ["a long enough word"]
+    assert found["debug"] is False
+    assert found["hosts"] == ["study.example.org"]
+    assert found["SESSION_COOKIE_SECURE"]
+    assert found["CSRF_COOKIE_SECURE"]
+    assert found["SESSION_COOKIE_HTTPONLY"]
+    assert found["SECURE_SSL_REDIRECT"]
+    assert found["SECURE_HSTS_SECONDS"] >= 365 * 24 * 3600
+    assert found["SECURE_PROXY_SSL_HEADER"] is None

@@ -1,0 +1,158 @@
+"""Whatever a text says, it is shown as a text: in every field, on every page, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.drafts import save_draft
+from annotation.models import Assignment, Campaign, User
+from annotation.presenting import asked_units, present, schema
+from tests.page_cast import PASSWORD
+from tests.security.hostile import ALL, make, packed, work_of
+from tests.security.payloads import PAYLOADS
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TRAP = "window.caught = (n) => console.error('caught ' + n);"
+SHOWN = """() => document.body.textContent + "\\n"
+  + [...document.querySelectorAll("textarea, input")].map((field) => field.value).join("\\n")"""
+ALIVE = """() => [...document.querySelectorAll("a, area, form, button, iframe, base")]
+  .flatMap((each) => ["href", "src", "data", "action", "formaction"].map((name) =>
+    each.getAttribute(name) ?? "").filter((to) => /script:|leak|data:/i.test(to)))"""
+
+
+class Watch:
+    """All that a page does which no page of ours does."""
+
+    def __init__(self, context: BrowserContext, home: str) -> None:
+        self.found: list[str] = []
+        self.home = home
+        context.on("request", self._request)
+        context.on("page", self._page)
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith((self.home, "data:image/svg", "file:", "blob:")):
+            self.found.append(f"asks for {request.url}")
+
+    def _said(self, said: ConsoleMessage) -> None:
+        if said.type == "error":
+            self.found.append(said.text)
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.found.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    def _page(self, page: Page) -> None:
+        page.on("dialog", self._dialog)
+        page.on("pageerror", lambda error: self.found.append(str(error)))
+        page.on("console", self._said)
+
+
+@pytest.fixture
+def watch(context: BrowserContext, live_server: LiveServer) -> Iterator[Watch]:
+    context.add_init_script(TRAP)
+    watch = Watch(context, live_server.url)
+    yield watch
+    assert watch.found == []
+
+
+@pytest.fixture
+def campaigns(transactional_db: None, tmp_path: Path) -> dict[str, Campaign]:
+    return make(tmp_path)
+
+
+def log_in(page: Page, name: str) -> None:
+    page.context.clear_cookies()
+    page.goto("/login/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(lambda url: "login" not in url)
+
+
+def opened(page: Page, address: str, *texts: str) -> str:
+    """What an address shows; the texts are all there, and nothing of them is more than text."""
+    page.goto(address)
+    return looked_at(page, *texts)
+
+
+def looked_at(page: Page, *texts: str) -> str:
+    shown = str(page.evaluate(SHOWN))
+    missing = [text for text in texts if text not in shown]
+    assert not missing, f"{page.url} does not show {missing[:3]}"
+    assert page.evaluate(ALIVE) == []
+    assert page.locator("img, svg script, iframe, object, embed, base, marquee").count() == 0
+    return shown
+
+
+def written(assignment: Assignment) -> dict[str, object]:
+    """A draft whose every free text is an attack."""
+    spec, asked = present(assignment.item), schema(assignment.item.campaign)
+    answers: dict[str, dict[str, object]] = {}
+    for name, unit in asked_units(assignment, spec).items():
+        answers[name] = {key: [] if key == "evidence" else None for key in asked.keys(unit.kind)}
+        if rule := asked.written(unit.kind):
+            answers[name][rule.name] = {"text": ALL, "citations": []}
+    return {"units": answers, "comment": ALL}
+
+
+def test_an_annotator_sees_texts(
+    context: BrowserContext, watch: Watch, campaigns: dict[str, Campaign]
+) -> None:
+    page = context.new_page()
+    log_in(page, "ada")
+    ada = User.objects.get(username="ada")
+    assert PAYLOADS[0] in looked_at(page)
+    for protocol, mine in work_of(ada, campaigns):
+        save_draft(mine, written(mine), 0, 0)
+        shown = opened(page, reverse("item", args=[mine.uid]), *PAYLOADS)
+        assert campaigns[protocol].name in shown
+        page.locator("body").press("g")
+        page.mouse.move(300, 300)
+        page.wait_for_load_state("networkidle")
+        looked_at(page)
+        opened(page, reverse("finished", args=[campaigns[protocol].pk]), campaigns[protocol].name)
+    opened(page, "/tasks/", *(campaign.name for campaign in campaigns.values()))
+
+
+def test_a_researcher_and_an_admin_see_texts(
+    context: BrowserContext, watch: Watch, campaigns: dict[str, Campaign], tmp_path: Path
+) -> None:
+    page = context.new_page()
+    study = campaigns["report-coverage"]
+    raters = packed(140)
+    log_in(page, "rita")
+    opened(page, "/campaigns/", *PAYLOADS)
+    page.goto(reverse("report", args=[study.pk]))
+    page.wait_for_selector("#report table", timeout=30_000)
+    looked_at(page, study.name, *raters)
+    whole = page.request.get(reverse("report-html", args=[study.pk]))
+    (tmp_path / "report.html").write_bytes(whole.body())
+    opened(page, (tmp_path / "report.html").as_uri(), study.name, *raters)
+    log_in(page, "root")
+    opened(page, "/batches/", *PAYLOADS)
+    opened(page, reverse("batch", args=[study.batch_id]), *PAYLOADS)
+
+
+def test_whatever_runs_or_asks_would_be_seen(
+    context: BrowserContext, live_server: LiveServer
+) -> None:
+    context.add_init_script(TRAP)
+    watch, page = Watch(context, live_server.url), context.new_page()
+    page.goto("/login/")
+    assert watch.found == []
+    markup = "<img src=//leak.example/1><a href=javascript:caught(2)><p onclick=caught(3)>"
+    page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", markup)
+    page.evaluate("() => { alert(1); caught(1); }")
+    page.wait_for_timeout(500)
+    told = " ".join(watch.found)
+    assert "dialog 1" in told
+    assert "caught 1" in told
+    assert "Content Security Policy" in told
+    assert page.evaluate(ALIVE)

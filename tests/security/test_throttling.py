@@ -1,0 +1,147 @@
+"""Wrong passwords: how many an account and an address have, for how long, and all at once."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import User
+from tests.cast import ROOT
+from tests.databases import environment
+from tests.page_cast import PASSWORD, Study, make_study
+
+pytestmark = pytest.mark.django_db
+HERE, THERE, ELSEWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def tried(name: str, password: str = "wrong", address: str = HERE, **more: Any) -> int:
+    given = {"username": name, "password": password}
+    return Client().post("/login/", given, REMOTE_ADDR=address, **more).status_code
+
+
+def test_ten_wrong_passwords_shut_an_account_everywhere(study: Study) -> None:
+    assert [tried("ada") for _ in range(10)] == [200] * 9 + [429]
+    assert tried("ada", PASSWORD) == 429
+    assert tried("ada", PASSWORD, THERE) == 429
+    assert not User.objects.get(username="ada").last_login
+
+
+def test_they_shut_nobody_else_out(study: Study) -> None:
+    for _ in range(10):
+        tried("ada")
+    assert tried("ben", PASSWORD) == 302
+    assert tried("rita", PASSWORD, THERE) == 302
+
+
+def test_twenty_wrong_passwords_shut_an_address_for_every_account(study: Study) -> None:
+    found = [tried(f"name-{n}") for n in range(20)]
+    assert found == [200] * 19 + [429]
+    assert tried("ada", PASSWORD) == 429
+    assert tried("ada", PASSWORD, THERE) == 302
+
+
+def test_an_account_that_is_not_there_is_shut_alike(study: Study) -> None:
+    known = [tried("ada", address=HERE) for _ in range(11)]
+    assert [tried("nobody", address=THERE) for _ in range(11)] == known
+
+
+def test_the_page_says_what_to_do_and_when(study: Study) -> None:
+    for _ in range(10):
+        tried("ada")
+    client = Client(REMOTE_ADDR=HERE)
+    for headers in ({}, {"x-requested-with": "XMLHttpRequest"}):
+        given = {"username": "ada", "password": PASSWORD}
+        answer = client.post("/login/", given, headers=headers)
+        assert answer.status_code == 429
+        assert "Too many tries" in answer.content.decode()
+        assert answer.headers["Retry-After"] == "3600"
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_it_opens_again_after_an_hour(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    for _ in range(10):
+        tried("ada")
+    _clock(monkeypatch, now + datetime.timedelta(minutes=59))
+    assert tried("ada", PASSWORD) == 429
+    _clock(monkeypatch, now + datetime.timedelta(minutes=61))
+    assert tried("ada", PASSWORD) == 302
+
+
+def test_who_knocks_at_a_shut_door_does_not_keep_it_shut(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = timezone.now()
+    for _ in range(10):
+        tried("ada")
+    for minutes in range(10, 60, 10):
+        _clock(monkeypatch, now + datetime.timedelta(minutes=minutes))
+        assert tried("ada", address=ELSEWHERE) == 429
+    _clock(monkeypatch, now + datetime.timedelta(minutes=61))
+    assert tried("ada", PASSWORD) == 302
+
+
+def _clock(monkeypatch: pytest.MonkeyPatch, now: datetime.datetime) -> None:
+    monkeypatch.setattr("axes.handlers.proxy.now", lambda: now)
+
+
+def test_a_right_password_gives_back_the_tries_of_its_account_only(study: Study) -> None:
+    for _ in range(9):
+        tried("ada")
+    assert tried("ada", PASSWORD) == 302
+    assert [tried("ada") for _ in range(9)] == [200] * 9
+
+
+def test_ones_own_account_buys_no_tries_at_anothers(study: Study) -> None:
+    for _ in range(9):
+        tried("ada")
+    assert tried("ben", PASSWORD) == 302
+    assert tried("ada") == 429
+
+
+def test_ones_own_account_buys_no_tries_for_ones_address(study: Study) -> None:
+    for n in range(19):
+        tried(f"name-{n}")
+        assert tried("ben", PASSWORD) == 302
+    assert tried("name-19") == 429
+
+
+def test_another_browser_or_a_made_up_address_buys_no_tries(study: Study) -> None:
+    for n in range(9):
+        tried("ada", HTTP_USER_AGENT=f"browser {n}", HTTP_X_FORWARDED_FOR=f"1.2.3.{n}")
+    assert tried("ada", HTTP_X_REAL_IP="1.2.3.4", HTTP_USER_AGENT="another") == 429
+    assert set(AccessAttempt.objects.values_list("ip_address", flat=True)) == {HERE}
+
+
+def test_what_is_kept_of_a_try_holds_no_password(study: Study) -> None:
+    tried("ada", "my-secret-pass-phrase")
+    kept = str(list(AccessAttempt.objects.values()))
+    assert "ada" in kept
+    assert "my-secret" not in kept
+
+
+def test_of_fifty_tries_at_once_no_more_than_ten_are_looked_at(house: Path) -> None:
+    command = [sys.executable, "-m", "tests.security.burglars", "somebody", "50"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["looked"] <= 10
+    assert found["statuses"]["429"] >= 40
+    assert sum(found["statuses"].values()) == 50

@@ -1,0 +1,164 @@
+"""A study in which everybody has said something, and the objects that stand in addresses."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from django.test import Client
+from knox.models import AuthToken
+
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Assignment, Campaign, User
+from annotation.submit import submit
+from tests.page_cast import Study, make_study, payload, plant
+from tests.security.routes import Route
+from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
+
+# What an annotator never meets: what others and judges said, who the judges are, who wrote what.
+HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "hidden-system")
+NO_NUMBERS = (0, 999_999, 10**30)
+CSRF = "x" * 32
+
+
+@dataclass
+class World:
+    study: Study
+    users: Mapping[str, User]
+    own: Mapping[str, list[Assignment]]
+    closed: Campaign
+    clients: dict[str, Client] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The values of one argument: what there is for a role, and what is not there for it (404)."""
+
+    own: tuple[object, ...]
+    foreign: tuple[object, ...] = ()
+    missing: tuple[object, ...] = ()
+
+
+def make_world() -> World:
+    """Ada, Ben and Rita have each an answered item, the annotators an open one besides; a judge has
+    answered too. With an open item Rita could not read what others said."""
+    study = make_study(people=3)
+    first = study.assignment(study.ada)
+    submit(first, payload("no", "what Ada said herself"), "page")
+    study.assignment(study.ada)
+    plant(study)
+    submit(study.assignment(study.rita), payload("no", "planted-comment-of-rita"), "page")
+    users = {ANNOTATOR: study.ada, OTHER: study.ben, RESEARCHER: study.rita, ADMIN: study.root}
+    batch = study.campaign.batch
+    closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
+    Campaign.objects.filter(pk=closed.pk).update(is_open=False)
+    own = {role: list(_work(user)) for role, user in users.items()}
+    world = World(study, users, {**own, ANONYMOUS: []}, closed)
+    for role in ROLES:
+        enter(world, role)
+    return world
+
+
+def enter(world: World, role: str) -> None:
+    """A browser with a session and a token, both of a role."""
+    client = world.clients[role] = Client(enforce_csrf_checks=True)
+    client.raise_request_exception = False
+    client.cookies["csrftoken"] = CSRF
+    if role != ANONYMOUS:
+        client.force_login(world.users[role])
+        world.tokens[role] = AuthToken.objects.create(world.users[role])[1]
+
+
+def _work(user: User) -> list[Assignment]:
+    return list(Assignment.objects.filter(rater__user=user).order_by("pk"))
+
+
+def _assignments(world: World, role: str) -> Objects:
+    own = tuple(a.uid for a in world.own[role])
+    others = Assignment.objects.exclude(uid__in=own)
+    return Objects(own, tuple(a.uid for a in others), (uuid.UUID(int=1),))
+
+
+def _campaigns(world: World, role: str) -> Objects:
+    return Objects((world.study.campaign.pk, world.closed.pk), missing=NO_NUMBERS)
+
+
+def _open_campaigns(world: World, role: str) -> Objects:
+    """A closed campaign in which somebody did nothing is none of theirs."""
+    return Objects((world.study.campaign.pk,), (world.closed.pk,), NO_NUMBERS)
+
+
+def _visible_campaigns(world: World, role: str) -> Objects:
+    if role in READERS:
+        return _campaigns(world, role)
+    return _open_campaigns(world, role)
+
+
+def _positions(world: World, role: str) -> Objects:
+    return Objects((0,), missing=(999_999, 10**30))
+
+
+def _batches(world: World, role: str) -> Objects:
+    return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
+
+
+Provider = Callable[[World, str], Objects]
+ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
+ROUTES: dict[tuple[str, str], Provider] = {
+    ("take-next", "pk"): _open_campaigns,
+    ("finished", "pk"): _open_campaigns,
+    ("api-next", "pk"): _open_campaigns,
+    ("batch", "pk"): _batches,
+    ("api-batch", "pk"): _batches,
+    ("api-queries", "pk"): _batches,
+    ("api-query", "pk"): _batches,
+    ("api-query", "position"): _positions,
+    ("nugget", "place"): _positions,
+    ("api-campaign", "pk"): _visible_campaigns,
+    ("api-units", "pk"): _campaigns,
+    ("api-labels", "pk"): _campaigns,
+    ("api-responses", "pk"): _campaigns,
+    ("api-report", "pk"): _campaigns,
+}
+FAMILIES: dict[tuple[str, str], Provider] = {("report", "pk"): _campaigns}
+
+
+def provider(route: Route, argument: str) -> Provider | None:
+    """What fills an argument: by route and name, by the start of the route's name, by name."""
+    if found := ROUTES.get((route.name, argument)):
+        return found
+    for (start, name), family in FAMILIES.items():
+        if route.name.startswith(start) and name == argument:
+            return family
+    return ARGUMENTS.get(argument)
+
+
+def objects(world: World, route: Route, role: str) -> Objects:
+    """Whole addresses of a route. One argument is a stranger's or missing at a time."""
+    found = {name: provider(route, name) for name in route.arguments}
+    for name, fills in found.items():
+        assert fills, (
+            f"route {route.name!r} takes {name!r}: say in tests/security/world.py, at ROUTES, "
+            "which of them are one's own, which are another's and which are missing"
+        )
+    values = {name: fills(world, role) for name, fills in found.items() if fills}
+    standing = {name: any_of(each) for name, each in values.items()}
+
+    def addresses(kind: str) -> tuple[str, ...]:
+        filled = [
+            {**standing, name: value}
+            for name, each in values.items()
+            for value in getattr(each, kind)
+        ]
+        return tuple(route.address(one) for one in filled)
+
+    if not values:
+        return Objects((route.address({}),))
+    return Objects(addresses("own"), addresses("foreign"), addresses("missing"))
+
+
+def any_of(each: Objects) -> object:
+    return (*each.own, *each.foreign, *each.missing)[0]

@@ -1,0 +1,178 @@
+"""The site as it runs on a server: production settings, gunicorn, hashed static files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from scripts.services.processes import free_port
+from tests.databases import environment
+from tests.judging.processes import kill_9, until
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSWORD = "a-long-enough-word"
+# The first time it hashes a password and imports everything, on a machine that does much else.
+PATIENCE = 60
+
+
+class Site:
+    """A data folder with the site over it, and the ways to work on both."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.env = environment(folder) | {
+            "TANDEM_PLAIN_HTTP": "1",
+            "TANDEM_LOG_FORMAT": "json",
+            "BIND": f"127.0.0.1:{self.port}",
+            **settings,
+        }
+        del self.env["DEBUG"]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def ask(self, script: str) -> Any:
+        """What a script in the site's own shell prints last, as JSON."""
+        return json.loads(self.manage("shell", "--no-imports", "-c", script).splitlines()[-1])
+
+    def prepare(self) -> None:
+        self.manage("migrate", "--verbosity", "0")
+        self.manage("collectstatic", "--noinput", "--verbosity", "0")
+
+    def open_campaign(self, items: int, people: int, *names: str) -> None:
+        """Campaign 1 over so many reports with one question each, and accounts for `names`."""
+        batch = self.folder / "batch.jsonl"
+        batch.write_text("".join(json.dumps(_query(n)) + "\n" for n in range(items)), "utf-8")
+        self.manage("load_batch", str(batch), "--name", "b")
+        self.manage("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
+                    "--raters-per-item", str(people))  # fmt: skip
+        script = (
+            "from annotation.models import User\n"
+            f"for name in {names!r}: User.objects.create_user(name, password={PASSWORD!r},"
+            " role='researcher' if name == 'rita' else 'annotator')"
+        )
+        self.manage("shell", "--no-imports", "-c", script)
+
+    @contextmanager
+    def served(self) -> Iterator[subprocess.Popen[bytes]]:
+        with (self.folder / "site.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
+                cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+            try:
+                until(self.is_ready, PATIENCE, "the site is ready")
+                yield process
+            finally:
+                kill_9(process)  # type: ignore[arg-type]
+
+    def is_ready(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def log(self) -> list[dict[str, Any]]:
+        lines = (self.folder / "site.log").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    @contextmanager
+    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        with (self.folder / "worker.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1"],
+                cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _query(number: int) -> dict[str, object]:
+    report = {"id": f"r{number}", "text": f"Report {number}: all is well 🌉.", "system": "s"}
+    question = {"id": f"q{number}:0", "text": "Is all well?"}
+    return {"id": f"q{number}", "text": "Tell all.", "questions": [question], "reports": [report]}
+
+
+class Person:
+    """Somebody at the page, who sends an answer until it is acknowledged, as the page does."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self.site, self.name = site, name
+        self.session = requests.Session()
+        self.acknowledged: list[str] = []
+        self.odd: list[int] = []
+
+    def log_in(self) -> Person:
+        self.session.get(f"{self.site.url}/login/", timeout=PATIENCE)
+        fields = {"username": self.name, "password": PASSWORD}
+        page = self._post(f"{self.site.url}/login/", fields)
+        assert "/login/" not in page.url, page.text[:300]
+        return self
+
+    def take_next(self, campaign: int = 1) -> str | None:
+        """The id of the next assignment; None at the end."""
+        page = self._insist(f"{self.site.url}/tasks/next/{campaign}/", {})
+        found = re.search(r"/tasks/([0-9a-f-]{36})/", page.url)
+        return found[1] if found else None
+
+    def answer(self, uid: str) -> None:
+        text = self._insist_get(f"{self.site.url}/tasks/{uid}/").text
+        unit = re.search(r'name="unit-0" value="([^"]+)"', text)
+        assert unit is not None
+        fields = {
+            "unit-0": unit[1], "unit-0-answerable": "no", "unit-0-evidence": "[]",
+            "key": str(uuid.uuid4()), "seen": "0", "version": "0", "seconds": "1",
+        }  # fmt: skip
+        self._insist(f"{self.site.url}/tasks/{uid}/submit", fields)
+        self.acknowledged.append(uid)
+
+    def _post(self, url: str, fields: dict[str, str]) -> requests.Response:
+        headers = {"X-CSRFToken": self.session.cookies.get("csrftoken") or "", "Referer": url}
+        return self.session.post(url, fields, headers=headers, timeout=30)
+
+    def _insist(self, url: str, fields: dict[str, str]) -> requests.Response:
+        return self._until_well(lambda: self._post(url, fields))
+
+    def _insist_get(self, url: str) -> requests.Response:
+        return self._until_well(lambda: self.session.get(url, timeout=30))
+
+    def _until_well(self, send: Any) -> requests.Response:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                response: requests.Response = send()
+            except requests.RequestException:
+                time.sleep(0.3)
+                continue
+            if response.status_code == 200:
+                return response
+            if response.status_code != 503 or "Retry-After" not in response.headers:
+                self.odd.append(response.status_code)
+            time.sleep(0.3)
+        raise AssertionError(f"{self.name} got no answer within {PATIENCE} s; odd: {self.odd}")

@@ -1,0 +1,154 @@
+"""Nothing that was acknowledged is lost: the database and a worker are killed under load.
+
+People answer over HTTP while a judge runs in a worker, on PostgreSQL and Valkey of the test's own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.services import Postgres, postgres, valkey
+from tests.databases import ON_POSTGRESQL
+from tests.fake_openai.running import Running, fake_openai
+from tests.judging.processes import until
+from tests.serving.site import Person, Site
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not ON_POSTGRESQL, reason="once is enough: with the PostgreSQL suite"),
+]
+
+PEOPLE, ITEMS = 20, 80
+QUOTA = 3
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Postgres]:
+    # Its own, since other tests would not like theirs to be killed.
+    with postgres(hurried=True) as server:
+        yield server
+
+
+@pytest.fixture
+def judge_server() -> Iterator[Running]:
+    with fake_openai() as running:
+        running.behave(reset=True, latency=0.5)
+        yield running
+
+
+@pytest.fixture
+def site(tmp_path: Path, database: Postgres, judge_server: Running) -> Iterator[Site]:
+    with valkey() as broker:
+        site = Site(tmp_path, DATABASE_URL=database.url(), CELERY_BROKER_URL=broker.url)
+        site.prepare()
+        site.open_campaign(ITEMS, QUOTA, *(f"p{n}" for n in range(PEOPLE)))
+        site.manage("create_judge", "j", "--backend", "openai", "--model", "fake-judge",
+                    "--base-url", judge_server.url, "--param", "concurrency=4")  # fmt: skip
+        yield site
+
+
+def work(person: Person, failures: list[str]) -> None:
+    try:
+        while uid := person.take_next():
+            person.answer(uid)
+    except Exception as error:
+        failures.append(f"{person.name}: {error!r}")
+
+
+def stored(site: Site) -> dict[str, int]:
+    """How many current responses each assignment of a person has."""
+    return dict(
+        site.ask(
+            "import json; from django.db.models import Count; from annotation.models import *\n"
+            "rows = Response.objects.filter(current=True, door='page')\n"
+            "rows = rows.values_list('assignment__uid').annotate(n=Count('pk'))\n"
+            "print(json.dumps([(str(uid), n) for uid, n in rows]))"
+        )
+    )
+
+
+def judged(site: Site) -> list[str]:
+    script = (
+        "import json; from annotation.models import *\n"
+        "rows = Response.objects.filter(door='judge').values_list('assignment__item__key')\n"
+        "print(json.dumps([key for key, in rows]))"
+    )
+    return list(site.ask(script))
+
+
+def test_a_database_and_a_worker_killed_under_load_lose_nothing(
+    site: Site, database: Postgres, judge_server: Running
+) -> None:
+    failures: list[str] = []
+    with site.served():
+        people = [Person(site, f"p{n}").log_in() for n in range(PEOPLE)]
+        site.manage("run_judge", "--campaign", "c", "--judge", "j", "--queue")
+        threads = [threading.Thread(target=work, args=(p, failures)) for p in people]
+        with site.worker():
+            until(lambda: judge_server.stats()["calls"] >= 4, 60, "the judge has begun")
+            for thread in threads:
+                thread.start()
+            until(lambda: sum(len(p.acknowledged) for p in people) >= 20, 60, "people have begun")
+            database.restart("immediate")
+            acknowledged = sum(len(p.acknowledged) for p in people)
+            until(
+                lambda: sum(len(p.acknowledged) for p in people) > acknowledged,
+                10,
+                "people go on after the restart",
+            )
+        with site.worker():
+            for thread in threads:
+                thread.join(120)
+            until(lambda: len(judged(site)) >= ITEMS, 90, "the judge has answered every item")
+    assert failures == []
+    said = [uid for person in people for uid in person.acknowledged]
+    there = stored(site)
+    assert len(said) == len(set(said)) == ITEMS * QUOTA
+    assert set(said) == set(there)
+    assert set(there.values()) == {1}
+    assert sorted(judged(site)) == sorted(f"r{n}" for n in range(ITEMS))
+    assert [status for person in people for status in person.odd] == []
+    # One judge, one pump at a time: what was under way at the restart and at the worker's end.
+    assert judge_server.stats()["calls"] <= ITEMS + 2 * (4 + 32)
+
+
+def test_a_long_outage_ends_when_the_database_is_back(site: Site, database: Postgres) -> None:
+    """A pool that tries ever more seldom would stay shut for as long again."""
+    with site.served():
+        person = Person(site, "p0").log_in()
+        database.stop("immediate")
+        until(lambda: not site.is_ready(), 20, "the outage is noticed")
+        time.sleep(30)
+        database.start()
+        until(lambda: _opens(person, site), 8, "the page opens again")
+
+
+def _opens(person: Person, site: Site) -> bool:
+    return person.session.get(f"{site.url}/tasks/", timeout=30).status_code == 200
+
+
+def test_people_wait_a_moment_and_no_longer(site: Site, database: Postgres) -> None:
+    """While the database is away every answer is a 503 that says when to come again."""
+    with site.served():
+        person = Person(site, "p0").log_in()
+        uid = person.take_next()
+        assert uid is not None
+        database.stop("immediate")
+        try:
+            began = time.monotonic()
+            answer = person.session.get(f"{site.url}/tasks/{uid}/", timeout=30)
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"] == "5"
+            assert answer.headers["X-Request-ID"] in answer.text
+            assert time.monotonic() - began < 7
+            assert not site.is_ready()
+        finally:
+            database.start()
+        person.answer(uid)
+        assert site.is_ready()
+    assert stored(site) == {uid: 1}

@@ -1,0 +1,180 @@
+"""The site under production settings, as gunicorn serves it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+from playwright.sync_api import Error, sync_playwright
+
+from tests.serving.site import PASSWORD, ROOT, Person, Site
+
+pytestmark = pytest.mark.processes
+
+
+def linked(page: str) -> list[str]:
+    return re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+
+
+class TestStaticFiles:
+    def test_they_are_named_by_their_content_and_kept_for_ever(
+        self, site: Site, ada: Person
+    ) -> None:
+        page = ada.session.get(f"{site.url}/tasks/").text
+        assert linked(page)
+        for address in linked(page):
+            answer = requests.get(site.url + address, timeout=10)
+            assert re.search(r"\.[0-9a-f]{12}\.\w+$", address), address
+            assert answer.status_code == 200
+            assert "immutable" in answer.headers["Cache-Control"]
+
+    def test_they_come_compressed(self, site: Site, ada: Person) -> None:
+        page = ada.session.get(f"{site.url}/tasks/").text
+        css = next(address for address in linked(page) if "tandem." in address)
+        for method in ("br", "gzip"):
+            headers = {"Accept-Encoding": method}
+            answer = requests.get(site.url + css, headers=headers, timeout=10, stream=True)
+            assert answer.headers["Content-Encoding"] == method
+            assert int(answer.headers["Content-Length"]) < 4000
+
+    def test_modules_name_each_other_by_content_too(self, site: Site, ada: Person) -> None:
+        uid = ada.take_next()
+        page = ada.session.get(f"{site.url}/tasks/{uid}/").text
+        module = next(address for address in linked(page) if "/js/item." in address)
+        source = requests.get(site.url + module, timeout=10).text
+        imports = re.findall(r'from\s*"\./([^"]+)"', source)
+        assert len(imports) > 5
+        assert all(re.search(r"\.[0-9a-f]{12}\.js$", name) for name in imports)
+        for name in imports:
+            assert requests.get(f"{site.url}/static/js/{name}", timeout=10).status_code == 200
+
+
+def test_the_item_page_works_in_a_browser(site: Site) -> None:
+    """With hashed modules and the strict policy: nothing is refused, and an answer is saved."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path)
+        except Error:
+            pytest.skip("there is no Chromium on this machine; install the package chromium")
+        page = browser.new_page(base_url=site.url)
+        page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("response", lambda r: complaints.append(r.url) if r.status >= 400 else None)
+        page.goto("/login/")
+        page.fill("[name=username]", "ben")
+        page.fill("[name=password]", PASSWORD)
+        page.click("button[type=submit]:has-text('Log in')")
+        page.click("button:has-text('Start'), button:has-text('Go on')")
+        page.wait_for_url("**/tasks/*-*/")
+        first = page.url
+        page.check("[name=unit-0-answerable][value=no]", force=True)
+        page.click("#submit")
+        page.wait_for_url(lambda url: url != first)
+        browser.close()
+    assert complaints == []
+
+
+class TestHealth:
+    def test_it_answers_a_probe_that_knows_no_host_name(self, site: Site) -> None:
+        for address in ("/health/live", "/health/ready"):
+            answer = requests.get(site.url + address, headers={"Host": "10.0.0.7"}, timeout=10)
+            assert (answer.status_code, answer.text) == (200, "ok")
+            assert answer.headers["Cache-Control"] == "no-store"
+
+    def test_a_site_whose_tables_are_missing_lives_and_is_not_ready(self, tmp_path: Path) -> None:
+        site = Site(tmp_path)
+        script = (
+            "from django.test import Client; import json\n"
+            "ask = lambda name: Client().get('/health/' + name).status_code\n"
+            "print(json.dumps([ask('live'), ask('ready')]))"
+        )
+        assert site.ask(script) == [200, 503]
+
+
+class TestLog:
+    def test_a_request_leaves_a_line_with_the_id_that_its_answer_carries(self, site: Site) -> None:
+        answer = requests.get(f"{site.url}/login/?next=/secret-in-a-query", timeout=10)
+        line = next(
+            line for line in site.log() if line.get("request_id") == answer.headers["X-Request-ID"]
+        )
+        assert (line["method"], line["path"], line["status"]) == ("GET", "/login/", 200)
+        assert line["ms"] > 0
+        assert "secret-in-a-query" not in str(site.log())
+
+    def test_no_password_stands_in_it(self, site: Site, ada: Person) -> None:
+        assert PASSWORD not in (site.folder / "site.log").read_text("utf-8")
+
+
+class TestFailures:
+    SCRIPT = (
+        "import json\n"
+        "from unittest import mock\n"
+        "from django.test import Client\n"
+        "from django.db import OperationalError\n"
+        "client = Client(raise_request_exception=False, SERVER_NAME='localhost')\n"
+        "with mock.patch('annotation.views.accounts.LogIn.get', side_effect={error}):\n"
+        "    answer = client.get('/login/', headers={headers})\n"
+        "print(json.dumps([answer.status_code, answer['X-Request-ID'],\n"
+        "                  answer.get('Retry-After'), answer.content.decode()]))"
+    )
+
+    def answer(self, site: Site, error: str, **headers: str) -> list[str]:
+        script = self.SCRIPT.replace("{error}", error).replace("{headers}", repr(headers))
+        return list(site.ask(script))
+
+    def test_a_failure_tells_its_id_and_nothing_else(self, site: Site) -> None:
+        status, number, _, page = self.answer(site, "ValueError('of-the-inside')")
+        assert status == 500
+        assert number in page
+        assert "of-the-inside" not in page
+        assert "Traceback" not in page
+
+    def test_a_script_hears_of_it_as_json(self, site: Site) -> None:
+        status, _, _, body = self.answer(site, "ValueError('inside')", Accept="application/json")
+        assert status == 500
+        assert set(json.loads(body)) == {"error", "problems"}
+        assert "inside" not in body
+
+    def test_a_database_that_is_away_is_a_503_to_come_back_after(self, site: Site) -> None:
+        status, number, after, page = self.answer(site, "OperationalError('gone')")
+        assert (status, after) == (503, "5")
+        assert number in page
+        assert "gone" not in page
+
+
+def test_it_ends_what_is_under_way_when_it_is_told_to_stop(site: Site) -> None:
+    site = Site(site.folder)
+    with site.served() as process, socket.create_connection(("127.0.0.1", site.port)) as line:
+        line.sendall(b"GET /login/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        time.sleep(0.5)  # so that a thread has begun to read it
+        os.kill(process.pid, signal.SIGTERM)
+        line.sendall(b"yes\r\nConnection: close\r\n\r\n")
+        assert process.wait(20) == 0
+        answer = b""
+        while piece := line.recv(65536):
+            answer += piece
+        assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> None:
+    site = Site(
+        tmp_path, TANDEM_PLAIN_HTTP="0", SECRET_KEY="k" * 20 + "0123456789abcdefghijklmnopqrst"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
+        cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "ALLOWED_HOSTS must not be empty" in done.stderr

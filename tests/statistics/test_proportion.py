@@ -1,0 +1,54 @@
+"""Shares of labels with Wilson's interval, against numbers worked by hand."""
+
+import math
+
+import pytest
+
+from analysis.statistics import proportion, wilson_interval
+
+Z = 1.959963984540054
+
+
+def test_it_is_the_hand_worked_one():
+    # p = 8/10, z² = 3.841459: middle (0.8 + 0.19207)/1.3841459 = 0.716738,
+    # half 1.959964 sqrt(0.016 + 0.0096036)/1.3841459 = 0.226577.
+    low, high = wilson_interval(8, 10)
+    assert low == pytest.approx(0.490162, abs=1e-6)
+    assert high == pytest.approx(0.943318, abs=1e-6)
+
+
+def test_its_ends_solve_the_score_equation():
+    for successes, n in [(3, 7), (40, 41), (1, 250)]:
+        for end in wilson_interval(successes, n):
+            assert abs(successes / n - end) == pytest.approx(Z * math.sqrt(end * (1 - end) / n))
+
+
+@pytest.mark.parametrize("n", [1, 4, 100])
+def test_all_and_none_keep_their_own_end(n):
+    # One end is exact, the other n/(n + z²) away.
+    assert wilson_interval(0, n) == (0.0, pytest.approx(Z * Z / (n + Z * Z)))
+    assert wilson_interval(n, n) == (pytest.approx(n / (n + Z * Z)), 1.0)
+
+
+def test_more_labels_give_a_narrower_interval():
+    widths = [high - low for low, high in (wilson_interval(n // 2, n) for n in (10, 100, 1000))]
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
+def test_what_is_no_share_is_refused(successes, n):
+    with pytest.raises(ValueError, match="is no share"):
+        wilson_interval(successes, n)
+
+
+def test_a_share_of_nothing_is_undefined_with_the_reason():
+    found = proportion(0, 0, 0, "share", "nothing to compare with")
+    assert (found.value, found.reason, found.n) == (None, "nothing to compare with", 0)
+
+
+@pytest.mark.parametrize(("queries", "has_interval"), [(9, False), (10, True)])
+def test_below_ten_queries_there_is_no_interval(queries, has_interval):
+    found = proportion(15, 20, queries, "share", "nothing")
+    assert found.value == 0.75
+    assert ((found.low, found.high) == wilson_interval(15, 20)) is has_interval
+    assert found.method == "share, Wilson interval"

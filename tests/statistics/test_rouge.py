@@ -1,0 +1,66 @@
+"""ROUGE-L against its definition, worked out by hand and by the plain table of lengths."""
+
+import random
+
+import pytest
+
+from analysis.statistics import rouge_l
+from analysis.statistics.rouge import common_length, words
+
+
+def by_table(one, other):
+    """The longest common subsequence by the table that textbooks fill."""
+    lengths = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+    for i, a in enumerate(one):
+        for j, b in enumerate(other):
+            best = max(lengths[i][j + 1], lengths[i + 1][j])
+            lengths[i + 1][j + 1] = lengths[i][j] + 1 if a == b else best
+    return lengths[-1][-1]
+
+
+def test_the_example_of_the_paper():
+    # Lin 2004, section 3.1: S2 and S3 against S1, beta 1.
+    reference = "police killed the gunman"
+    assert rouge_l("police kill the gunman", reference).f1 == pytest.approx(0.75)
+    assert rouge_l("the gunman kill police", reference).f1 == pytest.approx(0.5)
+
+
+def test_precision_is_of_the_prediction_and_recall_of_the_reference():
+    found = rouge_l("a b", "a x b y")
+    assert (found.precision, found.recall) == (1.0, 0.5)
+    assert found.f1 == pytest.approx(2 / 3)
+
+
+def test_f1_is_the_same_with_the_texts_exchanged():
+    one, other = "the bridge opened in 1901 , by Anna", "Anna opened the bridge"
+    assert rouge_l(one, other).f1 == rouge_l(other, one).f1
+    assert rouge_l(one, other).precision == rouge_l(other, one).recall
+
+
+def test_case_punctuation_and_markers_do_not_count_and_words_are_not_stemmed():
+    assert rouge_l("The Bridge, opened!", "the bridge opened").f1 == 1
+    assert rouge_l("bridges", "bridge").f1 == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("", "a"), ("a", ""), ("", ""), ("🌉 …", "a"), ("a", "b")]
+)
+def test_texts_without_a_common_word_score_nothing(one, other):
+    found = rouge_l(one, other)
+    assert (found.precision, found.recall, found.f1) == (0, 0, 0)
+
+
+def test_words_of_any_script_are_words():
+    assert words("Cafe\u0301 CAFÉ") == ["caf\u00e9", "caf\u00e9"]
+    assert words("שלום, עולם_2") == ["שלום", "עולם", "2"]
+    assert words("桥开了 in 1901") == ["桥", "开", "了", "in", "1901"]
+    assert words("कि की") == ["कि", "की"]
+    assert words("👩‍👩‍👧 l'eau") == ["l", "eau"]
+
+
+def test_the_short_way_to_the_length_is_the_long_one():
+    draw = random.Random(7)
+    for _ in range(200):
+        one = draw.choices("abcd", k=draw.randrange(90))
+        other = draw.choices("abcde", k=draw.randrange(90))
+        assert common_length(one, other) == by_table(one, other)

@@ -1,0 +1,198 @@
+"""The queue in front of SQLite's one writer: it lets all in, and keeps nobody out for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ConnectionHandler, OperationalError
+from pytest_django import DjangoDbBlocker
+
+from tests.sqlite_writers import database
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 60
+
+
+@pytest.fixture
+def path(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    file = str(tmp_path / "a.sqlite3")
+    made = sqlite3.connect(file)
+    made.executescript(
+        "PRAGMA journal_mode=WAL; CREATE TABLE counter (n); INSERT INTO counter VALUES (0);"
+    )
+    made.close()
+    with django_db_blocker.unblock():
+        yield file
+
+
+def connection_to(path: str, timeout: float = 20) -> BaseDatabaseWrapper:
+    return ConnectionHandler({"default": database(path, timeout)})["default"]
+
+
+def begin(connection: BaseDatabaseWrapper) -> None:
+    """As the outermost `atomic` does it."""
+    connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+
+
+def run(path: str, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.sqlite_writers", path, *words],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def holder(path: str) -> Iterator[subprocess.Popen[str]]:
+    """A process in the midst of a transaction."""
+    process = run(path, "hold")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+
+
+def counted(path: str) -> int:
+    reader = sqlite3.connect(path)
+    try:
+        return int(reader.execute("SELECT n FROM counter").fetchone()[0])
+    finally:
+        reader.close()
+
+
+def assert_gets_in(path: str, timeout: float = 5) -> None:
+    connection = connection_to(path, timeout)
+    begin(connection)
+    connection.commit()
+    connection.close()
+
+
+def test_the_site_uses_it_wherever_it_uses_sqlite() -> None:
+    from config.env import ENGINES
+
+    engine = settings.DATABASES["default"]["ENGINE"]
+    assert engine in ("config.sqlite", "django.db.backends.postgresql")
+    assert "django.db.backends.sqlite3" in ENGINES, "what DATABASE_URL is read to"
+
+
+def test_it_is_sqlite_to_whoever_asks(path: str) -> None:
+    connection = connection_to(path)
+    assert connection.vendor == "sqlite"
+    assert connection.features.supports_json_field
+
+
+def test_many_threads_of_two_processes_write_and_nobody_is_turned_away(path: str) -> None:
+    processes = [run(path, "write", "8", "40") for _ in range(2)]
+    told = [process.communicate(timeout=PATIENCE)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told
+    assert counted(path) == 2 * 8 * 40
+
+
+def test_a_killed_holder_lets_the_next_one_in(path: str, holder: subprocess.Popen[str]) -> None:
+    with pytest.raises(OperationalError, match="database is locked"):
+        begin(connection_to(path, timeout=0.1))
+    holder.kill()
+    holder.wait(PATIENCE)
+    assert_gets_in(path)
+
+
+def test_a_frozen_holder_is_waited_for_until_the_timeout(
+    path: str, holder: subprocess.Popen[str]
+) -> None:
+    holder.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(OperationalError, match="database is locked"):
+        begin(connection_to(path, timeout=0.5))
+    assert 0.5 <= time.monotonic() - began < 10
+
+
+def test_who_was_turned_away_can_come_again(path: str, holder: subprocess.Popen[str]) -> None:
+    connection = connection_to(path, timeout=0.1)
+    for _ in range(2):
+        with pytest.raises(OperationalError):
+            begin(connection)
+    holder.kill()
+    holder.wait(PATIENCE)
+    begin(connection)
+    connection.rollback()
+    connection.close()
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "close"])
+def test_every_end_of_a_transaction_gives_the_turn_back(path: str, end: str) -> None:
+    connection = connection_to(path)
+    begin(connection)
+    getattr(connection, end)()
+    assert_gets_in(path)
+    connection.close()
+
+
+def test_a_failed_commit_keeps_the_turn_until_it_is_rolled_back(path: str) -> None:
+    connection = connection_to(path)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE a (id INTEGER PRIMARY KEY)")
+        cursor.execute("CREATE TABLE b (a REFERENCES a (id) DEFERRABLE INITIALLY DEFERRED)")
+    begin(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO b VALUES (7)")
+    with pytest.raises(Exception, match="FOREIGN KEY"):
+        connection.commit()
+    connection.rollback()
+    assert_gets_in(path)
+    connection.close()
+
+
+def test_a_single_statement_needs_no_turn_and_waits_for_the_writer(path: str) -> None:
+    inside, outside = connection_to(path), connection_to(path, timeout=0.2)
+    begin(inside)
+    with pytest.raises(OperationalError, match="locked"), outside.cursor() as cursor:
+        cursor.execute("UPDATE counter SET n = 5")
+    inside.commit()
+    with outside.cursor() as cursor:
+        cursor.execute("UPDATE counter SET n = 5")
+    assert counted(path) == 5
+    inside.close()
+    outside.close()
+
+
+def test_a_child_keeps_no_turn_of_its_parent(path: str) -> None:
+    connection = connection_to(path)
+    begin(connection)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in the child
+        time.sleep(30)
+        os._exit(0)
+    try:
+        connection.commit()
+        assert_gets_in(path)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        connection.close()
+
+
+def test_a_database_in_memory_has_no_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with django_db_blocker.unblock():
+        for name in (":memory:", "file:turns?mode=memory&cache=shared"):
+            connection = connection_to(name)
+            begin(connection)
+            connection.commit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_queue_that_cannot_be_made_keeps_nobody_from_writing(path: str) -> None:
+    Path(f"{path}-turn").mkdir(mode=0)
+    assert_gets_in(path)
