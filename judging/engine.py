@@ -263,7 +263,7 @@ class _Pump:
         self.control.progress(self.settled)
 
     async def _renew(self) -> None:
-        while await in_database(runs.renew, self.judge_run, self.lease):
+        while await in_database(runs.renew, self.judge_run, self.lease) is not None:
             await asyncio.sleep(RENEW_SECONDS)
         self.end(Ending("lost"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -11,7 +12,7 @@ from django.db.models.functions import Now
 
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
-from judging import ledger
+from judging import ledger, planning
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompting import sha256_of
 
@@ -21,6 +22,14 @@ State = JudgeRun.State
 
 class HeldError(Exception):
     """Another run of this judge over this campaign holds a lease, alive or left by a dead one."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What people want of a run that is under way: a wish, and a number of calls at once."""
+
+    wish: str = ""
+    concurrency: int | None = None
 
 
 class ChangedPromptError(ValueError):
@@ -41,7 +50,7 @@ def start(
     """
     prompt = sha256_of(prompt_of(judge, campaign))
     _check_prompt(campaign, judge, prompt)
-    ledger.plan(campaign, judge)
+    planning.plan(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
@@ -84,9 +93,12 @@ def take(run: JudgeRun) -> uuid.UUID | None:
     return token
 
 
-def renew(run: JudgeRun, token: uuid.UUID) -> bool:
-    """Holds the lease for longer; False if it went to another."""
-    return bool(_held(run, token).update(lease_until=Now() + LEASE))
+def renew(run: JudgeRun, token: uuid.UUID, in_flight: int = 0, allowed: int = 0) -> Orders | None:
+    """Holds the lease for longer and says how the pump is doing; None if it went to another."""
+    held = _held(run, token)
+    if not held.update(lease_until=Now() + LEASE, in_flight=in_flight, allowed=allowed):
+        return None
+    return Orders(*held.values_list("wish", "concurrency").get())
 
 
 def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool:

@@ -37,12 +37,17 @@ class User(AbstractUser):
 
 
 class Rater(models.Model):
-    """Whoever answers. `name` is what exports show; a person with an account also has a user."""
+    """Whoever answers. `name` is what exports show; a person with an account also has a user.
+
+    A `trial` is a judge under changed conditions (a control, an attack, the same again). What it
+    answers is about the judge alone, and stands in no agreement and no export of labels.
+    """
 
     class Kind(models.TextChoices):
         HUMAN = "human"
         JUDGE = "judge"
         REFERENCE = "reference"
+        TRIAL = "trial"
 
     name = models.CharField(max_length=150, unique=True)
     kind = models.CharField(max_length=9, choices=Kind, default=Kind.HUMAN)

@@ -166,8 +166,25 @@ class Setup:
     split_sentences: SplitSentences = lambda text: [(0, len(text))]
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What a probe found out: facts for the manifest, warnings in plain words.
+
+    Where `refusal` says something, no run can begin.
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+
 class Backend(Protocol):
-    """Something that answers requests, in an `async with` block of its own."""
+    """Something that answers requests, in an `async with` block of its own.
+
+    `endpoint` is the server that it asks, empty where there is none.
+    """
+
+    endpoint: str
 
     async def __aenter__(self) -> Self: ...
 
@@ -179,4 +196,8 @@ class Backend(Protocol):
 
     async def ask(self, request: Request) -> Answer:
         """One attempt. Raises BackendError."""
+        ...
+
+    async def probe(self) -> Findings:
+        """Finds out before a run what the server can do. Raises BackendError."""
         ...

@@ -19,6 +19,7 @@ from judging.backends.base import (
     AskedVariable,
     Conditions,
     Facts,
+    Findings,
     Request,
     Setup,
 )
@@ -38,6 +39,8 @@ class Match:
 
 class Lexical:
     """Answers from the presentation's facts alone; equal requests get equal answers."""
+
+    endpoint = ""
 
     def __init__(self, setup: Setup) -> None:
         self.split = setup.split_sentences
@@ -61,6 +64,9 @@ class Lexical:
         match_lists(facts.units, answers)
         wanted: Any = next(iter(answers.values())) if facts.unit_by_unit else answers
         return Answer(json.dumps(wanted, ensure_ascii=False), model=f"lexical-{VERSION}")
+
+    async def probe(self) -> Findings:
+        return Findings()
 
     def sentences(self, text: str) -> list[str]:
         return [text[start:end] for start, end in self.split(text) if text[start:end].strip()]

@@ -14,6 +14,7 @@ from judging.backends.base import (
     Answer,
     BackendError,
     FatalError,
+    Findings,
     RejectedError,
     Request,
     Setup,
@@ -36,7 +37,7 @@ class OpenAICompatible:
     def __init__(self, setup: Setup) -> None:
         if not setup.model:
             raise SetupError("the openai backend needs a model; give --model")
-        self.base_url = base_of(setup.base_url)
+        self.base_url = self.endpoint = base_of(setup.base_url)
         self.model = setup.model
         self.api_key_env = setup.api_key_env
         self.params = {"temperature": 0.0, "seed": 0} | dict(setup.params)
@@ -80,6 +81,9 @@ class OpenAICompatible:
         except BackendError as error:
             _cut_out(key, error)
             raise
+
+    async def probe(self) -> Findings:
+        return Findings()
 
     async def _post(self, request: Request, key: str) -> Answer:
         if self._session is None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from judging.backends.base import JSON, Answer, Request
+from judging.backends.base import JSON, Answer, Findings, Request
 
 Line = str | Answer | BaseException
 Script = Callable[[Request], Line] | Mapping[str, Line] | Iterable[Line]
@@ -24,6 +24,7 @@ class Scripted:
         self.seconds = seconds
         self.asked: list[Request] = []
         self.under_way = self.most = 0
+        self.endpoint = ""
 
     async def __aenter__(self) -> Self:
         return self
@@ -47,6 +48,9 @@ class Scripted:
         if isinstance(line, BaseException):
             raise line
         return line if isinstance(line, Answer) else Answer(line, model="scripted")
+
+    async def probe(self) -> Findings:
+        return Findings()
 
 
 def _reader(script: Script) -> Callable[[Request], Line]:

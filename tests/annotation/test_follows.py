@@ -15,7 +15,7 @@ from annotation.follows.strata import alternating
 from annotation.models import Campaign, Item
 from annotation.places import next_assignment
 from annotation.submit import submit
-from judging import ledger
+from judging import ledger, planning
 from judging.models import Judge
 from tests.annotation.follow_cast import (
     Q1,
@@ -216,7 +216,7 @@ class TestAll:
 class TestJudges:
     def asked(self, campaign: Campaign, model: Judge) -> dict[str, list[str]]:
         """By item, all that the judge's rows ask."""
-        ledger.plan(campaign, model)
+        planning.plan(campaign, model)
         found: dict[str, list[str]] = {}
         for row in ledger.rows_of(campaign, model).order_by("pk"):
             found.setdefault(row.item.key, []).extend(row.asked)

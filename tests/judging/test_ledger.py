@@ -10,7 +10,7 @@ import pytest
 from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
-from judging import ledger, runs
+from judging import ledger, planning, runs
 from judging.models import FrozenError, JudgeRun
 from tests.judging.cast import campaign_of, judge
 
@@ -23,16 +23,16 @@ def let_the_lease_run_out(run: JudgeRun) -> None:
 
 def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
+    planning.plan(campaign, rater)
     assert ledger.standing(campaign, rater) == {"open": ITEMS}
 
 
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     ledger.rows_of(campaign, rater).filter(scope="q1:1").delete()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = ledger.rows_of(campaign, rater)
     assert rows.count() == UNITS
     assert all(row.asked == [row.scope] for row in rows)
@@ -40,28 +40,28 @@ def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
 
 def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     for row in ledger.rows_of(campaign, rater):
         assert row.asked == list(row.item.units.values_list("name", flat=True))
         assert (row.scope, row.slot) == ("", None)
 
 
 def test_judges_take_no_place_of_people(campaign: Campaign) -> None:
-    ledger.plan(campaign, judge())
+    planning.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
 
 
 def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
     shuffled = campaign_of(tmp_path, order="random")
     rater = judge()
-    ledger.plan(shuffled, rater)
+    planning.plan(shuffled, rater)
     for row in ledger.rows_of(shuffled, rater):
         assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
 
 def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     first = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     second = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     assert (len(first), len(second)) == (7, UNITS - 7)
@@ -70,7 +70,7 @@ def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
 
 def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = ledger.claim(campaign, rater, uuid.uuid4(), 10)
     assert [r.item.position for r in rows] == sorted(r.item.position for r in rows)
 

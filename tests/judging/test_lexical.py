@@ -14,7 +14,7 @@ from annotation.models import Label
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.checking import check
 from datasets.text import sentences
-from judging import ledger
+from judging import ledger, planning
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.words import content_words
@@ -96,7 +96,7 @@ def test_its_answers_are_taken_for_every_protocol(
 ) -> None:
     study = campaign_of(tmp_path, protocol)
     rater = judge(granularity=granularity)
-    ledger.plan(study, rater)
+    planning.plan(study, rater)
     preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
     for row in ledger.rows_of(study, rater).select_related("item__campaign", "item__query"):
         prepared = preparer.prepare(row)

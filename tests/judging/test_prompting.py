@@ -9,7 +9,7 @@ import pytest
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from judging import ledger, prompting
+from judging import ledger, planning, prompting
 from judging.backends.scripted import Scripted
 from judging.preparing import Preparer, masked
 from judging.prompting import PromptError, fenced, fill, read_prompt
@@ -21,7 +21,7 @@ VALUES = {name: f"<{name}>" for name in prompting.SLOTS}
 
 def requests(campaign: Campaign, granularity: str = "item") -> list[str]:
     rater = judge(granularity=granularity)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")

@@ -17,7 +17,7 @@ from django.db import transaction
 from annotation.management.campaigns import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from judging import ledger, runs
+from judging import ledger, planning, runs
 from judging.backends.base import SetupError
 from judging.engine import Control
 from judging.models import Judge, JudgeRun
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         campaign = campaign_called(options["campaign"])
         judge = judge_called(options["judge"])
         try:
-            ledger.plan(campaign, judge)
+            planning.plan(campaign, judge)
             if not ledger.waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
             elif options["queue"]:
