@@ -2,12 +2,13 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
+VLLM   ?= .venv-vllm
 BIN    := $(VENV)/bin
 MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
-.PHONY: demo test lint types docs containers unit unit-sqlite unit-postgresql bench install \
-	install-dev chromium serve worker beat clean help
+.PHONY: demo test lint types docs containers unit unit-sqlite unit-postgresql faults bench install \
+	install-dev chromium serve worker beat clean help vllm unit-vllm
 
 help:
 	@echo "make demo    install, load a made-up study, judge it, report, and open the site"
@@ -15,7 +16,9 @@ help:
 	@echo "make serve   the site as on a server, at http://127.0.0.1:$(PORT)/"
 	@echo "make worker  a worker beside it, for judges that run in the background"
 	@echo "make beat    a clock beside both; workers do without it"
+	@echo "make faults  the faults that take minutes, on both databases"
 	@echo "make bench   loading, exporting and serving, timed against other tools' figures"
+	@echo "make vllm    judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make docs    the documentation as a site, in var/docs"
 	@echo "make clean   remove the virtual environment; var/ with your data stays"
 
@@ -23,7 +26,7 @@ demo: install
 	@$(MANAGE) migrate --verbosity 0
 	@$(MANAGE) demo --port $(PORT)
 
-test: install-dev chromium lint types docs containers unit
+test: install-dev chromium lint types docs containers unit unit-vllm
 
 lint: install-dev
 	$(BIN)/ruff check .
@@ -42,18 +45,35 @@ containers: install-dev
 
 # One more than two processors: many tests wait for others.
 TESTERS ?= 3
-# What does not touch the database that the tests are given is the same on either.
-IN_CHROMIUM := $(addsuffix .py,$(addprefix browser/test_,access difference highlighter time_on_task))
-SAME := $(addprefix --ignore=tests/,benchmarks containers docs statistics $(IN_CHROMIUM))
+# What does not touch the database that the tests are given is the same on either. All pages save by
+# one way, which the two of Chromium's tests that are left try on both.
+IN_CHROMIUM := $(filter-out %/test_nothing_is_lost.py %/test_report_coverage.py,\
+	$(wildcard tests/browser/test_*.py))
+SAME := $(addprefix --ignore=,$(addprefix tests/,benchmarks containers docs statistics vllm) $(IN_CHROMIUM))
 
 unit: unit-sqlite unit-postgresql
 
 unit-sqlite: install-dev
-	DEBUG=1 $(BIN)/python -m pytest -n $(TESTERS) --dist worksteal $(ARGS)
+	DEBUG=1 $(BIN)/python -m pytest -n $(TESTERS) --dist worksteal --ignore=tests/vllm $(ARGS)
 
 unit-postgresql: install-dev
 	DEBUG=1 $(BIN)/python -m scripts.services run --only postgres --hurried -- \
 		$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal $(SAME) $(ARGS)
+
+# Alone, since it takes the whole machine. `make test` uses vLLM where it is there, and says how to set
+# it up where it is not.
+unit-vllm: install-dev
+	DEBUG=1 TANDEM_VLLM=$${TANDEM_VLLM:-$(VLLM)/bin/vllm} $(BIN)/python -m pytest tests/vllm
+
+vllm: install-dev
+	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
+	$(MAKE) unit-vllm
+
+# One after the other: they load the machine as it is.
+faults: install-dev
+	DEBUG=1 $(BIN)/python -m pytest --long -m long $(ARGS)
+	DEBUG=1 $(BIN)/python -m scripts.services run --only postgres --hurried -- \
+		$(BIN)/python -m pytest --long -m long $(ARGS)
 
 bench: install-dev
 	$(BIN)/python -m benchmarks

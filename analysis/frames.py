@@ -122,32 +122,39 @@ class Frame:
     assisted: tuple[Assisted, ...] = ()
 
 
+class _Said(NamedTuple):
+    """What a rater said of a unit first: a value, or else why it is missing."""
+
+    replicate: int
+    value: str | None
+    missing: str
+
+
 @dataclass
 class _Columns:
     """The labels of one variable while they come in."""
 
     units: dict[tuple[str, str, str], int] = field(default_factory=dict)
     facts: list[LabelFact] = field(default_factory=list)
-    values: dict[tuple[int, str], tuple[int, str]] = field(default_factory=dict)
-    missing: list[Aside] = field(default_factory=list)
+    said: dict[tuple[int, str], _Said] = field(default_factory=dict)
 
     def add(self, fact: LabelFact) -> None:
         key = (fact.item, fact.kind, fact.unit)
         unit = self.units.setdefault(key, len(self.units))
         if unit == len(self.facts):
             self.facts.append(fact)
-        if fact.value is None:
-            self.missing.append(Aside(unit, fact.rater, True, fact.missing or "error"))
-            return
-        # Repeated judgements are not more raters: the first one stands for the rater.
-        before = self.values.get((unit, fact.rater))
-        if before is None or fact.replicate < before[0]:
-            self.values[unit, fact.rater] = (fact.replicate, fact.value)
+        # Repeated judgements are not more raters: the first one stands for the rater, even where it
+        # is missing, since a later one would be chosen for having an answer.
+        before = self.said.get((unit, fact.rater))
+        if before is None or fact.replicate < before.replicate:
+            missing = "" if fact.value is not None else fact.missing or "error"
+            self.said[unit, fact.rater] = _Said(fact.replicate, fact.value, missing)
 
     def verdict(self, fact: LabelFact) -> str | None:
         """What the one who assisted a label said of the unit."""
         unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
-        return self.values.get((unit, fact.assisted_by or ""), (0, None))[1]
+        said = self.said.get((unit, fact.assisted_by or ""))
+        return said.value if said else None
 
 
 def make_frame(
@@ -223,12 +230,14 @@ def _variable(
     column = {r.name: n for n, r in enumerate(raters)}
     code = {category: n for n, category in enumerate(scale.categories)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
-    asides = list(found.missing)
-    for (unit, rater), (_, value) in found.values.items():
-        if value in code:
-            codes[unit, column[rater]] = code[value]
+    asides: list[Aside] = []
+    for (unit, rater), said in found.said.items():
+        if said.value is None:
+            asides.append(Aside(unit, rater, True, said.missing))
+        elif said.value in code:
+            codes[unit, column[rater]] = code[said.value]
         else:
-            asides.append(Aside(unit, rater, False, value))
+            asides.append(Aside(unit, rater, False, said.value))
     units = _unit_facts(found.facts, items, queries)
     return VariableFrame(name, scale, units, tuple(raters), codes, tuple(asides))
 
@@ -249,7 +258,11 @@ def _whole_scale(scale: Scale, found: _Columns, raters: Sequence[RaterFacts]) ->
     """A scale with every category in use: its own, what people added, what judges alone gave."""
     people = {r.name for r in raters if r.kind == "human"}
     known = {*scale.categories, *scale.escapes}
-    used = {(rater in people, value) for (_, rater), (_, value) in found.values.items()}
+    used = {
+        (rater in people, each.value)
+        for (_, rater), each in found.said.items()
+        if each.value is not None
+    }
     added = {value for by_people, value in used if by_people} - known
     rest = {value for _, value in used} - known - added
     if not known and not added:

@@ -1,4 +1,7 @@
-"""The addresses of reports; a format of the registry has one of its own by its file's ending."""
+"""The addresses of reports; a format of the registry has one of its own by its file's ending.
+
+A robustness sheet is of a judge over a campaign, which a run of it names.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from analysis.formats import FORMATS
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
+    path("judges/runs/<int:pk>/robustness/", views.robustness, name="judge-robustness"),
     *(
         path(
             f"campaigns/<int:pk>/report.{each.suffix}",

@@ -8,9 +8,12 @@ from django.views.decorators.http import require_safe
 
 from analysis.formats import FORMATS
 from analysis.formats.building import document
+from analysis.formats.robustness import robustness_document
 from analysis.reports import Choices, campaign_report
+from analysis.robustness import sheet
 from annotation.models import Campaign, User
 from datasets.access import role_required
+from judging.models import JudgeRun
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 
@@ -40,6 +43,17 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     response = HttpResponse(text, content_type=chosen.media_type)
     response["Content-Disposition"] = f'attachment; filename="report-{pk}.{suffix}"'
     return response
+
+
+@require_safe
+@role_required(*READERS)
+def robustness(request: HttpRequest, pk: int) -> HttpResponse:
+    """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
+    run = get_object_or_404(JudgeRun.objects.select_related("campaign", "judge__base"), pk=pk)
+    judge = run.judge.base or run.judge
+    found = robustness_document(sheet(run.campaign, judge))
+    context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}
+    return render(request, "reports/robustness.html", context)
 
 
 def _campaign(pk: int) -> Campaign:

@@ -11,12 +11,16 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Digest
+
 LENGTH = 12
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True)
 WHAT = ("questions", "texts", "guideline")
 _FORM = re.compile(rf"[0-9a-f]{{{LENGTH}}}(-[0-9a-f]{{{LENGTH}}}){{2}}")
 
@@ -30,7 +34,7 @@ class Basis:
     guideline: str
 
     def __str__(self) -> str:
-        return "-".join(astuple(self))
+        return f"{self.questions}-{self.texts}-{self.guideline}"
 
     def differs(self, other: str) -> list[str]:
         """Which of the three are another in the text of a basis; all if it is none."""
@@ -46,13 +50,41 @@ def basis_of(asked: Schema, spec: ItemSpec, units: Iterable[UnitSpec], beside: s
     Their order, and that of the texts, does not count: it is recorded elsewhere. `beside` is a text
     that the item does not have by itself, such as the first answer in a second round.
     """
-    units = list(units)
-    shown = sorted(text.text for text in spec.texts) + ([beside] if beside else [])
-    return Basis(
-        questions=_digest([_questions(asked, kind) for kind in sorted({u.kind for u in units})]),
-        texts=_digest([shown, sorted(u.text for u in units)]),
-        guideline=_digest(asked.protocol.guideline),
-    )
+    return Bases(asked).of(spec, units, beside)
+
+
+class Bases:
+    """The same for many answers to one schema: what they share is read and digested once."""
+
+    def __init__(self, asked: Schema) -> None:
+        self._asked = asked
+        self._guideline = _digest(asked.protocol.guideline)
+        self._questions: dict[frozenset[str], str] = {}
+        self._begun: tuple[ItemSpec, str, Digest] | None = None
+
+    def of(self, spec: ItemSpec, units: Iterable[UnitSpec], beside: str = "") -> Basis:
+        units = list(units)
+        texts = self._texts(spec, beside).copy()
+        texts.update(_canonical(sorted(u.text for u in units)) + b"]")
+        return Basis(
+            questions=self._questions_of(frozenset(u.kind for u in units)),
+            texts=texts.hexdigest()[:LENGTH],
+            guideline=self._guideline,
+        )
+
+    def _texts(self, spec: ItemSpec, beside: str) -> Digest:
+        """What was digested of a list of the texts and of the units' words, up to the latter."""
+        if self._begun is None or self._begun[0] is not spec or self._begun[1] != beside:
+            shown = sorted(text.text for text in spec.texts) + ([beside] if beside else [])
+            digest = hashlib.sha256(b"[" + _canonical(shown) + b", ")
+            self._begun = spec, beside, digest
+        return self._begun[2]
+
+    def _questions_of(self, kinds: frozenset[str]) -> str:
+        if kinds not in self._questions:
+            asked = [_questions(self._asked, kind) for kind in sorted(kinds)]
+            self._questions[kinds] = _digest(asked)
+        return self._questions[kinds]
 
 
 def _questions(asked: Schema, kind: str) -> list[Any]:
@@ -61,6 +93,9 @@ def _questions(asked: Schema, kind: str) -> list[Any]:
 
 
 def _digest(thing: Any) -> str:
+    return hashlib.sha256(_canonical(thing)).hexdigest()[:LENGTH]
+
+
+def _canonical(thing: Any) -> bytes:
     # A file may bring half a surrogate pair, which JSON's escapes keep and UTF-8 would refuse.
-    text = json.dumps(thing, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:LENGTH]
+    return _ENCODER.encode(thing).encode("ascii")

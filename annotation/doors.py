@@ -68,7 +68,7 @@ def from_judge(text: str, units: Mapping[str, UnitSpec], unit_by_unit: bool) -> 
     key. Nothing is searched for in prose.
     """
     try:
-        answer = json.loads(text, object_pairs_hook=_unambiguous)
+        answer = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise RefusedError([Problem("", "", "the completion is not JSON")]) from error
     if not isinstance(answer, dict):
@@ -81,6 +81,9 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise RefusedError([Problem("", "", "the completion gives a key twice")])
     return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
 
 
 def _comment(text: str | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from annotation.files.rows import as_line
 from annotation.follows import asked_so_far
 from annotation.labelled import chunks, label_rows, units_by_item
-from annotation.models import Campaign, Response
+from annotation.models import Campaign, Rater, Response
 from annotation.presenting import items_of, schema, shown_texts
 from annotation.protocols import PROTOCOLS
 from datasets import material
@@ -89,7 +89,7 @@ def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
         current=True,
         assignment__item__campaign=campaign,
         assignment__item__position__gte=since,
-    )
+    ).exclude(assignment__rater__kind=Rater.Kind.TRIAL)
     order = ("assignment__item__position", "assignment__rater__name", "assignment_id")
     for response in standing.select_related(*related).order_by(*order).iterator(chunk_size=CHUNK):
         assignment = response.assignment

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from django.db.models import Count, QuerySet
 
 from annotation.elsewhere import HERE, NOWHERE, Misplaced, Texts, place_of_all
-from annotation.models import Campaign, Item, Label
+from annotation.models import Campaign, Item, Label, Rater
 from annotation.presenting import present, shown_texts
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import EVIDENCE_KEY
@@ -41,7 +41,7 @@ def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QueryS
         response__current=True,
         response__assignment__item__campaign=campaign,
         spans__isnull=False,
-    )
+    ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
     return labels if raters is None else labels.filter(response__assignment__rater__name__in=raters)
 
 

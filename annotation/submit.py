@@ -1,39 +1,34 @@
-"""The waist: `submit` takes an answer through any of four doors, and alone writes Response, Label
-and Span. `fail` closes an assignment that gave no answer, with the reason and no label.
+"""The waist: `submit` takes an answer through any of four doors, `submit_many` many at once. What
+they let through `annotation.writing` alone writes down. `fail` closes an assignment that gave no
+answer, with the reason and no label, and `fail_many` many of them.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
-from django.utils import timezone
 
-from annotation.answer import Answer, Detail
+from annotation.answer import Detail
 from annotation.basis import basis_of
 from annotation.doors import Payload
-from annotation.drafts import stored
 from annotation.follows.grounded_answer import check_action, shown_beside
-from annotation.locating import Spans, locate
-from annotation.models import Assignment, Item, Label, Response, Span
-from annotation.presenting import asked_units, present, schema, stored_units
-from annotation.protocols.base import ItemSpec
-from annotation.protocols.checking import Door, Entry, Problem, RefusedError, check
+from annotation.locating import locate
+from annotation.models import Assignment
+from annotation.presenting import asked_units, present, schema
+from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.checking import Door, RefusedError, check
 from annotation.protocols.citing import check_citations
 from annotation.protocols.schema import Schema
 from annotation.saves import Circumstances, ConflictError, Held, LostLeaseError, Outcome
-from datasets.prepared import Given, PreparedInsert, PreparedModels, PreparedUpdate, columns_of
+from annotation.writing import Check, Checked, Ready, Wrong, close_without, write, write_all
 
 __all__ = [
     "REASONS", "Circumstances", "ConflictError", "Detail", "Held", "LostLeaseError", "Outcome",
-    "fail", "prepare", "store", "submit",
+    "Ready", "Wrong", "fail", "fail_many", "prepare", "store", "submit", "submit_many",
 ]  # fmt: skip
 
-CHUNK = 100
-Row = TypeVar("Row")
 REASONS = (
     "unreadable",
     "refused",
@@ -66,17 +61,18 @@ def submit(
         return store(ready, circumstances or Circumstances())
 
 
-@dataclass(frozen=True)
-class Ready:
-    """A checked answer, or why it is refused: all that can be known before any row is locked."""
+def submit_many(answers: Sequence[tuple[Ready, Circumstances]]) -> list[Outcome | Wrong]:
+    """The second half of `submit` for a group: prepared answers, each to another assignment.
 
-    assignment: Assignment
-    payload: Payload
-    door: Door
-    schema: Schema
-    refused: RefusedError | None
-    checked: Checked
-    basis: str | None
+    What `submit` would raise of an answer stands in its place, and hurts no other. An assignment
+    that is gone counts as given to somebody else. Raises ValueError for two to one assignment.
+    """
+    if not answers:
+        return []
+    if len({ready.assignment.pk for ready, _ in answers}) < len(answers):
+        raise ValueError("an assignment stands in a group twice; submit one answer after the other")
+    with transaction.atomic(savepoint=False):
+        return write_all(answers)
 
 
 def prepare(
@@ -86,55 +82,39 @@ def prepare(
     spec: ItemSpec,
     asked_schema: Schema,
     keep_refusal: bool = False,
+    asked: Mapping[str, UnitSpec] | None = None,
+    basis: str | None = None,
 ) -> Ready:
     """The first half of `submit`. Raises RefusedError, unless it is for later.
 
-    That an answer is refused is said only to who has seen what stands.
+    That an answer is refused is said only to who has seen what stands. `asked`, the units by name,
+    and the `basis` of what was shown spare working them out again.
     """
-    refused, checked = _tried(assignment, payload, door, spec, asked_schema)
+    asked = asked_units(assignment, spec) if asked is None else asked
+    refused, checked = _tried(assignment, payload, door, spec, asked_schema, asked)
     if refused and not keep_refusal:
         raise refused
     # A file tells what was answered, and nothing of what its rater saw.
-    units = asked_units(assignment, spec).values()
-    beside = "" if door == "import" else shown_beside(assignment)
-    basis = None if door == "import" else str(basis_of(asked_schema, spec, units, beside))
+    if door != "import" and basis is None:
+        beside = shown_beside(assignment)
+        basis = str(basis_of(asked_schema, spec, asked.values(), beside))
     return Ready(assignment, payload, door, asked_schema, refused, checked, basis)
 
 
-def store(
-    ready: Ready,
-    circumstances: Circumstances,
-    check_fresh: Callable[[Held], None] | None = None,
-) -> Outcome:
+def store(ready: Ready, circumstances: Circumstances, check_fresh: Check | None = None) -> Outcome:
     """The second half, in a transaction; `check_fresh` may look at what stands, and raise."""
-    door, (entries, spans, doubts) = ready.door, ready.checked
-    held, sent_before = _hold(ready.assignment, circumstances)
-    if check_fresh and not sent_before:
-        check_fresh(held)
-    if ready.refused:
-        raise ready.refused
-    if sent_before:
-        return Outcome(sent_before, created=False, warnings=doubts)
-    _check_lease(held.assignment, circumstances)
-    answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
-    if held.current and answer.stands_as(held.current, door):
-        _drop_draft(held)
-        return Outcome(held.current, created=False, warnings=doubts)
-    _check_conflict(held.current, circumstances)
-    response = _revise(held, ready, circumstances)
-    _write_labels(response, ready.assignment.item, answer)
-    _close(held, circumstances)
-    return Outcome(response, created=True, warnings=doubts)
-
-
-Checked = tuple[list[Entry], Spans, tuple[Problem, ...]]
+    return write(ready, circumstances, check_fresh)
 
 
 def _tried(
-    assignment: Assignment, payload: Payload, door: Door, spec: ItemSpec, asked_schema: Schema
+    assignment: Assignment,
+    payload: Payload,
+    door: Door,
+    spec: ItemSpec,
+    asked_schema: Schema,
+    asked: Mapping[str, UnitSpec],
 ) -> tuple[RefusedError | None, Checked]:
     """What an answer holds, where its quotes stand, and warnings; or why it is refused."""
-    asked = asked_units(assignment, spec)
     try:
         entries, warnings = check(asked_schema, asked, payload["units"], door)
         spans, doubts = locate(entries, spec, door)
@@ -145,126 +125,23 @@ def _tried(
     return None, (entries, spans, (*warnings, *doubts, *cited))
 
 
-def _hold(assignment: Assignment, circumstances: Circumstances) -> tuple[Held, Response | None]:
-    """The assignment, locked, and what this very save made if it came before.
-
-    Whatever happened since, that is stored.
-    """
-    # What stands is read when the row is held: whoever writes it holds that row, and one who waits
-    # for it in PostgreSQL would be told what stood when the waiting began.
-    found = _locked.first(pk=assignment.pk)
-    if found is None:
-        raise Assignment.DoesNotExist
-    held = found[0]
-    draft, responses = stored(held, circumstances.key)
-    current = next((each for each in responses if each.current), None)
-    sent_before = next((each for each in responses if each.key == circumstances.key), None)
-    return Held(held, current, draft), sent_before if circumstances.key else None
-
-
-_locked = PreparedModels(
-    lambda: Assignment.objects.select_for_update().filter(pk=Given("pk")),
-    {"": columns_of(Assignment)},
-)
-
-
 def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:
     """Closes an assignment without an answer.
 
     Raises LostLeaseError where somebody else holds it, or an answer stands already.
     """
-    if reason not in REASONS:
-        raise ValueError(f"{reason!r} is no reason for a missing label")
-    status = Assignment.Status.DECLINED if reason == "declined" else Assignment.Status.FAILED
-    rows = Assignment.objects.filter(pk=assignment.pk).exclude(status=Assignment.Status.DONE)
-    if lease is not None:
-        rows = rows.filter(lease=lease)
-    if not rows.update(status=status, reason=reason, missing={}, lease=None):
-        raise LostLeaseError
+    if wrong := fail_many([(assignment, reason)], lease)[0]:
+        raise wrong
 
 
-def _check_lease(held: Assignment, circumstances: Circumstances) -> None:
-    if circumstances.lease is not None and held.lease != circumstances.lease:
-        raise LostLeaseError
-
-
-def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
-    stands = current.revision if current else 0
-    if current and circumstances.seen is not None and circumstances.seen != stands:
-        raise ConflictError(current)
-
-
-def _revise(held: Held, ready: Ready, circumstances: Circumstances) -> Response:
-    last = held.current.revision if held.current else 0
-    if held.current:
-        _replace.run(response=held.current.pk)
-    response = Response(
-        assignment=held.assignment,
-        revision=max(last + 1, circumstances.revision or 1),
-        payload=ready.payload,
-        comment=ready.payload.get("comment") or "",
-        door=ready.door,
-        basis=circumstances.basis or ready.basis,
-        key=circumstances.key,
-        created_at=circumstances.created_at or timezone.now(),
-    )
-    _respond.run(response)
-    return response
-
-
-def _write_labels(response: Response, item: Item, answer: Answer) -> None:
-    ids = stored_units(item)
-    labels = {
-        (entry.name, variable): Label(
-            response=response,
-            unit_id=ids[entry.name],
-            variable=variable,
-            value=value,
-            score=answer.detail(entry.name, variable).score,
-            meta=answer.detail(entry.name, variable).meta,
-        )
-        for entry in answer.entries
-        for variable, value in entry.values.items()
-    }
-    for label_rows in _chunks(list(labels.values())):
-        _label.run(*label_rows)
-    spans = [
-        Span(label=label, field=s.field, start=s.start, end=s.end, quote=s.quote, method=s.method)
-        for name, label in labels.items()
-        for s in answer.spans.get(name, ())
-    ]
-    for span_rows in _chunks(spans):
-        _mark.run(*span_rows)
-
-
-def _chunks(rows: list[Row]) -> Iterator[list[Row]]:
-    """A database takes only so many values at once."""
-    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-
-
-def _close(held: Held, circumstances: Circumstances) -> None:
-    row = held.assignment
-    row.status = Assignment.Status.DONE
-    row.reason, row.lease = "", None
-    row.missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
-    if circumstances.seconds is not None:
-        row.seconds = circumstances.seconds
-    _finish.run(pk=row.pk, missing=row.missing, seconds=row.seconds)
-    _drop_draft(held)
-
-
-def _drop_draft(held: Held) -> None:
-    if held.draft:
-        held.draft.delete()
-
-
-_respond, _label, _mark = PreparedInsert(Response), PreparedInsert(Label), PreparedInsert(Span)
-_replace = PreparedUpdate(lambda: Response.objects.filter(pk=Given("response")), current=False)
-_finish = PreparedUpdate(
-    lambda: Assignment.objects.filter(pk=Given("pk")),
-    status=Assignment.Status.DONE,
-    reason="",
-    lease=None,
-    missing=Given("missing", Assignment._meta.get_field("missing")),
-    seconds=Given("seconds", Assignment._meta.get_field("seconds")),
-)
+def fail_many(
+    rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None = None
+) -> list[LostLeaseError | None]:
+    """The same for many; what `fail` would raise of one stands in its place, and hurts no other."""
+    for _, reason in rows:
+        if reason not in REASONS:
+            raise ValueError(f"{reason!r} is no reason for a missing label")
+    if not rows:
+        return []
+    with transaction.atomic(savepoint=False):
+        return close_without(rows, lease)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--only sqlite|postgresql|page] [--output F]`"""
+"""`python -m benchmarks [--quick] [--grid] [--only sqlite|postgresql|page|judges] [--output F]`"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.site import collect_files
 from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
-PAGE = "page"
+PAGE, JUDGES = "page", "judges"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -23,6 +23,8 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     if options.only == PAGE:
         return _page(options.output)
+    if options.only == JUDGES:
+        return _judges(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -36,6 +38,19 @@ def _page(output: Path | None) -> int:
 
     figures = measure_page()
     _write({"machine": machine(), "page": figures}, lines(figures), output)
+    return 0
+
+
+def _judges(options: argparse.Namespace) -> int:
+    """The judge engine, which takes a quarter of an hour a database; so it is a run of its own."""
+    from benchmarks.judge_cells import lines
+    from benchmarks.judge_engine import run_judges
+
+    how = "grid" if options.grid else "tiny" if options.quick else "bars"
+    names = [options.database] if options.database else list(DATABASES)
+    with throw_away() as folder:
+        figures = run_judges(names, collect_files(folder), _say, how)
+    _write({"machine": machine(), "judges": figures}, lines(figures), options.output)
     return 0
 
 
@@ -67,7 +82,9 @@ def _default_output() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
-    parser.add_argument("--only", choices=[*DATABASES, PAGE], help="one part")
+    parser.add_argument("--only", choices=[*DATABASES, PAGE, JUDGES], help="one part")
+    parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
+    parser.add_argument("--database", choices=DATABASES, help="judges: on one database only")
     parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")
     return parser
 

@@ -79,12 +79,31 @@ def _draft(campaign: str, spans: str) -> Work:
     return lambda: draft_full_of_spans(campaign, int(spans))
 
 
+def _judged(judge: str) -> Work:
+    from django.db.models import Min
+
+    from judging.models import JudgeCall, JudgeRun
+
+    def look() -> dict[str, Any]:
+        run = JudgeRun.objects.filter(judge__rater__name=judge).latest("pk")
+        calls = JudgeCall.objects.filter(run=run)
+        first = calls.aggregate(first=Min("sent_at"))["first"]
+        seconds = (run.ended_at - first).total_seconds() if run.ended_at else 0.0
+        rejected = calls.filter(http_status=429).count()
+        return {
+            "calls": calls.count(), "done": run.done, "rejected": rejected, "seconds": seconds
+        }  # fmt: skip
+
+    return look
+
+
 WORKS: dict[str, Callable[..., Work]] = {
     "load": _load,
     "campaign": _campaign,
     "export": _export,
     "people": _people,
     "draft": _draft,
+    "judged": _judged,
 }
 
 

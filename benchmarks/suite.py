@@ -26,7 +26,7 @@ Figures = dict[str, Any]
 
 def measure(database: str, scale: Scale, static: Path, say: Say) -> Figures:
     """All figures of one database, which is made for it and thrown away."""
-    with throw_away() as folder, _server(database) as url:
+    with throw_away() as folder, server_of(database) as url:
         suite = _Suite(folder, production(folder, url), scale)
         suite.env["TANDEM_STATIC_DIR"] = str(static)
         manage("migrate", "--verbosity", "0", env=suite.env)
@@ -51,7 +51,7 @@ def throw_away() -> Iterator[Path]:
 
 
 @contextmanager
-def _server(database: str) -> Iterator[str | None]:
+def server_of(database: str) -> Iterator[str | None]:
     with postgres() if database == "postgresql" else nullcontext() as server:
         yield server.url() if server else None
 

@@ -12,5 +12,6 @@ urlpatterns = [
     path("api/", include("config.api")),
     path("", include("annotation.urls")),
     path("", include("datasets.urls")),
+    path("", include("judging.urls")),
     path("", include("analysis.urls")),
 ]

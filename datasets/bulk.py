@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -33,7 +34,7 @@ def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable
     """
     fields = [_field(model, name) for name in columns]
     # All at once: a row that asks the database in its making would wait for the COPY it is in.
-    ready = list(_prepared(fields, rows))
+    ready = list(as_taken(fields, rows))
     names = ", ".join(connection.ops.quote_name(field.column or "") for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
@@ -108,7 +109,7 @@ def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return next(f for f in model._meta.concrete_fields if name in (f.attname, f.name))
 
 
-def _prepared(fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]) -> Iterable[Row]:
+def as_taken(fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]) -> Iterable[Row]:
     """The rows as the driver takes them; where all fields are plain, as they are."""
     ways = [(place, way) for place, f in enumerate(fields) if (way := _way(f)) is not None]
     return (_made(row, ways) for row in rows) if ways else rows
@@ -127,7 +128,16 @@ def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
         return _dumps
     if isinstance(field, (*_AS_IT_IS, models.ForeignKey)):
         return None
+    if isinstance(field, models.DateTimeField):
+        # PostgreSQL's driver takes moments as they are. None of ours is without its time zone.
+        return None if connection.vendor == "postgresql" else _moment
     return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _moment(value: Any) -> Any:
+    if connection.vendor == "sqlite" and value.tzinfo is UTC is connection.timezone:
+        return str(value.replace(tzinfo=None))
+    return connection.ops.adapt_datetimefield_value(value)
 
 
 def _copy(statement: str, rows: Iterable[Row]) -> None:

@@ -6,14 +6,18 @@ it. The SQL is still Django's own, from a plain queryset, so it fits every datab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.expressions import Expression
+from django.db.models.expressions import Expression, F, Func
 from django.db.models.sql import Query, UpdateQuery
 from django.utils.functional import cached_property
+
+from datasets.bulk import as_taken
 
 Row = list[Any]
 Found = TypeVar("Found", bound=models.Model)
@@ -31,6 +35,35 @@ class Given(Expression):
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         # It stands among the parameters itself, until the query is run.
         return "%s", [self]
+
+    def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        return self.output_field.get_db_prep_save(value, connection=connection)
+
+
+class Among(Func):
+    """Whether a column holds one of the values of a `Given` list of numbers or texts.
+
+    The list is one parameter however long it is, so that the SQL stays the same.
+    """
+
+    output_field = models.BooleanField()
+    arity = 2
+
+    def __init__(self, column: str, name: str) -> None:
+        super().__init__(F(column), _GivenList(name))
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        form = {"template": "%(expressions)s))", "arg_joiner": " IN (SELECT value FROM json_each("}
+        return self.as_sql(compiler, connection, **form, **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        form = {"template": "%(expressions)s)", "arg_joiner": " = ANY("}
+        return self.as_sql(compiler, connection, **form, **extra)
+
+
+class _GivenList(Given):
+    def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        return list(value) if connection.vendor == "postgresql" else json.dumps(list(value))
 
 
 class Prepared:
@@ -91,7 +124,7 @@ class _Made:
 
     def parameters(self, given: Mapping[str, object]) -> list[Any]:
         return [
-            each.output_field.get_db_prep_save(given[each.name], connection=self.connection)
+            each.as_parameter(given[each.name], self.connection)
             if isinstance(each, Given)
             else each
             for each in self._parameters
@@ -184,6 +217,13 @@ class PreparedUpdate:
             cursor.execute(made.sql, made.parameters(given))
             return int(cursor.rowcount)
 
+    def run_each(self, given: Sequence[Mapping[str, object]]) -> None:
+        """The update for each of these in turn, in one go."""
+        connection = connections[DATABASE]
+        made = _kept(self, connection, self._compiled)
+        with _cursor(connection) as cursor:
+            cursor.executemany(made.sql, [made.parameters(each) for each in given])
+
     def _compiled(self) -> Any:
         query: Any = self._make().query.chain(UpdateQuery)
         query.add_update_values(self._values)
@@ -191,30 +231,45 @@ class PreparedUpdate:
 
 
 class PreparedInsert(Generic[Found]):
-    """New rows of a model, whose objects get the keys that the database gives them."""
+    """New rows of a model: objects, which get the keys that the database gives them, or values.
 
-    def __init__(self, model: type[Found]) -> None:
-        self._model = model
+    `columns` are attribute names such as `batch_id`; none given are all but the key. With
+    `new_only` a row that a unique constraint refuses is left out, and so is its key.
+    """
+
+    def __init__(
+        self, model: type[Found], columns: Sequence[str] = (), new_only: bool = False
+    ) -> None:
+        self._model, self._columns = model, columns
+        self._or = " ON CONFLICT DO NOTHING" if new_only else ""
+        self._sql: dict[int, str] = {}
 
     def run(self, *objects: Found) -> None:
-        connection = connections[DATABASE]
-        fields = [f for f in self._model._meta.local_concrete_fields if not f.primary_key]
-        values = [
-            field.get_db_prep_save(field.pre_save(each, add=True), connection=connection)
-            for each in objects
-            for field in fields
-        ]
-        with _cursor(connection) as cursor:
-            cursor.execute(self._sql(fields, len(objects), connection.ops.quote_name), values)
-            keys = cursor.fetchall()
-        for each, (key,) in zip(objects, keys, strict=True):
+        keys = self.rows([[f.pre_save(each, add=True) for f in self._fields] for each in objects])
+        for each, key in zip(objects, keys, strict=True):
             each.pk, each._state.adding, each._state.db = key, False, DATABASE
 
-    def _sql(self, fields: list[Any], count: int, quoted: Callable[[Any], str]) -> str:
-        # Both databases of ours give the keys back in the order of the rows.
-        meta = self._model._meta
-        columns = ", ".join(quoted(field.column) for field in fields)
-        row = f"({', '.join(['%s'] * len(fields))})"
-        rows = ", ".join([row] * count)
-        into = f"INSERT INTO {quoted(meta.db_table)} ({columns})"
-        return f"{into} VALUES {rows} RETURNING {quoted(meta.pk.column)}"
+    def rows(self, rows: Sequence[Sequence[Any]]) -> list[int]:
+        """Writes values in the order of the columns; the keys of the rows, in their order."""
+        connection = connections[DATABASE]
+        ready = list(chain.from_iterable(as_taken(self._fields, rows)))
+        with _cursor(connection) as cursor:
+            cursor.execute(self._sql_of(len(rows), connection.ops.quote_name), ready)
+            # Both databases of ours give the keys back in the order of the rows.
+            return [key for (key,) in cursor.fetchall()]
+
+    @cached_property
+    def _fields(self) -> list[models.Field[Any, Any]]:
+        fields = [f for f in self._model._meta.local_concrete_fields if not f.primary_key]
+        by_name = {field.attname: field for field in fields}
+        return [by_name[name] for name in self._columns] if self._columns else fields
+
+    def _sql_of(self, count: int, quoted: Callable[[Any], str]) -> str:
+        if count not in self._sql:
+            meta = self._model._meta
+            columns = ", ".join(quoted(field.column) for field in self._fields)
+            row = f"({', '.join(['%s'] * len(self._fields))})"
+            into = f"INSERT INTO {quoted(meta.db_table)} ({columns})"
+            rows = ", ".join([row] * count)
+            self._sql[count] = f"{into} VALUES {rows}{self._or} RETURNING {quoted(meta.pk.column)}"
+        return self._sql[count]

@@ -1,141 +1,144 @@
-"""One row's question to its backend: attempts, waits between them, and what came of it all."""
+"""One attempt at a row: the call with its deadline, and what came of it as plain data."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
-import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
 
-from judging.backends.base import (
-    Answer,
-    Backend,
-    BackendError,
-    FatalError,
-    FinalError,
-    RateError,
-    Reason,
-    Request,
-    TransientError,
-)
-from judging.preparing import Prepared
-from judging.results import ANSWERED, Call, Failure, Result
+from judging.backends.base import Answer, Backend, BackendError, Reason, Request, TransientError
+from judging.budgets import NOTHING, Estimate
+from judging.calls import Call
+from judging.preparing import Prepared, request_hash
+from judging.results import ANSWERED, Failure, Result
 
 ATTEMPTS = 6
 BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF = 30.0
 LONGEST_WAIT = 120.0
 RATE_PATIENCE = 15 * 60.0
+OUTAGE_PATIENCE = 15 * 60.0
+UNPROVEN_PATIENCE = 30.0
+PROBE_SECONDS = 5.0
+
+Came = Answer | BackendError
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often and how long a row is tried. Times in seconds; tests make them short."""
+    """How often and how long a row is tried. Times in seconds; tests make them short.
+
+    A server that is away is waited for `outage`, or `unproven` where it never answered in this
+    run; meanwhile it is asked each `probe`.
+    """
 
     attempts: int = ATTEMPTS
     backoff: float = BACKOFF_SECONDS
     rate_patience: float = RATE_PATIENCE
     longest_wait: float = LONGEST_WAIT
+    outage: float = OUTAGE_PATIENCE
+    unproven: float = UNPROVEN_PATIENCE
+    probe: float = PROBE_SECONDS
+
+    def before_retry(self, tries: int) -> float:
+        """Seconds to wait after so many failures in transport, with full jitter."""
+        return jitter(self.backoff, tries)
+
+    def before_busy(self, rates: int, wait: float | None, typical: float | None) -> float:
+        """Seconds to wait for a busy server: what it says, or by what a call takes."""
+        if wait is not None:
+            asked = min(wait, self.longest_wait)
+            return asked + random.uniform(0, 0.1 * asked)
+        return jitter(self.backoff if typical is None else 2 * typical, rates)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of asking.
+def jitter(seconds: float, tries: int) -> float:
+    return random.uniform(0, min(seconds * 2.0 ** (tries - 1), LONGEST_BACKOFF))
 
-    `settled` has its result. `spent` has it too, but whether the row or the server is to blame
-    shows only when other rows are answered. `left` was given up because the run ends; `fatal`
-    leaves the row open too, and ends the run.
+
+@dataclass(eq=False, slots=True)
+class Row:
+    """A row of the ledger on its way: its calls so far, and how often it was tried.
+
+    Moments are of the pump's clock. `repair` is asked instead once an `answer` could not be read.
     """
 
-    result: Result
-    kind: Literal["settled", "spent", "left", "fatal"] = "settled"
-    error: str = ""
-    unreachable: bool = False
+    prepared: Prepared
+    calls: list[Call] = field(default_factory=list)
+    tries: int = 0
+    rates: int = 0
+    first_sent: float | None = None
+    begun: float = 0.0
+    estimate: Estimate = NOTHING
+    probe: bool = False
+    repair: Request | None = None
+    answer: Answer | None = None
+
+    @property
+    def item(self) -> int:
+        return self.prepared.assignment.item_id
+
+    @property
+    def request(self) -> Request:
+        return self.repair or self.prepared.request
+
+    def left(self) -> Result:
+        """Its calls, where the row itself stays open."""
+        return Result(self.prepared, tuple(self.calls))
+
+    def answered(self, answer: Answer) -> Result:
+        return Result(self.prepared, tuple(self.calls), answer, self._seconds())
+
+    def failed(self, reason: Reason) -> Result:
+        """Closed with a reason; the answer that was to be repaired stands, if there is one."""
+        verdict = self.answer or Failure(reason)
+        return Result(self.prepared, tuple(self.calls), verdict, self._seconds())
+
+    def _seconds(self) -> float | None:
+        return self.calls[-1].seconds if self.calls else None
 
 
-class Asker:
-    """Asks one backend with at most `concurrency` calls under way; waiting takes up no place."""
-
-    def __init__(self, backend: Backend, concurrency: int, patience: Patience) -> None:
-        self.backend, self.patience = backend, patience
-        self.places = asyncio.Semaphore(concurrency)
-        self.closed = asyncio.Event()
-
-    def close(self) -> None:
-        """From here on no call is begun; those under way end."""
-        self.closed.set()
-
-    async def ask(self, prepared: Prepared) -> Outcome:
-        calls: list[Call] = []
-        started = time.monotonic()
-        tries = rates = 0
-        while True:
-            if (attempt := await self._attempt(prepared.request)) is None:
-                return Outcome(Result(prepared, tuple(calls)), "left")
-            call, came = attempt
-            calls.append(call)
-            rates += isinstance(came, RateError)
-            tries += not isinstance(came, RateError)
-            wait = self._wait(came, tries, rates, time.monotonic() - started)
-            if wait is None:
-                return _outcome(prepared, calls, came)
-            await self._sleep(wait)
-
-    async def _sleep(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.closed.wait()
-
-    async def _attempt(self, request: Request) -> tuple[Call, Answer | BackendError] | None:
-        async with self.places:
-            if self.closed.is_set():
-                return None
-            sent_at, started = datetime.now(UTC), time.monotonic()
-            came = await self._came(request)
-            seconds = time.monotonic() - started
-        if isinstance(came, Answer):
-            return Call(ANSWERED, sent_at, seconds, status=came.status, answer=came), came
-        call = Call(came.state, sent_at, seconds, came.message, came.status, came.body)
-        return replace(call, answer=getattr(came, "answer", None)), came
-
-    async def _came(self, request: Request) -> Answer | BackendError:
-        try:
-            return await self.backend.ask(request)
-        except BackendError as error:
-            return error
-        except Exception as error:
-            return BackendError(type(error).__name__[:40], f"the backend failed: {error}")
-
-    def _wait(
-        self, came: Answer | BackendError, tries: int, rates: int, elapsed: float
-    ) -> float | None:
-        """Seconds until the next attempt; None where there is to be none."""
-        if isinstance(came, RateError) and elapsed < self.patience.rate_patience:
-            return (
-                self._jitter(rates)
-                if came.wait is None
-                else min(came.wait, self.patience.longest_wait)
-            )
-        if isinstance(came, TransientError) and tries < self.patience.attempts:
-            return self._jitter(tries)
-        return None
-
-    def _jitter(self, tries: int) -> float:
-        highest = min(self.patience.backoff * 2 ** (tries - 1), LONGEST_BACKOFF)
-        return random.uniform(0, highest)
+def reason_for(came: Came) -> Reason:
+    """Why a row is missing that was given up after this."""
+    late = isinstance(came, TransientError) and came.state == "deadline"
+    return "timeout" if late else "error"
 
 
-def _outcome(prepared: Prepared, calls: list[Call], came: Answer | BackendError) -> Outcome:
-    result = Result(prepared, tuple(calls), None, calls[-1].seconds)
+async def attempt(
+    backend: Backend, row: Row, seconds: float, clock: Callable[[], float]
+) -> tuple[Call, Came]:
+    """Asks once, for so many seconds at most. Whatever the backend raises is what came."""
+    sent_at, row.begun = datetime.now(UTC), clock()
+    if row.first_sent is None:
+        row.first_sent = row.begun
+    came = await _came(backend, row.request, seconds)
+    call = _call(came, sent_at, clock() - row.begun)
+    return as_repair(call, backend, row), came
+
+
+def as_repair(call: Call, backend: Backend, row: Row) -> Call:
+    """The call of a row, marked with its own request's hash where that was a repair."""
+    if row.repair is None:
+        return call
+    return replace(call, repair=True, request_hash=request_hash(backend, row.repair))
+
+
+async def _came(backend: Backend, request: Request, seconds: float) -> Came:
+    try:
+        async with asyncio.timeout(seconds):
+            return await backend.ask(request)
+    except BackendError as error:
+        return error
+    except TimeoutError:
+        return TransientError("deadline", f"no answer within {seconds:.3g} s")
+    except Exception as error:
+        return BackendError(type(error).__name__[:40], f"the backend failed: {error}")
+
+
+def _call(came: Came, sent_at: datetime, seconds: float) -> Call:
     if isinstance(came, Answer):
-        return Outcome(replace(result, verdict=came))
-    if isinstance(came, FinalError):
-        return Outcome(replace(result, verdict=Failure(came.reason)))
-    if isinstance(came, FatalError):
-        return Outcome(result, "fatal", came.message)
-    reason: Reason = "timeout" if came.state == "deadline" else "error"
-    unreachable = isinstance(came, TransientError) and came.unreachable
-    return Outcome(replace(result, verdict=Failure(reason)), "spent", came.message, unreachable)
+        return Call(ANSWERED, sent_at, seconds, status=came.status, answer=came)
+    answer: Answer | None = getattr(came, "answer", None)
+    return Call(came.state, sent_at, seconds, came.message, came.status, came.body, answer)

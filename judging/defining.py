@@ -13,6 +13,8 @@ from django.db import transaction
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import SetupError
+from judging.backends.vllm_command import PARAM_FLAGS
+from judging.guarding import GUARDED
 from judging.models import Judge
 from judging.prompting import PromptError, read_prompt, sha256_of
 from judging.work import backend_of
@@ -39,7 +41,11 @@ class JudgeError(ValueError):
 
 @dataclass(frozen=True)
 class Definition:
-    """A judge as somebody wrote it down. `prompt` is a file, or the name of a protocol."""
+    """A judge as somebody wrote it down. `prompt` is a file, or the name of a protocol.
+
+    In its stead `text` is a checked prompt itself. Only where the params say `guarded` is a judge
+    without a key meant to have none.
+    """
 
     name: str
     backend: str
@@ -49,6 +55,7 @@ class Definition:
     prompt: str = ""
     granularity: str = "item"
     params: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
 
 
 def define(wanted: Definition) -> tuple[Judge, bool]:
@@ -82,6 +89,9 @@ def _check(wanted: Definition) -> None:
         raise JudgeError("--api-key-env names an environment variable; give its name, not the key")
     if wanted.backend == "lexical":
         _check_unused(wanted)
+    own = [name for name in wanted.params if name in PARAM_FLAGS]
+    if own and wanted.backend == "openai":
+        raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
 
 
 def _check_unused(wanted: Definition) -> None:
@@ -100,13 +110,14 @@ def _check_unused(wanted: Definition) -> None:
 
 def _judge(wanted: Definition) -> Judge:
     _check(wanted)
-    text = _prompt(wanted.prompt) if wanted.prompt else ""
-    networked = wanted.backend != "lexical"
+    text = wanted.text or (_prompt(wanted.prompt) if wanted.prompt else "")
+    key = wanted.api_key_env or ("" if wanted.params.get(GUARDED) else KEY_VARIABLE)
+    networked = wanted.backend == "openai"
     return Judge(
         backend=wanted.backend,
         model=wanted.model,
         base_url=wanted.base_url,
-        api_key_env=(wanted.api_key_env or KEY_VARIABLE) if networked else "",
+        api_key_env=key if networked else wanted.api_key_env,
         prompt=text,
         prompt_name=Path(wanted.prompt).name[:200] if wanted.prompt else "",
         prompt_sha256=sha256_of(text) if text else "",

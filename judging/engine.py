@@ -9,61 +9,35 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, ParamSpec, TypeVar
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 
 from annotation.submit import LostLeaseError
-from judging import ledger, runs
-from judging.asking import Asker, Outcome, Patience
-from judging.backends.base import Backend
+from judging import runs
+from judging.asking import Patience
+from judging.budgets import Budget
+from judging.claiming import claimed, past
+from judging.control import Control, End, Ending
+from judging.dispatching import Dispatcher
+from judging.limiting import Limit
 from judging.models import JudgeRun
-from judging.preparing import Prepared, Preparer
-from judging.results import Result, record, stored_results
+from judging.outcomes import Means, Repair
+from judging.preparing import Preparer
+from judging.prices import Book
+from judging.repairing import repair_of
+from judging.results import Result, record
+from judging.writing import Writer
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-GROUP = 32
-GROUP_SECONDS = 0.05
-RENEW_SECONDS = 5.0
-GRACE_SECONDS = 10.0
-LEAST_CLAIM = 32
-DEAD_AFTER = 5
-
-End = Literal["finished", "fatal", "stopped", "time", "lost", "crashed"]
-
-
-@dataclass
-class Control:
-    """How the thread that called can end the pump: once, and calls in flight may finish.
-
-    Safe to use from a signal handler. `seconds` is the time budget, if there is one.
-    """
-
-    seconds: float | None = None
-    progress: Callable[[int], None] = lambda settled: None
-    _stopped: bool = field(default=False, repr=False)
-    _listener: Callable[[], object] | None = field(default=None, repr=False)
-
-    def stop(self) -> None:
-        self._stopped = True
-        if self._listener is not None:
-            self._listener()
-
-    def listen(self, listener: Callable[[], object] | None) -> None:
-        self._listener = listener
-        if self._stopped and listener is not None:
-            listener()
-
-
-@dataclass(frozen=True)
-class Ending:
-    """Why the pump ended, with one line where something is wrong."""
-
-    how: End
-    error: str = ""
+RENEW_SECONDS = 1.0
+GRACE_SECONDS, TIME_GRACE_SECONDS = 10.0, 60.0
+LONG_CALLS, LONGER = 20, 4
+LEAST_CLAIM, MOST_CLAIM = 16, 128
 
 
 def pump(
@@ -74,9 +48,10 @@ def pump(
     patience: Patience | None = None,
     control: Control | None = None,
 ) -> Ending:
-    """Works on a run until nothing is left, its limit is reached, or it is told to end.
+    """Works on a run until nothing is left, a bound is reached, or it is told to end.
 
-    The lease is the caller's to take before and to give back after.
+    The lease is the caller's to take before and to give back after. `concurrency` is the most calls
+    at once; the run's own, where somebody sets it meanwhile, goes before it.
     """
     work = _Pump(run, lease, preparer, concurrency, patience or Patience(), control or Control())
     return async_to_sync(work.run)()
@@ -97,40 +72,79 @@ class _Pump:
         control: Control,
     ) -> None:
         self.judge_run, self.lease, self.preparer = run, lease, preparer
-        self.concurrency, self.patience, self.control = concurrency, patience, control
-        self.backend: Backend = preparer.backend
-        self.asker = Asker(self.backend, concurrency, patience)
+        self.concurrency, self.control = concurrency, control
         self.allowed = runs.remaining(run)
-        self.capacity = max(2 * concurrency, LEAST_CLAIM)
-        self.asking: set[asyncio.Task[None]] = set()
-        self.suspects: list[Outcome] = []
         self.settled = 0
         self.exhausted = False
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
+        self.shown = run.error
+        self.book = Book(run.judge.model)
+        self.limit = Limit(
+            concurrency,
+            run.lane.ceiling if run.lane else None,
+            queues=bool(getattr(preparer.backend, "queues", False)),
+        )
+        self.budget = self._budget()
+        self.patience, self.past = patience, past(run)
+
+    def _budget(self) -> Budget:
+        run = self.judge_run
+        run.refresh_from_db(fields=["prompt_tokens", "completion_tokens", "cost"])
+        self.rates = self.book.on(datetime.now(UTC).date())
+        return Budget(
+            run.most_tokens,
+            run.most_cost,
+            run.prompt_tokens + run.completion_tokens,
+            run.cost,
+            lambda: self.rates,
+            run.judge.params.get("max_tokens"),
+        )
+
+    def _means(self) -> Means:
+        preparer, params = self.preparer, self.judge_run.judge.params
+        proven, down_for = self.past
+        return Means(
+            preparer.backend,
+            self.limit,
+            self.writer,
+            self.budget,
+            self.patience,
+            lambda how, error, pauses: self.end(Ending(how, error, pauses)),
+            repair=_repair(preparer.by_unit) if params.get("repair") else None,
+            timeout=params.get("timeout"),
+            grouped=preparer.by_unit and bool(preparer.backend.endpoint),
+            proven=proven,
+            down_for=down_for,
+        )
 
     async def run(self) -> Ending:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
-        self.results: asyncio.Queue[Result | None] = asyncio.Queue()
+        self.writer = Writer(self._record, self._written)
+        self.dispatcher = Dispatcher(self._means(), self._look, self._crashed)
         self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
-        helpers = [
-            self._watched(job) for job in (self._renew(), self._watch_clock(), self._write())
-        ]
+        if problem := self.budget.problem():
+            self.end(Ending("budget", problem))
+        jobs = (self._renew(), self._watch_clock(), self.writer.run())
+        helpers = [self._watched(job) for job in jobs]
         try:
-            async with self.backend:
-                await self._keep_asking()
-                await self._drain()
-            self._judge_suspects()
-            self.results.put_nowait(None)
-            await helpers[-1]
+            async with self.preparer.backend:
+                # What came meanwhile is written even where a mistake ends the asking.
+                await asyncio.wait([self._watched(self._keep_asking())])
+                for left in await self.dispatcher.drain(self._grace()):
+                    self.writer.add(left)
+            self.writer.close()
+            await asyncio.wait([helpers[-1]])
         finally:
             self.control.listen(None)
-            for task in (*helpers, *self.asking):
+            self.dispatcher.close()
+            for task in helpers:
                 task.cancel()
         if self.crash is not None:
             raise self.crash
-        return self.ending or Ending("finished")
+        ending = self.ending or Ending("finished")
+        return replace(ending, ceiling=self.limit.learned, limits=tuple(self.limit.history))
 
     def _watched(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task whose exception ends the pump, instead of being found out about too late."""
@@ -140,116 +154,61 @@ class _Pump:
 
     def _look_for_crash(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
-            self.crash = self.crash or error
-            self.end(Ending("crashed", str(error)))
+            self._crashed(error)
+
+    def _crashed(self, error: BaseException) -> None:
+        self.crash = self.crash or error
+        self.end(Ending("crashed", str(error)))
 
     def end(self, ending: Ending) -> None:
         """Nothing new is begun from here on. The first reason stands."""
         self.ending = self.ending or ending
-        self.asker.close()
+        self.dispatcher.close()
         self.changed.set()
+
+    def _look(self) -> None:
+        if self.dispatcher.hungry or self.dispatcher.outcomes.only_suspects:
+            self.changed.set()
+
+    def _written(self) -> None:
+        self.dispatcher.wake()
+        self._look()
 
     async def _keep_asking(self) -> None:
+        """Claims rows as long as there are any, and waits for what was claimed."""
+        outcomes = self.dispatcher.outcomes
         while self.ending is None:
-            await self._refill()
-            if not self.asking and self.exhausted:
-                return
-            await self.changed.wait()
             self.changed.clear()
+            if self.dispatcher.hungry and not self.exhausted:
+                await self._refill()
+                continue
+            if self.exhausted and outcomes.only_suspects:
+                outcomes.judge_suspects()
+                self.writer.hurry()
+                # Rows may have been added, or have waited until all others were closed.
+                if not self.writer.owed and not await self._refill():
+                    return
+                if not self.exhausted:
+                    continue
+            await self.changed.wait()
 
-    async def _refill(self) -> None:
-        room = self.capacity - len(self.asking)
-        if self.exhausted or room < self.capacity // 4:
-            return
+    async def _refill(self) -> int:
+        """Claims some rows; how many came."""
+        room = min(max(self.limit.size, LEAST_CLAIM), MOST_CLAIM)
         if self.allowed is not None:
             room = min(room, self.allowed)
-            self.allowed -= room
-        ready, known = await in_database(self._claim, room)
-        self.exhausted = len(ready) + len(known) < room or self.allowed == 0
+        if room == 0:
+            self.exhausted = True
+            return 0
+        ready, known = await in_database(claimed, self.judge_run, self.lease, self.preparer, room)
+        came = len(ready) + len(known)
+        self.exhausted = came < room
+        if self.allowed is not None:
+            self.allowed -= came
         for result in known:
-            self.results.put_nowait(result)
-        for prepared in ready:
-            self._begin(prepared)
-
-    def _claim(self, room: int) -> tuple[list[Prepared], list[Result]]:
-        run = self.judge_run
-        rows = ledger.claim(run.campaign, run.judge, self.lease, room)
-        prepared = [self.preparer.prepare(row) for row in rows]
-        known = stored_results(prepared)
-        answered = {result.prepared.assignment.pk for result in known}
-        return [p for p in prepared if p.assignment.pk not in answered], known
-
-    def _begin(self, prepared: Prepared) -> None:
-        task = self._watched(self._ask(prepared))
-        self.asking.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self.asking.discard(task)
-        self.changed.set()
-
-    async def _ask(self, prepared: Prepared) -> None:
-        outcome = await self.asker.ask(prepared)
-        if outcome.kind == "settled":
-            self._clear_suspects()
-            self.results.put_nowait(outcome.result)
-            return
-        self.results.put_nowait(replace(outcome.result, verdict=None))
-        if outcome.kind == "fatal":
-            self.end(Ending("fatal", outcome.error))
-        elif outcome.kind == "spent":
-            self.suspects.append(outcome)
-            if len(self.suspects) >= DEAD_AFTER:
-                self.end(Ending("fatal", outcome.error))
-
-    def _clear_suspects(self) -> None:
-        """The server answers others, so what was spent on these rows is their own result."""
-        for outcome in self.suspects:
-            self.results.put_nowait(replace(outcome.result, calls=()))
-        self.suspects.clear()
-
-    def _judge_suspects(self) -> None:
-        """At the end the last suspects fail, unless there was no server to answer anything."""
-        if unreachable := [outcome for outcome in self.suspects if outcome.unreachable]:
-            self.end(Ending("fatal", unreachable[-1].error))
-        if self.ending is None:
-            self._clear_suspects()
-
-    async def _drain(self) -> None:
-        """Lets calls under way come to their end, for a while; what only waits is given back."""
-        if self.ending is None or not self.asking:
-            return
-        if self.ending.how not in ("lost", "crashed"):
-            await asyncio.wait(self.asking, timeout=GRACE_SECONDS)
-        left = list(self.asking)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-    async def _write(self) -> None:
-        group: list[Result] | None = []
-        while group is not None:
-            group = await self._next_group()
-            if group:
-                await self._record(group)
-
-    async def _next_group(self) -> list[Result] | None:
-        """Results that came close together; None after the last."""
-        if (first := await self.results.get()) is None:
-            return None
-        group, loop = [first], asyncio.get_running_loop()
-        until = loop.time() + GROUP_SECONDS
-        while len(group) < GROUP:
-            try:
-                async with asyncio.timeout_at(until):
-                    result = await self.results.get()
-            except TimeoutError:
-                break
-            if result is None:
-                self.results.put_nowait(None)
-                break
-            group.append(result)
-        return group
+            self.writer.add(result)
+        self.dispatcher.add(ready)
+        return came
 
     async def _record(self, group: list[Result]) -> None:
         try:
@@ -263,11 +222,48 @@ class _Pump:
         self.control.progress(self.settled)
 
     async def _renew(self) -> None:
-        while await in_database(runs.renew, self.judge_run, self.lease) is not None:
+        while (orders := await in_database(self._renewed)) is not None:
+            self._obey(orders)
             await asyncio.sleep(RENEW_SECONDS)
         self.end(Ending("lost"))
 
+    def _renewed(self) -> runs.Orders | None:
+        """Holds the lease, and shows on the run whether its server is away."""
+        run, trouble = self.judge_run, self.dispatcher.outcomes.trouble
+        self.rates = self.book.on(datetime.now(UTC).date())
+        orders = runs.renew(run, self.lease, self.limit.under_way, self.limit.size)
+        if orders is not None and trouble != self.shown:
+            JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
+            self.shown = trouble
+        return orders
+
+    def _obey(self, orders: runs.Orders) -> None:
+        wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
+        if orders.wish in wishes:
+            self.end(Ending(wishes[orders.wish]))
+        wanted = max(1, orders.concurrency or self.concurrency)
+        if wanted != self.limit.maximum:
+            self.limit.maximum = wanted
+            self.dispatcher.wake()
+
+    def _grace(self) -> float:
+        """For how many seconds calls under way may come to their end."""
+        how = self.ending.how if self.ending else "finished"
+        if how in ("lost", "crashed"):
+            return 0.0
+        return TIME_GRACE_SECONDS if how == "time" else GRACE_SECONDS
+
     async def _watch_clock(self) -> None:
-        if self.control.seconds is not None:
-            await asyncio.sleep(self.control.seconds)
-            self.end(Ending("time"))
+        """Ends the pump in time; later where calls take so long that ending would cost much."""
+        if (seconds := self.control.seconds) is None:
+            return
+        await asyncio.sleep(seconds)
+        # Where nothing has ended yet, what is under way takes all this time at least.
+        unknown = seconds if self.limit.under_way else 0.0
+        longer = min(LONG_CALLS * (self.limit.latencies.p95 or unknown), LONGER * seconds)
+        await asyncio.sleep(max(0.0, longer - seconds))
+        self.end(Ending("time"))
+
+
+def _repair(by_unit: bool) -> Repair:
+    return lambda prepared, answer: repair_of(prepared, answer, by_unit)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 
-Value = int | float
+Value = int | float | str
 
 
 class ParamError(ValueError):
@@ -32,6 +33,15 @@ def _whole(low: int, high: int) -> Callable[[str], Value]:
     return read
 
 
+def _word(pattern: str) -> Callable[[str], Value]:
+    def read(text: str) -> Value:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError
+        return text
+
+    return read
+
+
 def _logprobs(text: str) -> Value:
     """How many alternatives a token; true stands for as many as servers give."""
     return _whole(0, 20)({"true": "20", "false": "0"}.get(text.lower(), text))
@@ -43,8 +53,16 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "seed": (_whole(-(2**31), 2**31 - 1), "a whole number of 32 bits"),
     "max_tokens": (_whole(1, 1_000_000), "a whole number above 0"),
     "logprobs": (_logprobs, "a whole number from 0 to 20, or true"),
+    "repair": (_whole(0, 1), "0 or 1"),
+    "samples": (_whole(1, 20), "a whole number from 1 to 20"),
     "concurrency": (_whole(1, 1024), "a whole number from 1 to 1024"),
     "timeout": (_number(0.1, 3600), "seconds from 0.1 to 3600"),
+    "max_model_len": (_whole(256, 10_000_000), "for vllm: tokens, a whole number from 256"),
+    "tensor_parallel": (_whole(1, 64), "for vllm: GPUs to spread over, from 1 to 64"),
+    "gpu_memory": (_number(0.05, 1), "for vllm: the share of each GPU, from 0.05 to 1"),
+    "quantization": (_word(r"\w[\w-]{0,39}"), "for vllm: a method, such as awq or fp8"),
+    "dtype": (_word("auto|bfloat16|float16|float32"), "for vllm: auto, bfloat16, float16, float32"),
+    "revision": (_word(r"\w[\w./-]{0,99}"), "for vllm: the commit or tag of the model"),
 }
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from judging.backends.base import Message
 
 SLOTS = ("guideline", "texts", "query", "units", "answer")
 NEEDED = ("texts", "units", "answer")
+OWN = ("units", "answer")
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BREAK = re.compile(r"^---[ \t]*$", re.MULTILINE)
 NONCE_LENGTH = 16
@@ -31,6 +33,11 @@ class Prompt:
     system: str
     user: str
     sha256: str
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The two parts cut at their slots: words and names of slots by turns."""
+        return tuple(_SLOT.split(self.system)), tuple(_SLOT.split(self.user))
 
 
 def read_prompt(text: str) -> Prompt:
@@ -55,13 +62,16 @@ def sha256_of(text: str) -> str:
 
 def fill(prompt: Prompt, values: Mapping[str, str]) -> tuple[Message, ...]:
     """The messages, with each slot replaced by its value; an empty system part is left out."""
-    user = Message("user", _filled(prompt.user, values))
-    system = _filled(prompt.system, values)
-    return (Message("system", system), user) if system else (user,)
+    system, user = (_filled(part, values) for part in prompt.parts)
+    # What stands before the first slot of a unit's own is shared by all requests of an item.
+    own = min(prompt.parts[1].index(slot) for slot in OWN)
+    asked = Message("user", "".join(user), sum(map(len, user[:own])))
+    opening = "".join(system)
+    return (Message("system", opening), asked) if opening else (asked,)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    return _SLOT.sub(lambda slot: values[slot[1]], template)
+def _filled(part: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    return [values[each] if n % 2 else each for n, each in enumerate(part)]
 
 
 def fenced(text: str) -> str:

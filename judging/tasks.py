@@ -7,6 +7,7 @@ the sweep rings again for runs that nobody works on.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
 from celery import shared_task
@@ -17,7 +18,7 @@ from kombu.exceptions import OperationalError
 
 from judging import runs
 from judging.engine import Control
-from judging.models import ACTIVE, JudgeRun
+from judging.models import JudgeRun
 from judging.stopping import ended_with_the_worker, is_ending
 from judging.work import work
 
@@ -50,8 +51,9 @@ def _send(task: Task, expires: float, *arguments: int) -> None:
 
 @shared_task
 def pump(run: int) -> None:
-    """Works on a run for a while, and rings again if it has not ended then.
+    """Works on a run for a while, and rings for whoever comes next on its lane then.
 
+    A message for a run whose lane another one holds does nothing.
     A worker on its way out takes nothing up and rings for nobody: it would hear itself. The sweep
     of another one, or of its successor, finds the run.
     """
@@ -64,9 +66,9 @@ def pump(run: int) -> None:
     control = Control(seconds=BUDGET_SECONDS)
     with ended_with_the_worker(control):
         work(found, lease, control)
-    left = JudgeRun.objects.filter(pk=run, state__in=ACTIVE, lease=None)
-    if not is_ending() and left.exists():
-        transaction.on_commit(lambda: ring(run))
+    following = None if is_ending() else runs.next_after(found)
+    if following is not None:
+        transaction.on_commit(partial(ring, following.pk))
 
 
 @shared_task

@@ -15,6 +15,7 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit
 from judging.prompting import fenced
 
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 NO_TEXTS = "(There are no texts. Judge from the query alone.)"
 
 
@@ -50,7 +51,7 @@ def answer_words(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bool)
     """What the JSON object holds, for each kind of unit that is asked."""
     kinds = dict.fromkeys(unit.kind for unit in units)
     if unit_by_unit:
-        opening = "Answer with one object for this unit, with these keys:"
+        opening = "Answer with one object for the unit below, with these keys:"
         return "\n".join([opening, *(line for kind in kinds for line in _keys(schema, kind))])
     lines = ["Answer with one object with an entry under the key of each unit."]
     for kind in kinds:
@@ -106,4 +107,4 @@ def _listed(codes: Sequence[str]) -> str:
 
 
 def _string(words: str) -> str:
-    return json.dumps(" ".join(words.split()), ensure_ascii=False)
+    return _quoted(" ".join(words.split()))

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 
 from django.db import Error, InterfaceError, OperationalError, connection
 
-from datasets.text import sentences
-from judging import runs
+from judging import lanes, ledger, manifests, planning, runs
 from judging.asking import Patience
-from judging.backends import BACKENDS
-from judging.backends.base import Backend, Setup
+from judging.backends.base import Backend, Findings
 from judging.engine import Control, Ending, pump
-from judging.models import Judge, JudgeRun
+from judging.lanes import backend_of
+from judging.models import JudgeRun
 from judging.preparing import Preparer
+from judging.probes import RefusedRunError, changed, probed
 from judging.prompting import read_prompt
+
+__all__ = ["CONCURRENCY", "backend_of", "work"]
 
 CONCURRENCY = 16
 State = JudgeRun.State
-_STATES = {"finished": State.DONE, "fatal": State.STOPPED, "stopped": State.INTERRUPTED}
-
-
-def backend_of(judge: Judge) -> Backend:
-    """The backend of a judge's definition. Raises SetupError."""
-    return BACKENDS[judge.backend](
-        Setup(judge.model, judge.base_url, judge.api_key_env, judge.params, sentences)
-    )
+_STATES = {
+    "finished": State.DONE,
+    "fatal": State.STOPPED,
+    "budget": State.STOPPED,
+    "crashed": State.STOPPED,
+    "stopped": State.INTERRUPTED,
+    "cancelled": State.CANCELLED,
+}
 
 
 def work(
@@ -35,17 +38,21 @@ def work(
     control: Control | None = None,
     backend: Backend | None = None,
     patience: Patience | None = None,
+    hear: Callable[[Findings], None] = lambda findings: None,
 ) -> Ending:
     """Works on a run under a lease, and gives the lease back with the state the run is in then.
 
-    A queued run that was stopped, or whose time is over, stays active for the next worker.
+    A queued run whose worker stops, or whose time is over, stays active for the next worker.
+    `hear` is told what the probe found, before the first call.
     """
+    control = control or Control()
     try:
-        prompt = read_prompt(runs.prompt_of(run.judge, run.campaign))
         backend = backend or backend_of(run.judge)
-        preparer = Preparer(run.campaign, run.judge, prompt, backend)
-        concurrency = int(run.judge.params.get("concurrency", CONCURRENCY))
-        ending = pump(run, lease, preparer, concurrency, patience, control)
+        ending = _worked(run, lease, control, backend, patience, hear)
+        _let_go(run, lease, ending)
+    except RefusedRunError as refused:
+        ending = Ending("fatal", str(refused))
+        runs.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
         # The database was away for a moment, which is no fault of the run: whoever finds its lease
         # given back or run out goes on with it.
@@ -56,8 +63,65 @@ def work(
     except Exception as error:
         runs.finish(run, lease, State.STOPPED, f"{type(error).__name__}: {error}")
         raise
-    if ending.how == "time" or (ending.how == "stopped" and run.queued):
-        runs.hand_over(run, lease)
-    elif ending.how != "lost":
-        runs.finish(run, lease, _STATES[ending.how], ending.error)
     return ending
+
+
+def _worked(
+    run: JudgeRun,
+    lease: uuid.UUID,
+    control: Control,
+    backend: Backend,
+    patience: Patience | None,
+    hear: Callable[[Findings], None],
+) -> Ending:
+    prompt = read_prompt(runs.prompt_of(run.judge, run.campaign))
+    preparer = Preparer(run.campaign, run.judge, prompt, backend)
+    findings = probed(run, lease, backend, control)
+    if isinstance(findings, Ending):
+        return _noted(run, findings)
+    hear(findings)
+    manifests.begin(run, backend, findings)
+    ending = _noted(run, _pumped(run, lease, preparer, control, patience))
+    if ending.how == "finished" and (mixed := changed(run, lease, backend, control, at_end=True)):
+        return Ending("fatal", mixed)
+    return ending
+
+
+def _pumped(
+    run: JudgeRun,
+    lease: uuid.UUID,
+    preparer: Preparer,
+    control: Control,
+    patience: Patience | None,
+) -> Ending:
+    """Pumps until nothing is left, not even of what was added or had to wait meanwhile."""
+    concurrency = run.concurrency or int(run.judge.params.get("concurrency", CONCURRENCY))
+    while True:
+        before = ledger.standing(run.campaign, run.judge)
+        ending = pump(run, lease, preparer, concurrency, patience, control)
+        if ending.how != "finished" or runs.remaining(run) == 0:
+            return ending
+        planning.plan(run.campaign, run.judge)
+        after = ledger.standing(run.campaign, run.judge)
+        if not ledger.unclosed(after) or after == before:
+            return ending
+
+
+def _noted(run: JudgeRun, ending: Ending) -> Ending:
+    """What the lane learns from an ending: what it bears, and that it is of no use for now."""
+    if run.lane is not None:
+        lanes.remember_ceiling(run.lane, ending.ceiling)
+        if ending.pauses:
+            lanes.pause(run.lane, ending.error)
+    return ending
+
+
+def _let_go(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
+    """Gives the lease back: to the next worker, or with the end of the run."""
+    wished = runs.state_wished(run) if ending.how in ("stopped", "cancelled") else ""
+    if ending.how == "lost":
+        return
+    if ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
+        runs.hand_over(run, lease)
+    elif runs.finish(run, lease, wished or _STATES[ending.how], ending.error):
+        manifests.end(run, limits=ending.limits)

@@ -9,7 +9,15 @@ import pytest
 from tests import cast
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run what takes minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     # A browser on a busy machine may lose a race that no user would: it gets a second try, and the
     # summary says so ("rerun"). What fails twice fails; other tests get one try.
     for item in items:

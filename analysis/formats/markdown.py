@@ -7,15 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from analysis.formats.base import JSON, Format
 from analysis.formats.building import document
-from analysis.formats.document import Block, Cell, Number, Section, Table
+from analysis.formats.document import Block, Cell, Document, Number, Section, Table
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
 def as_markdown(report: JSON) -> str:
     """The report's numbers as tables, with their intervals, and the reasons where there is none."""
-    whole = document(report)
-    parts = [f"# Agreement: {escaped(whole.title)}", escaped(whole.about)]
+    return sections_as_markdown(document(report), "Agreement")
+
+
+def sections_as_markdown(whole: Document, what: str) -> str:
+    """A document's sections under its title."""
+    parts = [f"# {what}: {escaped(whole.title)}", escaped(whole.about)]
     for section in whole.sections:
         parts += _section(section)
     return "\n\n".join(parts) + "\n"

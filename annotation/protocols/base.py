@@ -2,6 +2,8 @@
 
 A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
 and `prompt.md` where the generic prompt does not serve. It knows neither Django nor any model.
+
+The first line of a prompt file is its version, `version: 2`; the prompt itself begins after it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ Conditions = Mapping[str, tuple[str, ...]]
 """Variables of the same unit, and the codes of each that let the condition hold."""
 
 YES_NO = ("yes", "no")
+SHARED_PROMPT = "shared"
 
 
 @dataclass(frozen=True)
@@ -154,8 +157,30 @@ class Protocol:
 
     @property
     def prompt(self) -> str:
-        own = self.folder / "prompt.md"
-        return (own if own.exists() else Path(__file__).parent / "prompt.md").read_text("utf-8")
+        return self._versioned_prompt[1]
+
+    @property
+    def prompt_name(self) -> str:
+        """The protocol whose prompt it is, or `shared`."""
+        return self.name if self._prompt_folder == self.folder else SHARED_PROMPT
+
+    @property
+    def prompt_version(self) -> str:
+        """The version in the prompt's file, empty where none is given."""
+        return self._versioned_prompt[0]
+
+    @property
+    def _prompt_folder(self) -> Path:
+        own = (self.folder / "prompt.md").exists()
+        return self.folder if own else Path(__file__).parent
+
+    @property
+    def _versioned_prompt(self) -> tuple[str, str]:
+        text = (self._prompt_folder / "prompt.md").read_text("utf-8")
+        first, _, rest = text.partition("\n")
+        if not first.startswith("version:"):
+            return "", text
+        return first.removeprefix("version:").strip(), rest.lstrip("\n")
 
 
 def name_units(units: Iterable[UnitSpec]) -> dict[str, UnitSpec]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Quote:
 
 def storable(text: str) -> bool:
     """Whether a text can be kept in every database: no NUL, no half of a surrogate pair."""
-    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text)
+    return _NOT_STORABLE.search(text) is None
 
 
 def is_text(value: object) -> bool:

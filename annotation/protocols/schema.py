@@ -6,9 +6,10 @@ nullable rather than optional. A campaign chooses its variables; the schema foll
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 from annotation.protocols.base import (
     Conditions,
@@ -23,6 +24,20 @@ from annotation.protocols.base import (
 EVIDENCE_KEY = "evidence"
 
 JSON = dict[str, Any]
+T = TypeVar("T")
+
+
+def _by_kind(find: Callable[[Schema, str], T]) -> Callable[[Schema, str], T]:
+    """Found once for each kind of unit: every answer that is checked asks for it again."""
+
+    @wraps(find)
+    def found(schema: Schema, kind: str) -> T:
+        known: dict[str, T] = vars(schema).setdefault(f"_{find.__name__}", {})
+        if kind not in known:
+            known[kind] = find(schema, kind)
+        return known[kind]
+
+    return found
 
 
 class UnknownVariableError(ValueError):
@@ -36,6 +51,7 @@ class Schema:
     protocol: Protocol
     variables: tuple[Variable, ...]
 
+    @_by_kind
     def of(self, kind: str) -> tuple[Variable, ...]:
         return tuple(v for v in self.variables if v.kind == kind)
 
@@ -43,20 +59,24 @@ class Schema:
         found = [v for v in self.variables if v.name == name and kind in (None, v.kind)]
         return found[0] if found else None
 
+    @_by_kind
     def evidence(self, kind: str) -> Evidence | None:
         """The protocol's evidence rule, if its variable is asked of this kind of unit."""
         rule = self.protocol.evidence
         asked = {v.name for v in self.of(kind)}
         return rule if rule is not None and rule.variable in asked else None
 
+    @_by_kind
     def written(self, kind: str) -> Written | None:
         rule = self.protocol.written
         return rule if rule is not None and rule.kind == kind and self.of(kind) else None
 
+    @_by_kind
     def listed(self, kind: str) -> Listed | None:
         rule = self.protocol.listed
         return rule if rule is not None and rule.kind == kind and self.of(kind) else None
 
+    @_by_kind
     def matching(self, kind: str) -> Listed | None:
         """The rule by which units of this kind are matched to a list, if both are asked."""
         rule = self.protocol.listed
@@ -64,6 +84,7 @@ class Schema:
             return None
         return rule if self.variable(rule.match, kind) else None
 
+    @_by_kind
     def free_keys(self, kind: str) -> tuple[str, ...]:
         """The keys of one unit's answer that hold production, and no labels."""
         written, listed, matching = self.written(kind), self.listed(kind), self.matching(kind)
@@ -73,6 +94,7 @@ class Schema:
             *((matching.matches,) if matching else ()),
         )
 
+    @_by_kind
     def keys(self, kind: str) -> tuple[str, ...]:
         """The keys of one unit's answer, in the order in which a model fills them in."""
         return (
@@ -104,8 +126,11 @@ class Schema:
         return all(values.get(n) in codes for n, codes in self._asked(conditions).items())
 
     def _asked(self, conditions: Conditions) -> Conditions:
-        asked = {v.name for v in self.variables}
-        return {name: codes for name, codes in conditions.items() if name in asked}
+        return {name: codes for name, codes in conditions.items() if name in self._names}
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(v.name for v in self.variables)
 
     def _nullable(self, schema: JSON, conditions: Conditions) -> JSON:
         """The schema, with null where a condition that this campaign asks about may fail."""

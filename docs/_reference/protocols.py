@@ -116,8 +116,9 @@ def _demoted(markdown: str) -> str:
 
 
 def _prompt(protocol: Protocol) -> str:
-    own = (protocol.folder / "prompt.md").exists()
-    whose = "A prompt of its own." if own else "The prompt that all protocols share."
+    own = protocol.prompt_name == protocol.name
+    whose = "A prompt of its own" if own else "The prompt that all protocols share"
+    whose += f", version {protocol.prompt_version}."
     text = "\n".join(f"    {line}" for line in ["````text", *protocol.prompt.splitlines(), "````"])
     opening = f"## Prompt\n\n{whose} The words in braces are filled in."
     return f'{opening}\n\n??? note "The prompt"\n\n{text}'

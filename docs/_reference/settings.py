@@ -8,18 +8,25 @@ from collections.abc import Iterator
 from config import env
 from docs._reference.words import ROOT, code, meaning, page, plain, table
 from judging.defining import KEY_VARIABLE
+from judging.guarding import KEY_PREFIX
 
 OPENING = """\
 For whoever sets Tandem up: every environment variable that it reads, with its default.
 
 They are read once, when a process starts, and checked then: a value that cannot be used stops the
 process with a line that says what to set. [Deploy](../how-to/deploy.md) says which of them a server
-needs. `TANDEM_JUDGE_HOSTS` and `TANDEM_MAX_UPLOAD_MB` are checked like the others, but no page uses
-them yet.
+needs. `TANDEM_MAX_UPLOAD_MB` is checked like the others, but no page uses it yet.
+
+`TANDEM_JUDGE_HOSTS` is for judges that are defined
+[in the browser](../how-to/add-a-judge.md#judges-in-the-browser): `vllm:8000,127.0.0.1:8001` lets
+them ask these two, which are not public. Each is a host with its port, as it stands in the judge's
+address. What is defined on the command line needs no entry.
 """
 JUDGES = f"""\
 A judge names the variable of its key, `create_judge --api-key-env NAME`; without a name it is
-`{KEY_VARIABLE}`. It is read where the judge runs, at each request.
+`{KEY_VARIABLE}`. It is read where the judge runs, at each request. In the browser an admin may name
+variables that begin with `{KEY_PREFIX}…`; see
+[Judges in the browser](../how-to/add-a-judge.md#judges-in-the-browser).
 """
 COMPOSE = """\
 `compose.yaml` takes these from the shell or from a file `.env` beside it, and passes most of the

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from judging.backends.base import Backend, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.vllm import VLLM
 
 BACKENDS: dict[str, Callable[[Setup], Backend]] = {
     "openai": OpenAICompatible,
     "lexical": Lexical,
+    "vllm": VLLM,
 }

@@ -21,18 +21,25 @@ class SetupError(ValueError):
 
 @dataclass(frozen=True)
 class Message:
-    role: Literal["system", "user"]
+    """Of `content` the first `shared` characters are the same in many requests, as a hint."""
+
+    role: Literal["system", "user", "assistant"]
     content: str
+    shared: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class AskedVariable:
-    """A variable of a unit, null where `asked_if` does not hold of the unit's other values."""
+    """A variable of a unit, null where `asked_if` does not hold of the unit's other values.
+
+    `codes` are all that may be answered; `escapes` are those of them that are no category.
+    """
 
     name: str
     codes: tuple[str, ...]
     level: str
     asked_if: Conditions = field(default_factory=dict)
+    escapes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,17 @@ class Facts:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a judge: as messages with the JSON schema of the answer, and as facts."""
+    """One question to a judge: as messages with the JSON schema of the answer, and as facts.
+
+    Where the same is asked several times, `sample` counts from 0; it is added to the seed. In
+    `written` a backend may keep the bytes that it sends, under itself, to make them once.
+    """
 
     messages: tuple[Message, ...]
     schema: JSON
     facts: Facts
+    sample: int = 0
+    written: dict[object, bytes] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,9 @@ class BackendError(Exception):
     ) -> None:
         super().__init__(message)
         self.state, self.message, self.status, self.body = state, message, status, body
+
+
+STARTING = "server-starting"
 
 
 class TransientError(BackendError):
@@ -157,13 +173,18 @@ class FinalError(BackendError):
 
 @dataclass(frozen=True)
 class Setup:
-    """A judge's definition as its backend needs it."""
+    """A judge's definition as its backend needs it.
+
+    `listed_hosts` guards the address: only public ones may be asked, and private ones with their
+    port that the operator listed. None where the operator wrote the address himself.
+    """
 
     model: str = ""
     base_url: str = ""
     api_key_env: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     split_sentences: SplitSentences = lambda text: [(0, len(text))]
+    listed_hosts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

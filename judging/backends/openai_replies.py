@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +22,7 @@ from judging.backends.base import (
 from judging.backends.patience import wait_of
 
 KEPT = 64 * 1024
+_VAST = re.compile(r"\d[eE]\+?\d{3}")
 _TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long")
 _FILTERED = ("content_filter", "content management policy")
 
@@ -75,13 +78,24 @@ def _completion(raw: bytes) -> JSON:
     except UnicodeDecodeError as error:
         raise TransientError("bad-utf8", "the server's body is not UTF-8") from error
     try:
-        body = json.loads(text, parse_constant=lambda constant: None)
+        body = (_FINITE if _VAST.search(text) else _PLAIN).decode(text)
     except (ValueError, RecursionError) as error:
         state = "html" if text.lstrip().startswith("<") else "not-json"
         raise TransientError(state, "the server's body is not JSON") from error
     if not isinstance(body, dict):
         raise TransientError("not-an-object", "the server's body is not a JSON object")
     return body
+
+
+def _finite(number: str) -> float | None:
+    """A number that is too large for any becomes null, as no database keeps infinity in JSON."""
+    value = float(number)
+    return value if math.isfinite(value) else None
+
+
+# Python's own reader takes words for infinity that no JSON has.
+_PLAIN = json.JSONDecoder(parse_constant=lambda constant: None)
+_FINITE = json.JSONDecoder(parse_constant=lambda constant: None, parse_float=_finite)
 
 
 def _answer(body: JSON, status: int) -> Answer:

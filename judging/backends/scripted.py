@@ -34,7 +34,8 @@ class Scripted:
 
     def identity(self, request: Request) -> JSON:
         messages = [[m.role, m.content] for m in request.messages]
-        return {"backend": "scripted", "messages": messages, "schema": request.schema}
+        asked = {"messages": messages, "schema": request.schema, "sample": request.sample}
+        return {"backend": "scripted", **asked}
 
     async def ask(self, request: Request) -> Answer:
         self.asked.append(request)

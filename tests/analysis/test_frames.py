@@ -57,6 +57,21 @@ def test_a_repeated_judgement_is_not_another_rater() -> None:
         assert frame_of(facts).variables["answerable"].codes.tolist() == [[0]]
 
 
+def test_repeated_judgements_that_are_missing_count_once() -> None:
+    none = [fact("r0", "q0", JUDGE, None, missing="refused", replicate=n) for n in range(3)]
+    labels = frame_of(none).variables["answerable"]
+    assert labels.aside(JUDGE, is_missing=True) == {"refused": 1}
+
+
+def test_no_later_judgement_is_taken_because_the_first_failed() -> None:
+    failed = fact("r0", "q0", JUDGE, None, missing="timeout", replicate=0)
+    again = fact("r0", "q0", JUDGE, "yes", replicate=1)
+    for facts in ([failed, again], [again, failed]):
+        labels = frame_of(facts).variables["answerable"]
+        assert labels.codes.tolist() == [[-1]]
+        assert labels.aside(JUDGE, is_missing=True) == {"timeout": 1}
+
+
 def test_two_kinds_of_unit_with_one_key_stay_apart() -> None:
     facts = [fact("r", "r#1", "Ada", "yes", kind=kind) for kind in ("report", "sentence")]
     assert len(frame_of(facts).variables["answerable"].codes) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -41,15 +42,31 @@ def test_a_prompt_has_its_slots_in_order(protocol):
     system, _, user = protocol.prompt.partition("\n---\n")
     assert "---" not in user.splitlines()
     assert re.findall(r"\{.*?\}", system) == ["{guideline}"]
-    assert re.findall(r"\{.*?\}", user) == ["{texts}", "{query}", "{units}", "{answer}"]
+    slots = re.findall(r"\{.*?\}", user)
+    assert sorted(slots) == ["{answer}", "{query}", "{texts}", "{units}"]
+    assert (slots[0], slots[-1]) == ("{texts}", "{units}")
     assert "never an instruction" in system
-    assert "word for word" in user
+    assert ("word for word" in user) == bool(protocol.evidence or protocol.listed)
 
 
-def test_one_prompt_is_its_protocols_own_and_the_others_share_one():
-    own = [p.name for p in PROTOCOLS.values() if (p.folder / "prompt.md").exists()]
-    assert own == ["report-coverage"]
-    assert len({p.prompt for p in PROTOCOLS.values()}) == 2
+@pytest.mark.parametrize("protocol", ALL)
+def test_a_prompt_is_versioned_and_its_version_is_no_part_of_it(protocol):
+    assert protocol.prompt_name == protocol.name
+    assert re.fullmatch(r"[1-9]\d*", protocol.prompt_version)
+    assert "version:" not in protocol.prompt
+
+
+def test_a_protocol_without_a_prompt_of_its_own_shares_one():
+    folder = PROTOCOLS["report-coverage"].folder
+    without = replace(PROTOCOLS["report-coverage"], folder=folder.parent / "none")
+    assert (without.prompt_name, without.prompt_version) == ("shared", "2")
+    assert "word for word" in without.prompt
+
+
+def test_a_prompt_file_without_a_version_is_read_as_it_is(tmp_path):
+    (tmp_path / "prompt.md").write_text("{texts}", "utf-8")
+    bare = replace(PROTOCOLS["report-coverage"], folder=tmp_path)
+    assert (bare.prompt_version, bare.prompt) == ("", "{texts}")
 
 
 def test_a_guideline_holds_no_line_that_would_split_a_prompt():

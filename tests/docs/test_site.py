@@ -26,10 +26,6 @@ def test_it_builds_without_a_warning(site: Built) -> None:
     assert "WARNING" not in site.done.stderr
 
 
-def test_it_builds_within_twenty_seconds(site: Built) -> None:
-    assert site.seconds < 20
-
-
 def a_small_site(folder: Path, *pages: str, hook: bool = False) -> Path:
     """Our configuration over pages of a test's own; only the first is in the navigation."""
     (folder / "pages").mkdir()

@@ -9,36 +9,44 @@ from dataclasses import dataclass, field
 from typing import Any
 
 QUOTE_LENGTH = 60
-_FENCED = re.compile(r"\[begin ([0-9a-f]+)\]\n(.*?)\n\[end \1\]", re.DOTALL)
+_BEGIN = re.compile(r"\[begin ([0-9a-f]+)\]\n")
 
 
 @dataclass(frozen=True)
 class Rule:
     """What is answered: `answer` where a code of that name is offered, else the first code.
 
-    The answer `mixed` chooses by a hash of the prompt and the place. `fixed` gives the value of a
-    key wherever it stands; None is null.
+    The answer `mixed` chooses by a hash of the prompt, the place and the weights. `fixed` gives the
+    value of a key wherever it stands; None is null.
     """
 
     answer: str = "yes"
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
-def answer_to(schema: Mapping[str, Any], prompt: str, rule: Rule) -> Any:
+def answer_to(schema: Mapping[str, Any], prompt: str, rule: Rule, weights: str = "") -> Any:
     """A value that the schema takes; the texts in it stand verbatim in the prompt."""
-    return _Answering(prompt, rule).value(schema, "")
+    return _Answering(prompt, rule, weights).value(schema, "")
+
+
+def free_text(prompt: str, weights: str) -> str:
+    """What is said where no schema holds: the same weights say the same to the same prompt."""
+    return f"I would say {hashlib.sha256(f'{weights}{prompt}'.encode()).hexdigest()[:8]}."
 
 
 def quote_from(prompt: str) -> str:
     """The beginning of the first text between delimiters, or of the longest line."""
-    fenced = _FENCED.search(prompt)
-    text = fenced[2] if fenced else max(prompt.splitlines(), key=len, default="")
+    if begin := _BEGIN.search(prompt):
+        end = prompt.find(f"\n[end {begin[1]}]", begin.end())
+        text = prompt[begin.end() : end] if end >= 0 else ""
+    else:
+        text = max(prompt.splitlines(), key=len, default="")
     return text.strip()[:QUOTE_LENGTH] or "?"
 
 
 class _Answering:
-    def __init__(self, prompt: str, rule: Rule) -> None:
-        self.prompt, self.rule = prompt, rule
+    def __init__(self, prompt: str, rule: Rule, weights: str) -> None:
+        self.prompt, self.rule, self.weights = prompt, rule, weights
 
     def value(self, schema: Mapping[str, Any], place: str) -> Any:
         if "anyOf" in schema:
@@ -71,6 +79,6 @@ class _Answering:
 
     def code(self, codes: list[Any], place: str) -> Any:
         if self.rule.answer == "mixed":
-            digest = hashlib.sha256(f"{self.prompt}\0{place}".encode()).digest()
+            digest = hashlib.sha256(f"{self.weights}{self.prompt}\0{place}".encode()).digest()
             return codes[digest[0] % len(codes)]
         return self.rule.answer if self.rule.answer in codes else codes[0]

@@ -7,6 +7,7 @@ says request by request what happens, with `ok` for a good answer.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -70,6 +71,12 @@ async def huge(request: web.Request, case: Case) -> web.StreamResponse:
     for _ in range(HUGE // 65536):
         await response.write(b" " * 65536)
     return response
+
+
+async def packed(request: web.Request, case: Case) -> web.StreamResponse:
+    """A small body that unfolds to a large one, though nobody said that it may be packed."""
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    return web.Response(body=gzip.compress(b" " * HUGE), headers=headers)
 
 
 def status(code: int, message: str, error_code: str | None = None) -> Fault:
@@ -150,6 +157,7 @@ FAULTS: dict[str, Fault] = {
     "400": status(400, "temperature is not supported"),
     "too-long": status(400, "This model's maximum context length is 4096 tokens", "context_length"),
     "401": says_the_key,
+    "402": status(402, "pay first"),
     "403": status(403, "not for you"),
     "404": status(404, "the model does not exist", "model_not_found"),
     "hang": hang,
@@ -162,6 +170,9 @@ FAULTS: dict[str, Fault] = {
     "truncated-json": truncated_json,
     "string": body(b'"ok"'),
     "nan": body(b'{"choices": [{"message": {"content": "{}"}, "logprobs": {"x": NaN}}]}'),
+    "infinite": body(b'{"choices": [{"message": {"content": "{}"}, "logprobs": {"x": 1e999}}]}'),
+    "null-choice": body(b'{"choices": [null]}'),
+    "packed": packed,
     "huge": huge,
     "redirect": redirect,
     "no-choices": changed(lambda good: {k: v for k, v in good.items() if k != "choices"}),

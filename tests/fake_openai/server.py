@@ -1,46 +1,26 @@
-"""The server: chat completions, models, and two doors of its own, `/stats` and `/control`."""
+"""The server: chat completions and what vLLM has beside them, and `/stats` and `/control`."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import random
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
-from tests.fake_openai.answering import Rule, answer_to
+from tests.fake_openai.answering import Rule, answer_to, free_text
+from tests.fake_openai.behaviour import Behaviour as Behaviour
+from tests.fake_openai.caching import LETTERS, PrefixCache
 from tests.fake_openai.faults import FAULTS, Case
+from tests.fake_openai.limiting import Bucket
 
 MODEL = "fake-judge"
-
-
-@dataclass
-class Behaviour:
-    """How the server behaves from now on.
-
-    `latency` and `spread` are seconds (uniform from `latency` to their sum). `faults` are shares
-    by name; `script` comes first, one entry a request. `capacity` is the number of calls at once
-    above which it answers 429. `key`, if set, must be sent.
-    """
-
-    latency: float = 0.0
-    spread: float = 0.0
-    rule: Rule = field(default_factory=Rule)
-    faults: Mapping[str, float] = field(default_factory=dict)
-    script: Sequence[str] = ()
-    retry_after: str | None = None
-    capacity: int | None = None
-    key: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in (*self.faults, *(n for n in self.script if n != "ok")):
-            if name not in FAULTS:
-                raise ValueError(f"{name!r} is no fault; the faults are {', '.join(FAULTS)}")
+JSON = dict[str, Any]
 
 
 class FakeOpenAI:
@@ -48,6 +28,7 @@ class FakeOpenAI:
 
     def __init__(self, behaviour: Behaviour, seed: int = 0) -> None:
         self.seed = seed
+        self.cache = PrefixCache()
         self.behave(behaviour)
         self.forget()
 
@@ -55,24 +36,68 @@ class FakeOpenAI:
         self.behaviour = behaviour
         self.script = list(behaviour.script)
         self.random = random.Random(self.seed)
+        self.slots = asyncio.Semaphore(behaviour.slots) if behaviour.slots else None
+        rate, tokens = behaviour.rate, behaviour.tokens_per_minute
+        self.calls_bucket = Bucket(rate, behaviour.burst) if rate else None
+        self.tokens_bucket = Bucket(tokens / 60, tokens) if tokens else None
 
     def forget(self) -> None:
-        self.calls = self.under_way = self.most = 0
+        self.calls = self.under_way = self.most = self.working = 0
         self.prompts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
-        self.last: dict[str, Any] = {}
+        self.last: JSON = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """As if the process were new: nothing is cached."""
+        self.cache = PrefixCache()
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 1024**2)
         app.router.add_post("/v1/chat/completions", self.complete)
         app.router.add_get("/v1/models", self.models)
+        app.router.add_get("/version", self.version)
+        app.router.add_get("/health", self.health)
+        app.router.add_get("/metrics", self.metrics)
+        app.router.add_post("/tokenize", self.tokenize)
         app.router.add_get("/stats", self.stats)
         app.router.add_post("/control", self.control)
         return app
 
     async def models(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        if not self._let_in(request):
+            return web.json_response({"error": {"message": "who are you?"}}, status=401)
+        model: JSON = {"id": self.behaviour.model or MODEL, "object": "model", "owned_by": "vllm"}
+        if self.behaviour.context is not None:
+            model["max_model_len"] = self.behaviour.context
+        return web.json_response({"object": "list", "data": [model]})
+
+    async def version(self, request: web.Request) -> web.Response:
+        return web.json_response({"version": self.behaviour.version})
+
+    async def health(self, request: web.Request) -> web.Response:
+        return web.Response()
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """Some of vLLM's, in the text format of Prometheus."""
+        values = {
+            "num_requests_running": self.working,
+            "num_requests_waiting": self.under_way - self.working,
+            "prefix_cache_queries_total": self.cache.queries,
+            "prefix_cache_hits_total": self.cache.hits,
+        }
+        label = f'{{model_name="{self.behaviour.model or MODEL}"}}'
+        lines = [f"vllm:{name}{label} {float(value)}\n" for name, value in values.items()]
+        caching = self.behaviour.prefix_cache is not None
+        lines.append(f'vllm:cache_config_info{{enable_prefix_caching="{caching}"}} 1.0\n')
+        return web.Response(text="".join(lines))
+
+    async def tokenize(self, request: web.Request) -> web.Response:
+        body = json.loads(await request.read())
+        count = len(_prompt(body) if "messages" in body else body["prompt"]) // LETTERS
+        told = {"count": count, "max_model_len": self.behaviour.context}
+        return web.json_response(told | {"tokens": list(range(count))})
 
     async def stats(self, request: web.Request) -> web.Response:
         """Counts since the start or the last reset. `by_prompt` is by SHA-256 of the messages."""
@@ -89,10 +114,12 @@ class FakeOpenAI:
         )
 
     async def control(self, request: web.Request) -> web.Response:
-        """Takes the fields of Behaviour (the rule as `answer` and `fixed`), and `reset`."""
+        """Takes the fields of Behaviour (the rule as `answer`, `fixed`), `reset` and `restart`."""
         wanted = await request.json()
         if wanted.pop("reset", False):
             self.forget()
+        if wanted.pop("restart", False):
+            self.restart()
         rule = Rule(wanted.pop("answer", "yes"), wanted.pop("fixed", {}))
         try:
             self.behave(Behaviour(rule=rule, **wanted))
@@ -111,50 +138,96 @@ class FakeOpenAI:
         finally:
             self.under_way -= 1
 
-    async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-        prompt = "\n".join(message["content"] for message in body["messages"])
+    async def _answer(self, request: web.Request, body: JSON) -> web.StreamResponse:
+        prompt = _prompt(body)
         self.prompts[hashlib.sha256(prompt.encode()).hexdigest()] += 1
-        outcome = self._outcome(request)
-        if outcome != "429":
-            await asyncio.sleep(self._seconds())
+        wait = self._limited(len(prompt) // LETTERS)
+        outcome = self._outcome(request, body, len(prompt) // LETTERS) if wait is None else "429"
+        async with self.slots or contextlib.nullcontext():
+            self.working += 1
+            try:
+                cached, blocks = self._look_up(prompt)
+                if outcome not in ("429", "too-long"):
+                    await asyncio.sleep(self.behaviour.seconds(self.random))
+            finally:
+                self.working -= 1
         self.outcomes[outcome] += 1
-        good = self._good(body, prompt)
+        good = self._good(body, prompt, cached)
         if outcome != "ok":
-            return await FAULTS[outcome](request, Case(good, self.behaviour.retry_after))
-        self.usage.update(good["usage"])
+            return await FAULTS[outcome](request, Case(good, self.behaviour.retry_after or wait))
+        self.cache.keep(blocks)
+        self.usage.update({k: n for k, n in good["usage"].items() if isinstance(n, int)})
         return web.json_response(good)
 
-    def _outcome(self, request: web.Request) -> str:
+    def _limited(self, tokens: int) -> str | None:
+        """How long to wait, where one of the buckets is empty."""
+        now = time.monotonic()
+        wait = self.calls_bucket.take(1, now) if self.calls_bucket else 0.0
+        if not wait and self.tokens_bucket:
+            wait = self.tokens_bucket.take(tokens, now)
+        return f"{wait:.3f}" if wait else None
+
+    def _look_up(self, prompt: str) -> tuple[int | None, list[int]]:
+        block = self.behaviour.prefix_cache
+        return self.cache.find(prompt, block) if block else (None, [])
+
+    def _let_in(self, request: web.Request) -> bool:
         sent = request.headers.get("Authorization")
-        if self.behaviour.key is not None and sent != f"Bearer {self.behaviour.key}":
+        return self.behaviour.key is None or sent == f"Bearer {self.behaviour.key}"
+
+    def _outcome(self, request: web.Request, body: JSON, tokens: int) -> str:
+        behaviour = self.behaviour
+        if not self._let_in(request):
             return "401"
-        if self.behaviour.capacity is not None and self.under_way > self.behaviour.capacity:
+        if behaviour.model is not None and body.get("model") != behaviour.model:
+            return "404"
+        if behaviour.context is not None and tokens > behaviour.context:
+            return "too-long"
+        if any(key in body for key in behaviour.refused):
+            return "400"
+        if behaviour.capacity is not None and self.under_way > behaviour.capacity:
             return "429"
         if self.script:
             return self.script.pop(0)
         drawn = self.random.random()
-        for name, share in self.behaviour.faults.items():
+        for name, share in behaviour.faults.items():
             drawn -= share
             if drawn < 0:
                 return name
         return "ok"
 
-    def _seconds(self) -> float:
-        return self.behaviour.latency + self.behaviour.spread * self.random.random()
-
-    def _good(self, body: dict[str, Any], prompt: str) -> dict[str, Any]:
-        form = body.get("response_format") or {}
-        schema = form.get("json_schema", {}).get("schema", {"type": "string"})
-        content = json.dumps(
-            answer_to(schema, body["messages"][-1]["content"], self.behaviour.rule)
-        )
-        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
+    def _good(self, body: JSON, prompt: str, cached: int | None) -> JSON:
+        content, logprobs = self._content(body)
+        usage: JSON = {
+            "prompt_tokens": len(prompt) // LETTERS,
+            "completion_tokens": len(content) // LETTERS,
+        }
         usage["total_tokens"] = sum(usage.values())
+        if cached is not None and self.behaviour.cached_in_usage:
+            usage["prompt_tokens_details"] = {"cached_tokens": cached}
         message = {"role": "assistant", "content": content, "refusal": None}
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": logprobs}
         return {
             "id": f"chatcmpl-{self.calls}",
             "object": "chat.completion",
             "model": body.get("model", MODEL),
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "system_fingerprint": self.behaviour.system_fingerprint,
+            "choices": [choice],
             "usage": usage,
         }
+
+    def _content(self, body: JSON) -> tuple[str, JSON | None]:
+        asked, weights = body["messages"][-1]["content"], self.behaviour.weights
+        form = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        # A model that is asked for JSON in words gives it, constrained or not.
+        if form is None or not (self.behaviour.constrained or "JSON" in asked):
+            return free_text(asked, weights), None
+        value = answer_to(form, asked, self.behaviour.rule, weights)
+        content = json.dumps(value, ensure_ascii=False)
+        if not body.get("logprobs") or self.behaviour.logprobs == "none":
+            return content, None
+        return content, self.behaviour.probabilities.of(form, value, body.get("top_logprobs") or 0)
+
+
+def _prompt(body: JSON) -> str:
+    return "\n".join(message["content"] for message in body["messages"])

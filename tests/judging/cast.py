@@ -19,7 +19,10 @@ from judging.engine import Control, Ending
 from judging.models import Judge, JudgeRun
 from judging.work import work
 
-HASTY = Patience(attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01)
+HASTY = Patience(
+    attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,
+    outage=0.3, unproven=0.2, probe=0.02,
+)  # fmt: skip
 PLANTED = "zeta-system"
 SETTING = "dense-setting"
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
 CONCURRENCY = 8
 GROUP = 32
+# A run may ask a server so often beside its units, to find out what it can do.
+PROBES = 20
 RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 
 
@@ -30,7 +32,10 @@ class House:
         self.folder = folder
         self.env = environment(folder, copy_of)
 
-    def start(self, *command: str) -> subprocess.Popen[str]:
+    def start(
+        self, *command: str, limited: Callable[[], None] | None = None
+    ) -> subprocess.Popen[str]:
+        """A process of ours; `limited` is called in it before anything else."""
         return subprocess.Popen(
             [sys.executable, *command],
             cwd=ROOT,
@@ -39,7 +44,12 @@ class House:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=limited,
         )
+
+    def hurried(self, *arguments: str) -> subprocess.Popen[str]:
+        """A command whose leases last two seconds."""
+        return self.start("-m", "tests.judging.hurried", *arguments)
 
     def manage(self, *arguments: str) -> str:
         process = self.start("manage.py", *arguments)
@@ -47,34 +57,46 @@ class House:
         assert process.returncode == 0, out
         return out
 
-    def open_campaign(self, url: str, *params: str) -> None:
-        batch = self.folder / "batch.jsonl"
-        batch.write_text("".join(json.dumps(query(n)) + "\n" for n in range(REPORTS)), "utf-8")
+    def open_campaign(
+        self, url: str, *params: str, batch: Sequence[dict[str, object]] = ()
+    ) -> None:
+        queries = batch or [query(number) for number in range(REPORTS)]
+        file = self.folder / "batch.jsonl"
+        file.write_text("".join(json.dumps(each) + "\n" for each in queries), "utf-8")
         self.manage("migrate", "--verbosity", "0")
-        self.manage("load_batch", str(batch), "--name", "b")
+        self.manage("load_batch", str(file), "--name", "b")
         self.manage("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
         self.manage("create_judge", "j", "--backend", "openai", "--model", "fake-judge",
                     "--base-url", url, "--granularity", "unit", *params)  # fmt: skip
 
-    def labels(self) -> Counter[tuple[str, str]]:
-        """How many labels each unit has."""
+    def labels(self, *checking: str) -> Counter[tuple[str, str]]:
+        """How many labels each unit has, once all invariants were found to hold."""
         out = self.folder / "labels.jsonl"
         out.unlink(missing_ok=True)
-        self.manage("export", "--campaign", "c", "--what", "labels", "--output", str(out))
+        commands = (
+            ("check_invariants", *checking),
+            ("export", "--campaign=c", "--what=labels", f"--output={out}"),
+        )
+        # One process for both: to start one takes longer than what they do.
+        calls = "".join(f"call_command(*{command!r})\n" for command in commands)
+        management = "from django.core.management import call_command\n"
+        said = self.manage("shell", "--no-imports", "-c", management + calls)
+        assert "The invariants hold." in said
         rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         return Counter((row["item"], row["unit"]) for row in rows if row.get("value"))
 
     @contextmanager
-    def worker(self, *options: str) -> Iterator[subprocess.Popen[str]]:
-        with self.celery("worker", "--concurrency", "1", *options) as process:
+    def worker(self, *options: str, hurried: bool = False) -> Iterator[subprocess.Popen[str]]:
+        with self.celery("worker", "--concurrency", "1", *options, hurried=hurried) as process:
             yield process
 
     @contextmanager
-    def celery(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def celery(self, *arguments: str, hurried: bool = False) -> Iterator[subprocess.Popen[str]]:
         """A worker or a beat, killed in the end; its words go to the folder's log."""
+        celery = ("tests.judging.hurried", "celery") if hurried else ("celery", "-A", "config")
         with (self.folder / "celery.log").open("a") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "config", *arguments, "--loglevel", "INFO"],
+                [sys.executable, "-m", *celery, *arguments, "--loglevel", "INFO"],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True, text=True,
             )  # fmt: skip
             try:
@@ -100,14 +122,17 @@ class House:
         self.manage("shell", "--no-imports", "-c", script)
 
 
-def each_once(house: House) -> bool:
-    """Whether every unit has its label, and none has two."""
-    labels = house.labels()
+def each_once(house: House, url: str = "", kills: int = 0) -> bool:
+    """Whether every unit has its label, and none has two, and all invariants hold.
+
+    With the address of a server they are held against what it counted.
+    """
+    labels = house.labels(*(("--server", url, "--kills", str(kills)) if url else ()))
     return len(labels) == UNITS and set(labels.values()) == {1}
 
 
-def query(number: int) -> dict[str, object]:
-    questions = [{"id": f"q{number}:{n}", "text": f"What is {n}?"} for n in range(QUESTIONS)]
+def query(number: int, asked: int = QUESTIONS) -> dict[str, object]:
+    questions = [{"id": f"q{number}:{n}", "text": f"What is {n}?"} for n in range(asked)]
     report = {"id": f"r{number}", "text": f"Report {number}: all is well 🌉.", "system": "s"}
     return {"id": f"q{number}", "text": "Tell all.", "questions": questions, "reports": [report]}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import uuid
 from typing import Any
@@ -167,10 +168,11 @@ def test_a_refused_key_stops_the_run_and_leaves_the_rest_open(campaign: Campaign
 
 def test_a_server_that_is_not_there_leaves_every_row_open(campaign: Campaign) -> None:
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
-    run, ending, _ = run_scripted(campaign, judge(), lambda request: gone)
-    assert ending == Ending("fatal", "nobody listens")
+    run, ending, backend = run_scripted(campaign, judge(), lambda request: gone)
+    assert (ending.how, run.state) == ("fatal", "stopped")
+    assert re.fullmatch(r"endpoint down since 20.* UTC: nobody listens", ending.error)
     assert ledger.standing(campaign, judge()) == {"open": ITEMS}
-    assert JudgeCall.objects.count() == run.calls == ITEMS * HASTY.attempts
+    assert JudgeCall.objects.count() == run.calls == len(backend.asked)
 
 
 def test_a_server_that_only_fails_does_not_close_the_rows(campaign: Campaign) -> None:
@@ -268,7 +270,7 @@ def test_a_mistake_of_ours_ends_the_run_with_its_name(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.results.submit", broken)
+    monkeypatch.setattr("judging.results.submit_many", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     run = JudgeRun.objects.get()

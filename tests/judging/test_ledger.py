@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
 from judging import ledger, planning, runs
-from judging.models import FrozenError, JudgeRun
-from tests.judging.cast import campaign_of, judge
+from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
+from tests.judging.cast import campaign_of, judge, run_scripted
 
 UNITS, ITEMS = 12, 4
 
@@ -156,3 +156,84 @@ def test_rows_of_other_raters_are_left_alone(campaign: Campaign) -> None:
     rater = judge()
     assert runs.take(runs.start(campaign, rater))
     assert Assignment.objects.get(rater=person).status == "leased"
+
+
+class TestStrikes:
+    """Rows in whose company workers die: first asked alone, then no more."""
+
+    def die(self, campaign: Campaign, rater: Judge, rows: int = 12) -> JudgeRun:
+        """A run whose holder leases rows, and is not heard of again."""
+        run = runs.start(campaign, rater)
+        lease = runs.take(run)
+        assert lease
+        ledger.claim(campaign, rater, lease, rows)
+        let_the_lease_run_out(run)
+        return run
+
+    def struck(self) -> dict[int, int]:
+        return dict(Strike.objects.values_list("assignment", "count"))
+
+    def claimed(self, campaign: Campaign, rater: Judge) -> tuple[uuid.UUID, list[Assignment]]:
+        lease = runs.take(runs.start(campaign, rater))
+        assert lease
+        return lease, ledger.claim(campaign, rater, lease, 12)
+
+    def test_only_rows_that_a_dead_holder_had_leased_are_struck(self, campaign: Campaign) -> None:
+        rater = judge(granularity="unit")
+        self.die(campaign, rater, rows=3)
+        assert self.struck() == {}
+        assert runs.take(runs.start(campaign, rater))
+        first = ledger.rows_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
+        assert self.struck() == dict.fromkeys(first, 1)
+
+    def test_an_orderly_end_strikes_nobody(self, campaign: Campaign) -> None:
+        rater = judge()
+        for end in (runs.hand_over, lambda run, lease: runs.finish(run, lease, "interrupted")):
+            run = runs.start(campaign, rater)
+            lease = runs.take(run)
+            assert lease
+            ledger.claim(campaign, rater, lease, 3)
+            end(run, lease)
+            JudgeRun.objects.all().update(state="interrupted", lease=None)
+        assert self.struck() == {}
+
+    def test_rows_with_two_strikes_come_last_and_alone(self, campaign: Campaign) -> None:
+        rater = judge(granularity="unit")
+        self.die(campaign, rater, rows=2)
+        self.die(campaign, rater, rows=2)
+        lease, rows = self.claimed(campaign, rater)
+        assert sorted(self.struck().values()) == [2, 2]
+        assert len(rows) == UNITS - 2
+        assert not {row.pk for row in rows} & set(self.struck())
+        assert ledger.claim(campaign, rater, lease, 12) == []
+        ledger.rows_of(campaign, rater).filter(status="leased").update(status="done")
+        (alone,) = ledger.claim(campaign, rater, lease, 12)
+        assert alone.pk in self.struck()
+        assert ledger.claim(campaign, rater, lease, 12) == []
+
+    def test_a_third_death_closes_the_row_and_no_other(self, campaign: Campaign) -> None:
+        rater = judge()
+        self.die(campaign, rater, rows=1)
+        self.die(campaign, rater, rows=1)
+        dead = self.die(campaign, rater, rows=9)
+        lease, rest = self.claimed(campaign, rater)
+        # The third one died with the others, of which the next ones hold nothing against them.
+        assert len(rest) == ITEMS - 1
+        ledger.rows_of(campaign, rater).filter(status="leased").update(status="done")
+        (alone,) = ledger.claim(campaign, rater, lease, 9)
+        JudgeRun.objects.exclude(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
+        run = runs.start(campaign, rater)
+        assert runs.take(run)
+        alone.refresh_from_db()
+        assert (alone.status, alone.reason) == ("failed", "error")
+        call = JudgeCall.objects.get()
+        assert (call.state, call.assignment, call.run) == ("poisoned", alone, run)
+        run.refresh_from_db()
+        assert run.failures == {"error": 1}
+
+    def test_an_answer_clears_a_row(self, campaign: Campaign) -> None:
+        rater = judge()
+        self.die(campaign, rater)
+        run, _, _ = run_scripted(campaign, rater)
+        assert run.done == ITEMS
+        assert self.struck() == {}

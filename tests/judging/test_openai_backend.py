@@ -151,11 +151,14 @@ def test_a_server_that_repeats_the_key_does_not_make_it_stored(
         ("string", TransientError, "not-an-object"),
         ("no-choices", TransientError, "no-choices"),
         ("empty-choices", TransientError, "no-choices"),
+        ("null-choice", TransientError, "no-choices"),
+        ("packed", TransientError, "bad-utf8"),
         ("400", RejectedError, "status-400"),
         ("huge", RejectedError, "too-large"),
         ("429", RateError, "rate"),
         ("quota", FatalError, "status-429"),
         ("401", FatalError, "status-401"),
+        ("402", FatalError, "status-402"),
         ("403", FatalError, "status-403"),
         ("404", FatalError, "status-404"),
         ("redirect", FatalError, "status-302"),
@@ -182,7 +185,9 @@ def test_a_deadline_ends_what_never_ends(fault: str) -> None:
     assert error.state == "deadline"
 
 
-@pytest.mark.parametrize("fault", ["parts", "no-usage", "other-model", "prose", "nan"])
+@pytest.mark.parametrize(
+    "fault", ["parts", "no-usage", "other-model", "prose", "nan", "infinite", "other-json"]
+)
 def test_what_is_odd_but_readable_is_an_answer(fault: str) -> None:
     answer = ask(failing(fault))
     assert answer.text

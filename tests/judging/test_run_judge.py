@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from kombu.exceptions import OperationalError
 
 from annotation.models import Assignment, Campaign, Label
 from judging import ledger, runs, tasks
+from judging.asking import Patience
 from judging.backends.base import FatalError, TransientError
 from judging.backends.scripted import Scripted
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
-from tests.judging.cast import command, judge, yes
+from tests.judging.cast import campaign_of, command, judge, yes
 
 
 def run(campaign: Campaign, *arguments: str, name: str = "judge") -> str:
@@ -90,7 +92,8 @@ def test_a_server_that_is_away_is_an_error(
 ) -> None:
     judge(params={"concurrency": 1})
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
-    monkeypatch.setattr("judging.asking.Asker._jitter", lambda self, tries: 0.0)
+    hasty = Patience(attempts=1, backoff=0.001, outage=0.0, unproven=0.0, probe=0.01)
+    monkeypatch.setattr("judging.engine.Patience", lambda: hasty)
     scripted(monkeypatch, lambda request: gone)
     assert "nobody listens" in refusal(campaign)
     assert set(Assignment.objects.values_list("status", flat=True)) == {"open"}
@@ -105,6 +108,14 @@ def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:
 def test_a_limit_below_one_is_refused(campaign: Campaign) -> None:
     judge()
     assert "--limit" in refusal(campaign, "--limit", "0")
+
+
+def test_lists_and_their_matches_are_not_asked_apart(db: None, tmp_path: Path) -> None:
+    study = campaign_of(tmp_path, "key-point-writing")
+    judge("alone", granularity="unit")
+    with pytest.raises(CommandError, match="--granularity item"):
+        command("run_judge", "--campaign", study.name, "--judge", "alone")
+    assert not Assignment.objects.exists()
 
 
 def test_it_waits_for_a_dead_lease_and_says_so(

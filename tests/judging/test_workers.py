@@ -16,11 +16,21 @@ from scripts.services import Valkey
 from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running
 from tests.judging.brokers import Broker, InFiles, InValkey
-from tests.judging.processes import CONCURRENCY, GROUP, RUN, UNITS, House, each_once, kill_9, until
+from tests.judging.processes import (
+    CONCURRENCY,
+    GROUP,
+    PROBES,
+    RUN,
+    UNITS,
+    House,
+    each_once,
+    kill_9,
+    until,
+)
 
 pytestmark = pytest.mark.processes
 
-REPAID = CONCURRENCY + GROUP
+REPAID = CONCURRENCY + GROUP + PROBES
 
 
 @pytest.fixture
@@ -57,7 +67,7 @@ def test_another_worker_goes_on_after_a_kill_and_without_a_message(
     assert server.stats()["calls"] < UNITS
     with queued.worker():
         all_labelled(queued, server)
-    assert each_once(queued)
+    assert each_once(queued, server.url, kills=1)
     assert server.stats()["calls"] <= UNITS + REPAID
 
 
@@ -75,8 +85,8 @@ def test_a_message_told_many_times_to_two_workers_pays_nothing_twice(
     queued.ring(4)
     with queued.worker("-n", "one"), queued.worker("-n", "two"):
         all_labelled(queued, server)
-    assert each_once(queued)
-    assert server.stats()["calls"] == UNITS
+    assert each_once(queued, server.url)
+    assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
     assert server.stats()["most"] <= CONCURRENCY
 
 
@@ -87,7 +97,7 @@ def test_a_late_message_of_a_run_that_has_ended_does_nothing(
         until(lambda: queued.runs() == [("done", False)], 90, "the end of the run")
         queued.ring(2)
         until(lambda: broker.messages() == [], 30, "both messages read")
-    assert server.stats()["calls"] == UNITS
+    assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
     assert queued.runs() == [("done", False)]
 
 
@@ -102,8 +112,8 @@ def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
     assert queued.runs() == [("running", False)]
     with queued.worker():
         all_labelled(queued, server)
-    assert each_once(queued)
-    assert server.stats()["calls"] == UNITS
+    assert each_once(queued, server.url)
+    assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
 
 def test_a_child_killed_in_the_middle_of_its_calls_is_replaced(
@@ -114,7 +124,7 @@ def test_a_child_killed_in_the_middle_of_its_calls_is_replaced(
         for child in children(worker.pid):
             os.kill(child, signal.SIGKILL)
         all_labelled(queued, server)
-    assert each_once(queued)
+    assert each_once(queued, server.url, kills=1)
     assert server.stats()["calls"] <= UNITS + REPAID
 
 
@@ -153,8 +163,8 @@ class TestABrokerThatIsAway:
                 valkey_server.start()
             assert "Queued" in said
             all_labelled(house, server)
-        assert each_once(house)
-        assert server.stats()["calls"] == UNITS
+        assert each_once(house, server.url)
+        assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
     def test_a_run_under_way_does_not_need_it(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
@@ -167,5 +177,5 @@ class TestABrokerThatIsAway:
                 all_labelled(house, server)
             finally:
                 valkey_server.start()
-        assert each_once(house)
-        assert server.stats()["calls"] == UNITS
+        assert each_once(house, server.url)
+        assert UNITS <= server.stats()["calls"] <= UNITS + PROBES

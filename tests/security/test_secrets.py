@@ -109,9 +109,17 @@ def test_a_judges_key_and_a_password_stand_nowhere(house: Path, echo: str) -> No
                    str(out / f"{what}.jsonl"))
             for what in ("labels", "responses")
         ),
+        manage(house, "judge_manifest", "--campaign", "canary", "--judge", "canary", "--output",
+               str(out / "manifest.json")),
+        manage(house, "create_judge", "sent", "--backend", "openai", "--model", "m",
+               "--base-url", echo, "--api-key-env", "CANARY_KEY"),
+        manage(house, "run_judge", "--campaign", "canary", "--judge", "sent", "--batch-file",
+               str(out / "requests.jsonl")),
     ]  # fmt: skip
     assert next(TURNS) >= 4, "".join(said)
-    assert (out / "labels.jsonl").exists()
+    assert {path.name for path in out.iterdir()} == {
+        "labels.jsonl", "responses.jsonl", "manifest.json", "requests.jsonl",
+    }  # fmt: skip
     told = "".join(said)
     for secret in (KEY, PASSWORD):
         assert secret not in told

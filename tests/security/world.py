@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from django.test import Client
+from django.utils import timezone
 from knox.models import AuthToken
 
 from annotation.campaigns import create_campaign
 from annotation.design import Design
 from annotation.models import Assignment, Campaign, User
 from annotation.submit import submit
+from judging.models import Judge, JudgeCall, JudgeRun
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
@@ -49,7 +51,7 @@ def make_world() -> World:
     first = study.assignment(study.ada)
     submit(first, payload("no", "what Ada said herself"), "page")
     study.assignment(study.ada)
-    plant(study)
+    _judged(study, plant(study)[-1])
     submit(study.assignment(study.rita), payload("no", "planted-comment-of-rita"), "page")
     users = {ANNOTATOR: study.ada, OTHER: study.ben, RESEARCHER: study.rita, ADMIN: study.root}
     batch = study.campaign.batch
@@ -60,6 +62,22 @@ def make_world() -> World:
     for role in ROLES:
         enter(world, role)
     return world
+
+
+def _judged(study: Study, row: Assignment) -> None:
+    """The planted judge has a definition, a run and a call."""
+    judge = Judge.objects.create(rater=row.rater, backend="lexical", prompt="planted-judge's own")
+    run = JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64)
+    JudgeCall.objects.create(
+        run=run,
+        assignment=row,
+        attempt=1,
+        request_hash="0" * 64,
+        state="answered",
+        completion="planted-judge says no",
+        sent_at=timezone.now(),
+        seconds=0.1,
+    )
 
 
 def enter(world: World, role: str) -> None:
@@ -105,6 +123,14 @@ def _batches(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
 
 
+def _rows(model: type[Judge] | type[JudgeRun] | type[JudgeCall]) -> Provider:
+    def found(world: World, role: str) -> Objects:
+        pks = tuple(model._default_manager.values_list("pk", flat=True))
+        return Objects(pks, missing=NO_NUMBERS)
+
+    return found
+
+
 Provider = Callable[[World, str], Objects]
 ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
@@ -122,6 +148,17 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-labels", "pk"): _campaigns,
     ("api-responses", "pk"): _campaigns,
     ("api-report", "pk"): _campaigns,
+    ("judge", "pk"): _rows(Judge),
+    ("judge-try", "pk"): _rows(Judge),
+    ("judge-start", "pk"): _rows(Judge),
+    ("judge-run", "pk"): _rows(JudgeRun),
+    ("judge-run-live", "pk"): _rows(JudgeRun),
+    ("judge-run-order", "pk"): _rows(JudgeRun),
+    ("judge-run-manifest", "pk"): _rows(JudgeRun),
+    ("judge-calls", "pk"): _rows(JudgeRun),
+    ("judge-robustness", "pk"): _rows(JudgeRun),
+    ("judge-call", "pk"): _rows(JudgeCall),
+    ("judges-compared", "pk"): _campaigns,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {("report", "pk"): _campaigns}
 

@@ -9,6 +9,8 @@ import uuid
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -17,16 +19,31 @@ from django.db import transaction
 from annotation.management.campaigns import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from judging import ledger, planning, runs
-from judging.backends.base import SetupError
+from judging import lanes, ledger, runs
+from judging.backends.base import Findings, SetupError
+from judging.batch_files import exchange
+from judging.batches import BatchError
 from judging.engine import Control
-from judging.models import Judge, JudgeRun
+from judging.estimating import estimate
+from judging.models import ACTIVE, Judge, JudgeRun
+from judging.prompting import PromptError
 from judging.summary import standing_line, summary
 from judging.tasks import ring
 from judging.work import work
 
 PATIENCE_SECONDS = 30
 LOOK_SECONDS = 0.5
+TERMS = ("limit", "concurrency", "most_tokens", "most_cost")
+REFUSALS = (
+    runs.ChangedPromptError,
+    runs.HeldError,
+    runs.OutError,
+    SetupError,
+    PromptError,
+    BatchError,
+)
+ONLINE = ("concurrency", "most_tokens", "most_cost")
+Terms = dict[str, Any]
 
 
 class Command(BaseCommand):
@@ -38,32 +55,111 @@ class Command(BaseCommand):
         parser.add_argument(
             "--limit", type=int, metavar="N", help="at most so many requests in this call"
         )
-        parser.add_argument("--queue", action="store_true", help="leave it to the workers")
+        parser.add_argument(
+            "--concurrency", type=int, metavar="N", help="at most so many requests at once"
+        )
+        parser.add_argument(
+            "--most-tokens", type=int, metavar="N", help="stop when so many tokens are used up"
+        )
+        parser.add_argument(
+            "--most-cost",
+            type=us_dollars,
+            metavar="USD",
+            help="stop when so many US dollars are spent, by the prices of create_price",
+        )
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--queue", action="store_true", help="leave it to the workers")
+        how.add_argument(
+            "--stop", action="store_true", help="end the run that is under way; it can be resumed"
+        )
+        how.add_argument(
+            "--cancel", action="store_true", help="end it, and close what it had not yet asked"
+        )
+        how.add_argument(
+            "--estimate", action="store_true", help="say what a run would cost, and ask nothing"
+        )
+        how.add_argument(
+            "--batch-file",
+            type=Path,
+            metavar="F",
+            help="write the requests to F, to be answered elsewhere; take in what came back where "
+            "F holds results",
+        )
+        parser.add_argument(
+            "--reuse",
+            choices=JudgeRun.Reuse.values,
+            default=JudgeRun.Reuse.NEVER,
+            help="take answers to equal requests from earlier runs",
+        )
 
     def run(self, **options: Any) -> None:
-        if options["limit"] is not None and options["limit"] < 1:
-            raise CommandError("--limit is not above 0; give a number of requests.")
+        terms = {name: options[name] for name in TERMS}
+        for name, value in terms.items():
+            if value is not None and not value > 0:
+                raise CommandError(f"--{name.replace('_', '-')} is not above 0; give a number.")
+        terms["reuse"] = options["reuse"]
         campaign = campaign_called(options["campaign"])
         judge = judge_called(options["judge"])
+        if options["stop"] or options["cancel"]:
+            self.end(campaign, judge, "cancel" if options["cancel"] else "stop")
+            return
         try:
-            planning.plan(campaign, judge)
+            if options["estimate"]:
+                self.say_estimate(campaign, judge, terms)
+                return
+            if path := options["batch_file"]:
+                self.exchange(campaign, judge, path, terms)
+                return
+            runs.plan(campaign, judge)
             if not ledger.waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
             elif options["queue"]:
-                self.queue(campaign, judge, options["limit"])
+                self.queue(campaign, judge, terms)
             else:
-                self.foreground(campaign, judge, options["limit"])
-        except (runs.ChangedPromptError, runs.HeldError, SetupError) as error:
+                self.foreground(campaign, judge, terms)
+        except REFUSALS as error:
             raise CommandError(f"Judge {judge}: {error}.") from error
+
+    def end(self, campaign: Campaign, judge: Judge, how: str) -> None:
+        run = runs.active(campaign, judge).first()
+        asked = runs.ask_to_cancel if how == "cancel" else runs.ask_to_stop
+        if run is None or not asked(run):
+            raise CommandError(f"No run of judge {judge} over {campaign} is under way.")
+        run.refresh_from_db()
+        if run.state in ACTIVE:
+            self.say(f"{str(run).capitalize()} of judge {judge} ends within seconds.")
+        else:
+            self.say(f"{str(run).capitalize()} of judge {judge} is {run.state}.")
+
+    def say_estimate(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
+        wanted = {name: terms[name] for name in ("limit", "reuse", "concurrency")}
+        found = estimate(judge, campaign, **wanted)
+        self.say(found.sentence)
+        for note in found.notes:
+            self.say(f"Note: {note}.")
+
+    def exchange(self, campaign: Campaign, judge: Judge, path: Path, terms: Terms) -> None:
+        """Writes a batch's requests, or takes in its results."""
+        if unused := [name for name in ONLINE if terms[name] is not None]:
+            option = f"--{unused[0].replace('_', '-')}"
+            raise CommandError(f"{option} has no meaning with --batch-file; leave it out.")
+        if not path.exists():
+            runs.plan(campaign, judge)
+            if not ledger.waiting(campaign, judge):
+                self.say_nothing_to_do(campaign, judge)
+                return
+        with self.progress("requests") as tick:
+            line = exchange(campaign, judge, path, terms["limit"], terms["reuse"], tick)
+        self.say(line)
 
     def say_nothing_to_do(self, campaign: Campaign, judge: Judge) -> None:
         done = ledger.standing(campaign, judge).get("done", 0)
         stands = standing_line(done, ledger.reasons(campaign, judge))
         self.say(f"Nothing to do: judge {judge} over {campaign} has {stands}.")
 
-    def queue(self, campaign: Campaign, judge: Judge, limit: int | None) -> None:
+    def queue(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
         try:
-            run = runs.start(campaign, judge, limit, queued=True)
+            run = runs.start(campaign, judge, queued=True, **terms)
         except runs.HeldError:
             run = runs.queue_active(campaign, judge)
         transaction.on_commit(lambda: ring(run.pk))
@@ -72,32 +168,47 @@ class Command(BaseCommand):
             "(celery -A config worker); run_judge without --queue says how far it is."
         )
 
-    def foreground(self, campaign: Campaign, judge: Judge, limit: int | None) -> None:
-        run, lease = self.begin(campaign, judge, limit)
-        waiting = ledger.waiting(campaign, judge)
+    def foreground(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
+        run, lease = self.begin(campaign, judge, terms)
+        waiting, limit = ledger.waiting(campaign, judge), terms["limit"]
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
             control = Control(progress=tick)
             with stopped_by_signals(control):
-                ending = work(run, lease, control)
+                ending = work(run, lease, control, hear=self.say_findings)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
         if ending.how == "finished":
             self.say(line)
             return
-        why = ending.error or {"lost": "another process took it over"}.get(ending.how, "stopped")
+        if ending.how == "cancelled":
+            raise CommandError(f"{line} Cancelled.")
+        why = ending.error or {"lost": "another process took it over"}.get(ending.how, ending.how)
         mend = "mend that and " if ending.how == "fatal" else ""
         raise CommandError(f"{line} Not ended: {why}; {mend}run it again to go on.")
 
-    def begin(
-        self, campaign: Campaign, judge: Judge, limit: int | None
-    ) -> tuple[JudgeRun, uuid.UUID]:
-        """A run under our lease, once any other lease has ended."""
+    def say_findings(self, findings: Findings) -> None:
+        for warning in findings.warnings:
+            self.say(f"Note: {warning}")
+
+    def begin(self, campaign: Campaign, judge: Judge, terms: Terms) -> tuple[JudgeRun, uuid.UUID]:
+        """A run under our lease, once any other of this judge, and of its server, has ended."""
+        run = self.started(campaign, judge, terms)
+        said = False
+        try:
+            while (lease := runs.take(run)) is None:
+                said = self.say_busy(run, said)
+                time.sleep(LOOK_SECONDS)
+        except KeyboardInterrupt as error:
+            runs.ask_to_stop(run)
+            raise CommandError(f"{str(run).capitalize()} was stopped while it waited.") from error
+        return run, lease
+
+    def started(self, campaign: Campaign, judge: Judge, terms: Terms) -> JudgeRun:
+        """A new run, once the lease of a run of this judge that died is over."""
         deadline, said = time.monotonic() + PATIENCE_SECONDS, False
         while True:
             try:
-                run = runs.start(campaign, judge, limit)
-                if lease := runs.take(run):
-                    return run, lease
+                return runs.start(campaign, judge, **terms)
             except runs.HeldError as error:
                 if time.monotonic() > deadline:
                     raise
@@ -105,6 +216,30 @@ class Command(BaseCommand):
                     self.say(f"Waiting (at most {PATIENCE_SECONDS} s): {error}, or died there.")
                 said = True
             time.sleep(LOOK_SECONDS)
+
+    def say_busy(self, run: JudgeRun, said: bool) -> bool:
+        """Says once whom the run waits for; raises where waiting is of no use any more."""
+        run.refresh_from_db()
+        if run.state not in ACTIVE or run.lane is None:
+            raise runs.HeldError(f"{run} was ended or taken over while it waited")
+        if run.lane.paused:
+            why = f"{run.lane} is paused: {run.lane.paused}"
+            raise CommandError(f"{why}; mend that and run it again to go on.")
+        if not said and (other := lanes.holder(run.lane)):
+            self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
+            return True
+        return said
+
+
+def us_dollars(text: str) -> Decimal:
+    """An amount of money. Raises ValueError."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(text) from error
+    if not amount.is_finite():
+        raise ValueError(text)
+    return amount
 
 
 def judge_called(name: str) -> Judge:

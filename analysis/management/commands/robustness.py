@@ -1,0 +1,139 @@
+"""Tries a judge under changed conditions, and prints what became of its labels."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from analysis.formats.robustness import as_markdown
+from analysis.robustness import Resampling, sheet
+from annotation.management.campaigns import campaign_called
+from annotation.management.output import print_lines, write_whole
+from annotation.models import Campaign
+from datasets.console import Command as BaseCommand
+from judging import ledger
+from judging.backends.base import SetupError
+from judging.estimating import estimate
+from judging.management.commands.run_judge import judge_called
+from judging.models import Judge
+from judging.planning import plan_trial
+from judging.prompting import PromptError, read_prompt
+from judging.sampling import LEAST_UNITS, SHARE, Draw
+from judging.trials import TrialError, possible_kinds, trials_of
+from judging.variations import KINDS
+
+
+class Command(BaseCommand):
+    help = "Asks a judge again under changed conditions: how often do its labels flip?"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True, metavar="C")
+        parser.add_argument("--judge", required=True, metavar="J")
+        parser.add_argument(
+            "--kinds",
+            default="",
+            metavar="K,K",
+            help=f"which trials: {', '.join(KINDS)} (default: all that can be made)",
+        )
+        parser.add_argument(
+            "--items",
+            type=int,
+            metavar="N",
+            help="how many of the items that the judge has answered (default: as many as hold "
+            f"{100 * SHARE:g} per cent of its units, and at least {LEAST_UNITS} units)",
+        )
+        parser.add_argument(
+            "--seed", type=int, default=0, metavar="S", help="of the draw and of the resamples"
+        )
+        parser.add_argument(
+            "--prompt", type=Path, metavar="F", help="your own rewording, for paraphrase"
+        )
+        parser.add_argument("--queue", action="store_true", help="leave the trials to the workers")
+        parser.add_argument(
+            "--estimate", action="store_true", help="say what it would cost, and ask nothing"
+        )
+        parser.add_argument(
+            "--sheet-only", action="store_true", help="ask nothing; print what is there"
+        )
+        parser.add_argument("--format", choices=("md", "json"), default="md")
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument("--resamples", type=int, default=2000, metavar="N")
+
+    def run(self, **options: Any) -> None:
+        if options["resamples"] < 1 or options["seed"] < 0:
+            raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        if options["items"] is not None and options["items"] < 1:
+            raise CommandError("--items is not above 0; give a number of items.")
+        campaign = campaign_called(options["campaign"])
+        judge = judge_called(options["judge"])
+        if not options["sheet_only"]:
+            try:
+                self.try_judge(campaign, judge, options)
+            except (TrialError, PromptError, SetupError) as error:
+                raise CommandError(f"Judge {judge}: {error}.") from error
+        if not options["queue"] and not options["estimate"]:
+            found = sheet(campaign, judge, Resampling(options["seed"], options["resamples"]))
+            self.give(found, options["format"], options["output"])
+
+    def try_judge(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> None:
+        draw = Draw(options["items"])
+        if not options["estimate"]:
+            self.ask(campaign, self.trials(campaign, judge, options), draw, options["queue"])
+            return
+        with transaction.atomic():
+            for trial in self.trials(campaign, judge, options):
+                plan_trial(campaign, trial, draw)
+                self.say(f"{trial}: {estimate(trial, campaign).sentence}")
+            transaction.set_rollback(True)
+
+    def trials(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> list[Judge]:
+        prompt = _prompt(options["prompt"]) if options["prompt"] else ""
+        kinds = _kinds(options["kinds"])
+        if not kinds:
+            lacking = possible_kinds(campaign, judge)
+            kinds = [k for k in KINDS if not lacking[k] or (k == "paraphrase" and prompt)]
+        return [
+            trial
+            for kind in kinds
+            for trial in trials_of(campaign, judge, kind, options["seed"], prompt)
+        ]
+
+    def ask(self, campaign: Campaign, trials: list[Judge], draw: Draw, queue: bool) -> None:
+        """Runs what is not answered yet, each trial like a judge of its own."""
+        for trial in trials:
+            plan_trial(campaign, trial, draw)
+            if ledger.waiting(campaign, trial):
+                call_command(
+                    "run_judge", campaign=campaign.name, judge=trial.rater.name, queue=queue,
+                    stdout=self.stderr, stderr=self.stderr,
+                )  # fmt: skip
+
+    def give(self, found: Any, form: str, output: Path | None) -> None:
+        text = as_markdown(found) if form == "md" else json.dumps(found, indent=2) + "\n"
+        if output:
+            write_whole(output, [text])
+        else:
+            print_lines(self.stdout, [text])
+
+
+def _kinds(given: str) -> list[str]:
+    kinds = [kind for kind in (each.strip() for each in given.split(",")) if kind]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise CommandError(f"--kinds: {kind!r} is none of {', '.join(KINDS)}; mend it.")
+    return kinds
+
+
+def _prompt(path: Path) -> str:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--prompt: {path} cannot be read as UTF-8; mend it.") from error
+    read_prompt(text)
+    return text

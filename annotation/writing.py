@@ -1,0 +1,248 @@
+"""Writing answers down: alone makes Response, Label and Span. `annotation.submit` is its door.
+
+A group is written in a handful of statements, however many answers it holds. What is wrong with
+one of them is told of that one, and hurts no other.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.utils import timezone
+
+from annotation.answer import Answer
+from annotation.doors import Payload
+from annotation.holding import Locked, hold, hold_rows
+from annotation.locating import Spans
+from annotation.models import Assignment, Label, Response, Span
+from annotation.presenting import stored_units
+from annotation.protocols.checking import Door, Entry, Problem, RefusedError
+from annotation.protocols.schema import Schema
+from annotation.saves import Circumstances, ConflictError, Held, LostLeaseError, Outcome
+from datasets.prepared import (
+    DATABASE,
+    Among,
+    Given,
+    PreparedInsert,
+    PreparedUpdate,
+)
+
+CHUNK = 100
+Status = Assignment.Status
+Row = TypeVar("Row")
+Checked = tuple[list[Entry], Spans, tuple[Problem, ...]]
+Check = Callable[[Held], None]
+Wrong = RefusedError | ConflictError | LostLeaseError
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A checked answer, or why it is refused: all that can be known before any row is locked."""
+
+    assignment: Assignment
+    payload: Payload
+    door: Door
+    schema: Schema
+    refused: RefusedError | None
+    checked: Checked
+    basis: str | None
+
+
+@dataclass(frozen=True)
+class _Change:
+    """An answer that is to be written."""
+
+    held: Locked
+    ready: Ready
+    circumstances: Circumstances
+    answer: Answer
+
+
+Offer = tuple[Ready, Circumstances]
+
+
+def write(ready: Ready, circumstances: Circumstances, check_fresh: Check | None) -> Outcome:
+    """One answer. Raises what is wrong with it, and Assignment.DoesNotExist."""
+    held = hold({ready.assignment.pk: circumstances.key}).get(ready.assignment.pk)
+    if held is None:
+        raise Assignment.DoesNotExist
+    found = _decided(held, ready, circumstances, check_fresh)
+    return _written([found])[0]
+
+
+def write_all(answers: Sequence[Offer]) -> list[Outcome | Wrong]:
+    """Many answers to different assignments: for each what came of it, or what is wrong with it."""
+    keys = {ready.assignment.pk: circumstances.key for ready, circumstances in answers}
+    held = hold(keys)
+    found: list[Outcome | _Change | Wrong] = []
+    for ready, circumstances in answers:
+        try:
+            if ready.assignment.pk not in held:
+                raise LostLeaseError
+            found.append(_decided(held[ready.assignment.pk], ready, circumstances))
+        except (RefusedError, ConflictError, LostLeaseError) as error:
+            found.append(error)
+    return _written(found)
+
+
+def close_without(
+    rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
+) -> list[LostLeaseError | None]:
+    """Closes assignments with the reasons why they have no answer; what is wrong, row by row."""
+    held = hold_rows([row.pk for row, _ in rows])
+    wrong: list[LostLeaseError | None] = []
+    closed: dict[str, list[int]] = {}
+    for assignment, reason in rows:
+        row = held.get(assignment.pk)
+        lost = (
+            row is None or row.status == Status.DONE or (lease is not None and row.lease != lease)
+        )
+        wrong.append(LostLeaseError() if lost else None)
+        if not lost:
+            closed.setdefault(reason, []).append(assignment.pk)
+    for reason, pks in closed.items():
+        status = Status.DECLINED if reason == "declined" else Status.FAILED
+        _fail.run(pks=pks, status=status, reason=reason)
+    return wrong
+
+
+def _decided(
+    held: Locked,
+    ready: Ready,
+    circumstances: Circumstances,
+    check_fresh: Check | None = None,
+) -> Outcome | _Change:
+    """What is to become of an answer. Raises what is wrong with it."""
+    entries, spans, doubts = ready.checked
+    if check_fresh and not held.sent:
+        check_fresh(Held(ready.assignment, held.current, held.draft))
+    if ready.refused:
+        raise ready.refused
+    if held.sent:
+        return Outcome(held.sent, created=False, warnings=doubts)
+    if circumstances.lease is not None and held.lease != circumstances.lease:
+        raise LostLeaseError
+    answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
+    if held.current and answer.stands_as(held.current, ready.door):
+        _drop_draft(held)
+        return Outcome(held.current, created=False, warnings=doubts)
+    _check_conflict(held.current, circumstances)
+    return _Change(held, ready, circumstances, answer)
+
+
+def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
+    stands = current.revision if current else 0
+    if current and circumstances.seen is not None and circumstances.seen != stands:
+        raise ConflictError(current)
+
+
+def _response(change: _Change) -> tuple[Any, ...]:
+    """A new response, in the order of `_RESPONSE`."""
+    held, ready, circumstances = change.held, change.ready, change.circumstances
+    last = held.current.revision if held.current else 0
+    return (
+        ready.assignment.pk,
+        max(last + 1, circumstances.revision or 1),
+        True,
+        ready.payload,
+        ready.payload.get("comment") or "",
+        ready.door,
+        circumstances.key,
+        circumstances.created_at or timezone.now(),
+        circumstances.basis or ready.basis,
+    )
+
+
+Found = TypeVar("Found", Outcome, Outcome | Wrong)
+
+
+def _written(found: Sequence[Found | _Change]) -> list[Found]:
+    """The same, with what is to be written written."""
+    changes = [each for each in found if isinstance(each, _Change)]
+    replaced = [change.held.current.pk for change in changes if change.held.current]
+    if replaced:
+        _replace.run(responses=replaced)
+    rows = [_response(change) for change in changes]
+    keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
+    _write_labels(keys, changes)
+    _close(changes)
+    made = (_outcome(*each) for each in zip(changes, keys, rows, strict=True))
+    return [next(made) if isinstance(each, _Change) else each for each in found]
+
+
+def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:
+    """The outcome of an answer that was written, with its response as it would be read."""
+    response = Response.from_db(DATABASE, ("id", *_RESPONSE), (key, *row))
+    response.assignment = change.ready.assignment
+    return Outcome(response, created=True, warnings=change.ready.checked[2])
+
+
+def _write_labels(responses: Sequence[int], changes: Sequence[_Change]) -> None:
+    rows: list[tuple[Any, ...]] = []
+    marked: list[tuple[int, Any]] = []
+    for response, change in zip(responses, changes, strict=True):
+        answer = change.answer
+        ids = stored_units(change.ready.assignment.item)
+        for entry in answer.entries:
+            for variable, value in entry.values.items():
+                detail = answer.detail(entry.name, variable)
+                spans = answer.spans.get((entry.name, variable), ())
+                marked += [(len(rows), span) for span in spans]
+                label = response, ids[entry.name], variable, value, detail.score, detail.meta
+                rows.append(label)
+    keys = [key for chunk in _chunks(rows) for key in _label.rows(chunk)]
+    for chunk in _chunks(marked):
+        _mark.rows(
+            [(keys[n], s.field, s.start, s.end, s.quote, s.method) for n, s in chunk],
+        )
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """A database takes only so many values at once."""
+    rows = list(rows)
+    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+
+
+def _close(changes: Sequence[_Change]) -> None:
+    closed: list[Mapping[str, Any]] = []
+    for change in changes:
+        circumstances, seconds = change.circumstances, change.circumstances.seconds
+        missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
+        seconds = change.held.seconds if seconds is None else seconds
+        pk = change.ready.assignment.pk
+        closed.append({"pk": pk, "missing": missing, "seconds": seconds})
+        _drop_draft(change.held)
+    _finish.run_each(closed)
+
+
+def _drop_draft(held: Locked) -> None:
+    if held.draft:
+        held.draft.delete()
+
+
+_RESPONSE = (
+    "assignment_id", "revision", "current", "payload", "comment", "door", "key", "created_at",
+    "basis",
+)  # fmt: skip
+_respond = PreparedInsert(Response, _RESPONSE)
+_label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "score", "meta"))
+_mark = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
+_replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
+_finish = PreparedUpdate(
+    lambda: Assignment.objects.filter(pk=Given("pk")),
+    status=Status.DONE,
+    reason="",
+    lease=None,
+    missing=Given("missing", Assignment._meta.get_field("missing")),
+    seconds=Given("seconds", Assignment._meta.get_field("seconds")),
+)
+_fail = PreparedUpdate(
+    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    status=Given("status", Assignment._meta.get_field("status")),
+    reason=Given("reason", Assignment._meta.get_field("reason")),
+    missing={},
+    lease=None,
+)

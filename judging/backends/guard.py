@@ -1,0 +1,192 @@
+"""The guard around judges that somebody defined in the browser: it asks no server inside the house.
+
+A name is looked up when a connection is made, and may then lead elsewhere than when it was checked.
+So what counts is each address that a socket is opened to. Hosts that the operator listed may be
+private.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+import aiohttp
+from aiohttp.connector import AddrInfoType
+from yarl import URL
+
+from judging.backends.base import (
+    BackendError,
+    FinalError,
+    RateError,
+    SetupError,
+    TransientError,
+)
+
+PORTS = frozenset({80, 443, 8000, 8080, 8443})
+# Where clouds tell a machine its own secrets. Some of these count as public addresses.
+METADATA = tuple(
+    ip_network(each)
+    for each in (
+        "169.254.0.0/16", "192.0.0.0/24", "100.100.100.200", "168.63.129.16",
+        "fd00:ec2::/32", "fd20:ce::/32",
+    )
+)  # fmt: skip
+# An IPv4 address stands in the last 32 bits of these: mapped, translated, NAT64 and compatible.
+_EMBEDDING = tuple(
+    IPv6Network(each) for each in ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")
+)
+# A network's own NAT64 prefix holds the address wherever its operator chose.
+_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
+NO_CONNECTION = (
+    "no connection to the server came about; check its address, and that TANDEM_JUDGE_HOSTS lists "
+    "it if it is not public"
+)
+
+Address = IPv4Address | IPv6Address
+
+
+def check_address(url: str, listed: Collection[str]) -> None:
+    """What can be said of an address before anybody is asked. Raises SetupError.
+
+    `listed` are the hosts with ports that may be private.
+    """
+    if any(character <= " " or character > "~" or character == "\\" for character in url):
+        raise SetupError(
+            "the base URL holds a blank or a letter that no address has; write a name of other "
+            "letters in its form xn--…"
+        )
+    host, port = _place(url)
+    if is_listed(url, listed):
+        return
+    if port not in PORTS:
+        known = ", ".join(map(str, sorted(PORTS)))
+        raise SetupError(
+            f"port {port} is not open to judges of the browser, only {known}; the operator may "
+            "list the host with this port in TANDEM_JUDGE_HOSTS"
+        )
+    if not _may_be_asked(host):
+        raise SetupError(
+            "the base URL is no public address; the operator may list its host and port in "
+            "TANDEM_JUDGE_HOSTS"
+        )
+
+
+def is_listed(url: str, listed: Collection[str]) -> bool:
+    """Whether the operator listed the host with this port."""
+    host, port = _place(url)
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{port}" in {each.strip().lower() for each in listed}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What one server's connections may lead to, and what is told of its failures.
+
+    `watched` is false where the operator wrote the address himself, `listed` is true where he
+    listed its host and port.
+    """
+
+    watched: bool
+    listed: bool = False
+
+    def connector(self) -> aiohttp.TCPConnector:
+        """Connections that are looked at one by one, as they are opened."""
+        if not self.watched:
+            return aiohttp.TCPConnector(limit=0)
+        return aiohttp.TCPConnector(limit=0, socket_factory=self._opened)
+
+    def _opened(self, info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, place = info
+        if not _fits(str(place[0]), int(place[1]), self.listed):
+            raise OSError(errno.EACCES, "this address may not be asked")
+        return socket.socket(family, kind, protocol)
+
+    def mute(self, error: BackendError) -> None:
+        """Takes the server's words out of a failure: nobody shall read or scan a network with it.
+
+        Only the class of the status is left, and every way not to be connected looks the same. Of
+        servers that the operator chose all is told.
+        """
+        if not self.watched or self.listed:
+            return
+        error.body = ""
+        if isinstance(error, TransientError) and error.unreachable:
+            error.state, error.message = "unreachable", NO_CONNECTION
+        elif error.status is not None and not (isinstance(error, FinalError) and error.answer):
+            kind = f"{error.status // 100}xx"
+            error.status = error.status // 100 * 100
+            error.message = f"the server answered {kind}, and no completion"
+            if not isinstance(error, FinalError | RateError):
+                error.state = f"status-{kind}"
+        elif error.state == "bad-http":
+            error.message = "the answer is not HTTP"
+        error.args = (error.message,)
+
+
+def guard_of(url: str, listed: Collection[str] | None) -> Guard:
+    """The guard of a server; None for `listed` where it needs none. Raises SetupError."""
+    if listed is None:
+        return Guard(watched=False)
+    check_address(url, listed)
+    return Guard(watched=True, listed=is_listed(url, listed))
+
+
+def is_public(written: str) -> bool:
+    """Whether an address is one of the open network, also where it is wrapped into another."""
+    address = _unwrapped(ip_address(written.partition("%")[0]))
+    if address is None or _is_metadata(address) or not address.is_global:
+        return False
+    inside = address.is_multicast or address.is_reserved or address.is_loopback
+    return not (inside or address.is_link_local or getattr(address, "is_site_local", False))
+
+
+def _fits(written: str, port: int, trusted: bool) -> bool:
+    if trusted:
+        address = _unwrapped(ip_address(written.partition("%")[0]))
+        return address is not None and not _is_metadata(address)
+    return port in PORTS and is_public(written)
+
+
+def _unwrapped(address: Address) -> Address | None:
+    """The address that is reached in the end; None where nobody but the network knows it."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _LOCAL_NAT64 or address.teredo:
+        return None
+    if address.sixtofour:
+        return address.sixtofour
+    if int(address) > 1 and any(address in network for network in _EMBEDDING):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _is_metadata(address: Address) -> bool:
+    return any(address.version == each.version and address in each for each in METADATA)
+
+
+def _place(url: str) -> tuple[str, int]:
+    """Host and port as the client will read them. Raises SetupError."""
+    try:
+        parts = URL(url)
+        host, port = parts.host, parts.port
+    except ValueError as error:
+        raise SetupError("the base URL cannot be read; write it as https://HOST/v1") from error
+    if parts.scheme not in ("http", "https") or not host or port is None:
+        raise SetupError("the base URL is not http://HOST or https://HOST; mend it")
+    if parts.raw_user is not None or parts.raw_password is not None:
+        raise SetupError("the base URL holds a user or a password; leave it out")
+    return host.lower().rstrip("."), port
+
+
+def _may_be_asked(host: str) -> bool:
+    """What the host's own form tells; a name is looked up only when it is connected to."""
+    try:
+        return is_public(host)
+    except ValueError:
+        # Old forms such as 127.1, 2130706433 or 0x7f.1 are numbers in disguise.
+        last = host.rpartition(".")[2]
+        numeric = last.isdigit() or last.startswith("0x")
+        return not numeric and last not in ("localhost", "local", "internal", "") and "." in host

@@ -1,0 +1,69 @@
+"""Runs a command in a group of its own, and ends the whole group when whoever started us is gone.
+
+A program by itself (`python vllm_guard.py COMMAND…`): it imports nothing of ours, so that it is
+small and starts at once. Its standard input is a pipe that only its parent holds: the end of the
+pipe is the word to stop, and it comes from a parent that was killed as well. `vllm serve` starts
+processes of its own, which would outlive it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+TICK_SECONDS = 0.2
+GRACE_SECONDS = 15.0
+PR_SET_PDEATHSIG = 1
+
+
+def main(command: list[str]) -> int:
+    parent = os.getppid()
+    stopped: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda n, frame: stopped.append(n))
+    try:
+        # The pipe must not go on to the command: a server that reads it would take the word away.
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_us
+        )
+    except OSError as error:
+        print(f"cannot start {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
+        return 127
+    while child.poll() is None and not stopped and os.getppid() == parent and not _pipe_ended():
+        pass
+    _end(child)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _end_with_us() -> None:
+    """Where the kernel is Linux, the command is told to end when this process is killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _pipe_ended() -> bool:
+    """Waits a moment for the end of standard input; a signal or a dead child cuts no wait short."""
+    readable, _, _ = select.select([0], [], [], TICK_SECONDS)
+    return bool(readable) and os.read(0, 1024) == b""
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Asks the command to end, and kills what is left of its group."""
+    if child.poll() is None:
+        child.terminate()
+        until = time.monotonic() + GRACE_SECONDS
+        while child.poll() is None and time.monotonic() < until:
+            time.sleep(TICK_SECONDS / 4)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

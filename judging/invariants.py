@@ -1,0 +1,222 @@
+"""What holds at any instant, whatever befell: each check yields a line for each place where not.
+
+I1 one answer stands for each question; I2 nothing acknowledged is lost; I3 no item has more people
+than planned; I4 every row of the ledger is in one state, and runs count what was closed; I5 a
+failure is no label; I6 nothing is asked without need; I7 a fault never shows as a wrong page; I8
+what runs cost is what their calls cost.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
+from judging import ledger
+from judging.models import Judge, JudgeCall, JudgeRun
+
+PROBES, GROUP, CONCURRENCY = 20, 32, 16
+NOT_ASKED = Q(state="poisoned") | Q(reused_from__isnull=False)
+CHUNK = 500
+
+
+@contextmanager
+def one_instant() -> Iterator[None]:
+    """Everything that is read in it is as it was at one moment, and nobody waits for us."""
+    if connection.in_atomic_block:
+        yield
+        return
+    how = "" if connection.vendor == "sqlite" else " ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+    with connection.cursor() as cursor:
+        cursor.execute(f"BEGIN{how}")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def stored() -> Iterator[str]:
+    """All that the database alone can tell."""
+    yield from one_answer_stands()
+    yield from no_item_has_too_many_people()
+    yield from every_row_is_in_one_state()
+    yield from runs_count_what_was_closed()
+    yield from failures_are_no_labels()
+    yield from runs_count_their_calls()
+
+
+def one_answer_stands() -> Iterator[str]:
+    """I1: one current response a row, and one value a unit and variable from one rater."""
+    responses = Response.objects.filter(current=True).order_by().values("assignment")
+    for twice in responses.annotate(n=Count("pk")).filter(n__gt=1):
+        yield f"I1: {_row(twice['assignment'])} has {twice['n']} answers that stand"
+    by = ("response__assignment__rater", "response__assignment__replicate", "unit", "variable")
+    labels = Label.objects.filter(response__current=True).order_by().values(*by)
+    for twice in labels.annotate(n=Count("pk")).filter(n__gt=1):
+        rater = Rater.objects.get(pk=twice[by[0]])
+        unit = f"unit {twice['unit']}, variable {twice['variable']}"
+        yield f"I1: {unit} has {twice['n']} labels by {rater.name}"
+
+
+def no_item_has_too_many_people() -> Iterator[str]:
+    """I3: as many places are held as are counted, no more than the quota, no person twice."""
+    held = Count("assignments", filter=Q(assignments__slot__isnull=False))
+    counted = Item.objects.order_by().annotate(held=held)
+    wrong = counted.exclude(held=F("taken")) | counted.filter(held__gt=F("quota"))
+    for item in wrong.select_related("campaign"):
+        places = f"{item.held} people hold a place, {item.taken} are counted, {item.quota} planned"
+        yield f"I3: campaign {item.campaign}, item {item.key}: {places}"
+    people = Assignment.objects.filter(rater__kind=Rater.Kind.HUMAN).order_by()
+    given = people.values("item__key", "item__campaign__name", "rater__name", "replicate", "item")
+    for twice in given.annotate(n=Count("pk")).filter(n__gt=1):
+        place = f"campaign {twice['item__campaign__name']}, item {twice['item__key']}"
+        yield f"I3: {place}: given to {twice['rater__name']} {twice['n']} times"
+
+
+def every_row_is_in_one_state() -> Iterator[str]:
+    """I4: the rows of judges by state: one each, with a lease only while they are leased."""
+    rows = Assignment.objects.filter(rater__judge__isnull=False)
+    for row in rows.exclude(status__in=Assignment.Status.values):
+        yield f"I4: {_row(row.pk)} is {row.status!r}, which is no state"
+    leased = Q(status=Assignment.Status.LEASED)
+    for row in rows.filter(~leased & Q(lease__isnull=False) | leased & Q(lease=None)):
+        yield f"I4: {_row(row.pk)} is {row.status} {'with' if row.lease else 'without'} a lease"
+    for row in rows.filter(status=Assignment.Status.FAILED, reason=""):
+        yield f"I4: {_row(row.pk)} failed without a reason"
+
+
+def runs_count_what_was_closed() -> Iterator[str]:
+    """I4: all runs of a judge over a campaign together closed the rows that are closed."""
+    for campaign, judge in _pairs():
+        rows = ledger.rows_of(campaign, judge)
+        # What a file brought for this rater was closed by no run.
+        answered = Q(responses__current=True, responses__door="judge")
+        there = (
+            rows.filter(answered, status=Assignment.Status.DONE).count(),
+            rows.filter(status=Assignment.Status.FAILED).count(),
+        )
+        runs = JudgeRun.objects.filter(campaign=campaign, judge=judge)
+        done, failed = sum(run.done for run in runs), sum(run.failed for run in runs)
+        if (done, failed) != there:
+            yield (
+                f"I4: campaign {campaign}, judge {judge}: runs count {done} done and {failed} "
+                f"failed, the ledger {there[0]} and {there[1]}"
+            )
+
+
+def failures_are_no_labels() -> Iterator[str]:
+    """I5: a row of a judge that is not done has no answer that stands, and a done one has."""
+    rows = Assignment.objects.filter(rater__judge__isnull=False)
+    answers = Count("responses", filter=Q(responses__current=True))
+    counted = rows.annotate(answers=answers)
+    done = Q(status=Assignment.Status.DONE)
+    for row in counted.filter(~done & Q(answers__gt=0) | done & Q(answers=0)):
+        yield f"I5: {_row(row.pk)} is {row.status} and has {row.answers} answers that stand"
+
+
+def runs_count_their_calls() -> Iterator[str]:
+    """I6 and I8: calls, tokens and cost of a run are those of the calls that it made."""
+    for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
+        calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
+        counted = {"calls": calls.count(), **_tokens_of(calls.values_list("usage", flat=True))}
+        for name, there in counted.items():
+            if there != (told := getattr(run, name)):
+                law = "I6" if name == "calls" else "I8"
+                yield f"{law}: {_run(run)} counts {told} {name}, its calls {there}"
+        nothing = Decimal(0)
+        spent = calls.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
+        if abs(spent - run.cost) >= Decimal("0.000001"):
+            yield f"I8: {_run(run)} cost {run.cost}, its calls {spent}"
+
+
+def acknowledged(keys: Iterable[str]) -> Iterator[str]:
+    """I2: each save that a client was told of is stored: by its key, or its assignment's uid."""
+    told = {key.strip() for key in keys if key.strip()}
+    every = sorted(told)
+    for start in range(0, len(every), CHUNK):
+        some = every[start : start + CHUNK]
+        by_key = Response.objects.filter(key__in=some)
+        told -= set(by_key.values_list("key", flat=True))
+        answered = Response.objects.filter(assignment__uid__in=[k for k in some if _is_uid(k)])
+        told -= {str(uid) for uid in answered.values_list("assignment__uid", flat=True)}
+    yield from (f"I2: the acknowledged save {key} is not stored" for key in sorted(told))
+
+
+def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
+    """I6 and I8: what the server counted, against all calls that are stored here.
+
+    `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
+    the calls under way and one unwritten group; probing is beside it.
+    """
+    runs = JudgeRun.objects.all()
+    calls = JudgeCall.objects.exclude(NOT_ASKED)
+    there, repaid = calls.count(), kills * (_most_at_once() + GROUP)
+    most = there + PROBES * runs.count() + repaid
+    if not calls.exclude(completion=None).count() <= stats["calls"] <= most:
+        yield f"I6: the server counted {stats['calls']} calls, {there} are stored, {most} allowed"
+    if set(stats["by_outcome"]) - {"ok"}:
+        return
+    for name in ("prompt_tokens", "completion_tokens"):
+        ours, told = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
+        if ours > told:
+            yield f"I8: runs count {ours} {name}, the server {told}"
+
+
+def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
+    """I7: by the JSON lines of the site's log: no request ended with an error but 503."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        status = entry.get("status") if isinstance(entry, dict) else None
+        if isinstance(status, int) and status >= 500 and status != 503:
+            yield f"I7: line {number} of the log: {entry.get('path')} was answered {status}"
+
+
+def _most_at_once() -> int:
+    told = [run.concurrency or run.judge.params.get("concurrency", CONCURRENCY)
+            for run in JudgeRun.objects.select_related("judge")]  # fmt: skip
+    return max(map(int, told), default=0)
+
+
+def _pairs() -> list[tuple[Campaign, Judge]]:
+    runs = JudgeRun.objects.select_related("campaign", "judge__rater").order_by("pk")
+    return list(
+        {(run.campaign_id, run.judge_id): (run.campaign, run.judge) for run in runs}.values()
+    )
+
+
+def _tokens_of(usages: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    sums = {"prompt_tokens": 0, "completion_tokens": 0}
+    for usage in usages:
+        for name in sums:
+            count = usage.get(name)
+            if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31:
+                sums[name] += count
+    return sums
+
+
+def _is_uid(text: str) -> bool:
+    try:
+        return bool(uuid.UUID(text))
+    except ValueError:
+        return False
+
+
+def _row(pk: int) -> str:
+    row = Assignment.objects.select_related("item__campaign", "rater").get(pk=pk)
+    part = f", {row.scope}" if row.scope else ""
+    return f"campaign {row.item.campaign}, {row.rater.name}, item {row.item.key}{part}"
+
+
+def _run(run: JudgeRun) -> str:
+    return f"campaign {run.campaign}, judge {run.judge}, {run}"

@@ -1,0 +1,232 @@
+"""How many calls a server bears at once, found out while it is asked: arithmetic with a clock.
+
+The limit doubles until the server refuses for the first time, or its maximum is reached. A refusal
+cuts it by a quarter the first time and by a twentieth later, once in an episode; then it creeps up
+to just below the last ceiling, and probes above that now and then. Failures of the server's own
+(5xx) change nothing; calls that run out of time count as refusals when they are many.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable
+
+START, SMALL_START = 64, 20
+FIRST_CUT, CUT, QUEUE_CUT, QUEUE_RISE = 0.75, 0.95, 0.9, 1.1
+RISES, FORGETS = 1.05, 0.98
+NEAR = 0.97
+EPISODE_SECONDS = 0.5
+PROBE_SECONDS = 20.0
+IN_USE = 0.8
+OVERRUNS, OF_THE_LAST = 10, 50
+GENTLE_ROUNDS = 5
+LATENCIES = 200
+LOOK_AGAIN = 32
+LEAST_ROUND = 16
+REFUSES_ALL = 8
+BURST, LEAST_LOOK, LONGEST_LOOK = 3, 0.005, 0.25
+HISTORY = 1000
+
+
+class Latencies:
+    """What the latest good calls took, in seconds; None where none has ended yet."""
+
+    def __init__(self) -> None:
+        self._kept: deque[float] = deque(maxlen=LATENCIES)
+        self._new = 0
+        self.median: float | None = None
+        self.p95: float | None = None
+
+    def add(self, seconds: float) -> None:
+        self._kept.append(seconds)
+        self._new += 1
+        if self._new >= LOOK_AGAIN or len(self._kept) < LOOK_AGAIN:
+            ordered = sorted(self._kept)
+            self._new, last = 0, len(ordered) - 1
+            self.median, self.p95 = ordered[last // 2], ordered[round(0.95 * last)]
+
+
+class Limit:
+    """The number of calls that may be under way: `size`, never above `maximum`.
+
+    `remembered` is what the server bore last. With `queues` the server is one that never refuses
+    but lets calls wait: the limit then follows what latency and throughput tell. Moments are of
+    `clock`, in seconds; so are durations.
+    """
+
+    def __init__(
+        self,
+        maximum: int,
+        remembered: int | None = None,
+        queues: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock, self._began = clock, clock()
+        self._maximum = max(1, maximum)
+        self._size = float(min(remembered or (SMALL_START if queues else START), self._maximum))
+        self.size = self._start = int(self._size)
+        self._gentle = GENTLE_ROUNDS if remembered else 0
+        self.under_way = 0
+        self.latencies = Latencies()
+        self.ceiling: int | None = None
+        self.refusals_in_a_row = 0
+        self.rests_until = 0.0
+        self.refuses_all = False
+        self._cut_at = self._changed_at = self._looked_at = self._began
+        self._good = 0
+        self._ends: deque[bool] = deque(maxlen=OF_THE_LAST)
+        self._burst = 0
+        self._queue = _Queue() if queues else None
+        self.history: deque[tuple[float, int]] = deque([(0.0, self.size)], maxlen=HISTORY)
+
+    @property
+    def maximum(self) -> int:
+        return self._maximum
+
+    @maximum.setter
+    def maximum(self, calls: int) -> None:
+        self._maximum = max(1, calls)
+        self._resize(self._clock(), self._size)
+
+    @property
+    def learned(self) -> int | None:
+        """What to begin with the next time; None where nothing was found out."""
+        return self.size if self.ceiling is not None or self.size > self._start else None
+
+    def room(self) -> int:
+        """How many calls may be begun now; one at a time where every call is refused."""
+        if self.rests_until:
+            if self._clock() < self.rests_until:
+                return 0
+            self.rests_until = 0.0
+            self._take_in_burst()
+        return (1 if self.refuses_all else self.size) - self.under_way
+
+    def begin(self) -> None:
+        self.under_way += 1
+
+    def answered(self, begun: float) -> None:
+        """A call that began then has been answered."""
+        now, used = self._clock(), self.under_way
+        self.latencies.add(now - begun)
+        self._ended(overrun=False)
+        if used < IN_USE * self.size:
+            return
+        if self._queue and begun >= self._changed_at:
+            if factor := self._queue.factor(now - begun, self.size):
+                self._resize(now, self._size * factor)
+        elif begun >= self._changed_at or self._doubling:
+            self._good += 1
+            self._grow(now)
+
+    def failed(self) -> None:
+        """A call ended in a way that says nothing about the limit."""
+        self._ended(overrun=False)
+
+    def overran(self, begun: float) -> None:
+        """A call was not answered in time: it would have taken at least as long."""
+        self.latencies.add(self._clock() - begun)
+        self._ended(overrun=True)
+        if sum(self._ends) >= OVERRUNS:
+            self._cut(begun, self.size)
+
+    def refused(self, begun: float, wait: float) -> None:
+        """The server is too busy for a call, which is to wait for so long."""
+        now, bore = self._clock(), self.under_way
+        self.under_way -= 1
+        self.refusals_in_a_row += 1
+        if self._cut(begun, bore) or (self._burst and begun < self._cut_at):
+            self._burst += 1
+            self._hold(min(LONGEST_LOOK, 2 * (now - begun) + LEAST_LOOK))
+        if not self.under_way and self.refusals_in_a_row >= REFUSES_ALL:
+            self.refuses_all = True
+            self._hold(wait)
+
+    def _hold(self, seconds: float) -> None:
+        self.rests_until = max(self.rests_until, self._clock() + seconds)
+
+    def _take_in_burst(self) -> None:
+        """Of many calls that were sent together, those that were not refused are what it bears."""
+        if self._burst >= BURST and self.ceiling is not None:
+            self.ceiling = min(self.ceiling, self.under_way + 1)
+            self._resize(self._clock(), min(self._size, max(1.0, NEAR * self.ceiling)))
+        self._burst = 0
+
+    def _ended(self, overrun: bool) -> None:
+        self.under_way -= 1
+        self.refusals_in_a_row, self.refuses_all = 0, False
+        self._ends.append(overrun)
+
+    @property
+    def _doubling(self) -> bool:
+        return self.ceiling is None and not self._gentle and not self._queue
+
+    def _grow(self, now: float) -> None:
+        if self._doubling:
+            self._resize(now, self._size + 1, whole_round=False)
+        elif self._good >= self.size and self._may_pass(now):
+            self._gentle = max(0, self._gentle - 1)
+            self._resize(now, self._size + 1)
+
+    def _may_pass(self, now: float) -> bool:
+        """Whether one more is below the last ceiling; or it is time to look whether it has moved.
+
+        A round above it that goes well moves it.
+        """
+        if self.ceiling is None or self._size + 1 <= NEAR * self.ceiling:
+            return True
+        if self.size <= self.ceiling and now - self._looked_at < PROBE_SECONDS:
+            return False
+        self._looked_at = now
+        self.ceiling = max(self.ceiling, self.size)
+        return True
+
+    def _cut(self, begun: float, bore: int) -> bool:
+        """One cut an episode: what was sent before the last one only tells the same again."""
+        now = self._clock()
+        episode = max(2 * (self.latencies.median or 0.0), EPISODE_SECONDS)
+        if self.ceiling is not None and (begun < self._cut_at or now - self._cut_at < episode):
+            return False
+        factor = CUT if self.ceiling is not None else FIRST_CUT
+        self._cut_at = self._looked_at = now
+        self.ceiling = max(1, min(self.size, bore))
+        self._resize(now, self.size * factor)
+        return True
+
+    def _resize(self, now: float, size: float, whole_round: bool = True) -> None:
+        before = self.size
+        self._size = max(1.0, min(size, float(self._maximum)))
+        self.size = int(self._size)
+        if whole_round:
+            self._changed_at, self._good = now, 0
+        if self.size != before:
+            self.history.append((round(now - self._began, 3), self.size))
+
+
+class _Queue:
+    """Tells from what calls take, round by round, whether more at once are more in an hour."""
+
+    def __init__(self) -> None:
+        self._round: list[float] = []
+        self._quickest: float | None = None
+        self._best = 0.0
+
+    def factor(self, seconds: float, size: int) -> float | None:
+        """By what to change the limit after a round; None within one, or where it is right."""
+        self._round.append(seconds)
+        if len(self._round) < max(LEAST_ROUND, size):
+            return None
+        median = statistics.median(self._round)
+        self._round = []
+        rate = size / max(median, 1e-6)
+        rises = rate > RISES * self._best
+        self._quickest = min(median, self._quickest or median)
+        # What was best is forgotten slowly, so that a server which gets quicker is tried again.
+        self._best = max(rate, FORGETS * self._best)
+        if median > 2 * self._quickest and not rises:
+            return QUEUE_CUT
+        if not rises:
+            return None
+        return 2.0 if median < 1.5 * self._quickest else QUEUE_RISE

@@ -1,0 +1,56 @@
+"""Makes or updates a jury of judges."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.management.campaigns import campaign_called
+from annotation.models import Rater
+from datasets.console import Command as BaseCommand
+from judging.convening import convene
+from judging.juries import Jury, JuryError, jury_of, samples_as_jury
+from judging.voting import RULES
+
+
+class Command(BaseCommand):
+    help = "Makes several judges, or several samples of one, one more judge; again to update it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--campaign", required=True, metavar="C")
+        members = parser.add_mutually_exclusive_group(required=True)
+        members.add_argument("--judges", metavar="A,B,C", help="two judges or more")
+        members.add_argument(
+            "--samples-of", metavar="J", help="a judge that was made with --param samples=K"
+        )
+        parser.add_argument("--rule", choices=RULES, default="majority")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        try:
+            jury = self.jury(options)
+            with self.progress("counted", campaign.items.count()) as tick:
+                session = convene(campaign, options["name"], jury, tick)
+        except JuryError as error:
+            raise CommandError(f"Jury {options['name']!r}: {error}.") from error
+        self.say(
+            f"Jury {options['name']} over {campaign}: {session.labels:,} labels, "
+            f"{session.ties:,} ties, {session.too_few:,} without enough votes; "
+            f"{session.changed:,} answers written, {session.unchanged:,} as they were."
+        )
+
+    def jury(self, options: dict[str, Any]) -> Jury:
+        if options["samples_of"]:
+            return samples_as_jury(_rater(options["samples_of"]), options["rule"])
+        names = [name for name in map(str.strip, options["judges"].split(",")) if name]
+        return jury_of([_rater(name) for name in dict.fromkeys(names)], options["rule"])
+
+
+def _rater(name: str) -> Rater:
+    rater = Rater.objects.filter(name=name).first()
+    if rater is None:
+        raise JuryError(f"there is no judge {name!r}; make it with create_judge")
+    return rater

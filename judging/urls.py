@@ -1,0 +1,22 @@
+"""The addresses of judges, their runs and calls."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.views import calls, comparing, judges, runs
+
+urlpatterns = [
+    path("judges/", judges.judges, name="judges"),
+    path("judges/new/", judges.new_judge, name="judge-new"),
+    path("judges/<int:pk>/", judges.judge, name="judge"),
+    path("judges/<int:pk>/try/", judges.try_one, name="judge-try"),
+    path("judges/<int:pk>/start/", runs.start, name="judge-start"),
+    path("judges/runs/<int:pk>/", runs.run, name="judge-run"),
+    path("judges/runs/<int:pk>/live/", runs.live, name="judge-run-live"),
+    path("judges/runs/<int:pk>/order/", runs.order, name="judge-run-order"),
+    path("judges/runs/<int:pk>/manifest.json", runs.manifest, name="judge-run-manifest"),
+    path("judges/runs/<int:pk>/calls/", calls.calls, name="judge-calls"),
+    path("judges/calls/<int:pk>/", calls.call, name="judge-call"),
+    path("campaigns/<int:pk>/judges/", comparing.compare, name="judges-compared"),
+]

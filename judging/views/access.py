@@ -1,0 +1,24 @@
+"""Who sees what on the pages of judges."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
+from annotation.models import Assignment, Campaign, User
+from annotation.views.mine import my_assignments
+
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+BLIND = "You have an open item in this campaign; answer it before you read what a judge says."
+
+
+def person(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def is_blind(user: User, campaign: Campaign) -> bool:
+    """Whether somebody has an item of the campaign before him, and sees no other answers first."""
+    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
+    return campaign.is_open and begun.exists()

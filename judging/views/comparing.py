@@ -1,0 +1,66 @@
+"""The judges of one campaign side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Count, Max, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from annotation.models import Assignment, Campaign
+from datasets.access import role_required
+from judging.models import Judge, JudgeRun
+from judging.views.access import READERS
+
+
+@require_safe
+@role_required(*READERS)
+def compare(request: HttpRequest, pk: int) -> HttpResponse:
+    campaign = get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+    return render(request, "judges/compare.html", {"campaign": campaign, "rows": _rows(campaign)})
+
+
+def _rows(campaign: Campaign) -> list[dict[str, Any]]:
+    runs = JudgeRun.objects.filter(campaign=campaign).order_by()
+    spent = {
+        each["judge"]: each
+        for each in runs.values("judge").annotate(
+            last=Max("pk"),
+            calls=Sum("calls"),
+            reused=Sum("reused"),
+            prompt_tokens=Sum("prompt_tokens"),
+            cached_tokens=Sum("cached_tokens"),
+            completion_tokens=Sum("completion_tokens"),
+            cost=Sum("cost"),
+        )
+    }
+    prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
+    counts = _counts(campaign)
+    rows = []
+    for judge in Judge.objects.filter(pk__in=spent).select_related("rater"):
+        states = counts[judge.rater_id]
+        missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
+        rows.append({
+            "judge": judge,
+            "spent": spent[judge.pk],
+            "tokens": spent[judge.pk]["prompt_tokens"] + spent[judge.pk]["completion_tokens"],
+            "prompt": prompts[judge.pk][:12],
+            "done": sum(n for (state, _), n in states.items() if state == "done"),
+            "missing": sum(missing.values()),
+            "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
+            "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
+        })  # fmt: skip
+    return rows
+
+
+def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:
+    """How many requests each rater has, by state and reason."""
+    rows = Assignment.objects.filter(item__campaign=campaign, rater__judge__isnull=False)
+    counted = rows.order_by().values_list("rater", "status", "reason").annotate(n=Count("pk"))
+    found: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for rater, status, reason, number in counted:
+        found[rater][status, reason] = number
+    return found

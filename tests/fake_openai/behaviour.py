@@ -1,0 +1,73 @@
+"""How the server behaves, as one value: what it answers, how fast, and how it fails."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.fake_openai.answering import Rule
+from tests.fake_openai.faults import FAULTS
+from tests.fake_openai.probabilities import MODES, Probabilities
+
+
+@dataclass
+class Behaviour:
+    """How the server behaves from now on.
+
+    `latency` and `spread` are seconds (uniform from `latency` to their sum); with a `sigma` it is
+    lognormal instead, with `latency` as its mean. `slots` calls are worked on at once, and others
+    wait, as with vLLM. Above `capacity` calls at once it answers 429, as it does above `rate` calls
+    a second (of which `burst` may come together) or `tokens_per_minute` of prompts.
+
+    `faults` are shares by name; `script` comes first, one entry a request. `key`, if set, must be
+    sent. `model` is the only name that it takes, if it is given; `weights` stand for what is loaded
+    under it: other weights, other answers. `context` is the most tokens that a prompt may have. A
+    server that is not `constrained` ignores the schema that it is sent; a request with a key that
+    is `refused` is turned down. With `prefix_cache` it remembers prompts in blocks of so many
+    tokens.
+    """
+
+    latency: float = 0.0
+    spread: float = 0.0
+    sigma: float = 0.0
+    slots: int | None = None
+    rule: Rule = field(default_factory=Rule)
+    faults: Mapping[str, float] = field(default_factory=dict)
+    script: Sequence[str] = ()
+    retry_after: str | None = None
+    capacity: int | None = None
+    rate: float | None = None
+    burst: int = 1
+    tokens_per_minute: float | None = None
+    key: str | None = None
+    model: str | None = None
+    weights: str = ""
+    version: str = "0.32.0"
+    system_fingerprint: str | None = None
+    context: int | None = None
+    constrained: bool = True
+    refused: Sequence[str] = ()
+    logprobs: str = "raw"
+    sureness: float = 0.9
+    mass: float = 0.95
+    prefix_cache: int | None = None
+    cached_in_usage: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (*self.faults, *(n for n in self.script if n != "ok")):
+            if name not in FAULTS:
+                raise ValueError(f"{name!r} is no fault; the faults are {', '.join(FAULTS)}")
+        if self.logprobs not in MODES:
+            raise ValueError(f"logprobs are one of {', '.join(MODES)}, not {self.logprobs!r}")
+
+    def seconds(self, chance: random.Random) -> float:
+        if self.sigma and self.latency:
+            mean = math.log(self.latency) - self.sigma**2 / 2
+            return chance.lognormvariate(mean, self.sigma)
+        return self.latency + self.spread * chance.random()
+
+    @property
+    def probabilities(self) -> Probabilities:
+        return Probabilities(self.logprobs, self.sureness, self.mass)

@@ -1,0 +1,100 @@
+"""A program that stands for vLLM where no model is needed: `serve MODEL --port=N …` and no more.
+
+What it does otherwise is said by FAKE_VLLM in its environment, as JSON: `slow` seconds until it
+answers, `says` on standard error and `exits` with a code instead of serving, `once` (a file) so at
+its first start only, `dies` after so many calls. It starts a process of its own, as vLLM does, and
+appends to the file `notes` who it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.fake_openai.server import Behaviour, FakeOpenAI
+
+CHILD = "import time; time.sleep(600)"
+
+
+def main(arguments: list[str]) -> int:
+    told: dict[str, Any] = json.loads(os.environ.get("FAKE_VLLM", "{}"))
+    child = subprocess.Popen([sys.executable, "-c", CHILD])
+    _note(told, arguments, child.pid)
+    time.sleep(told.get("slow", 0))
+    if "says" in told and _refuses(told):
+        print(told["says"], file=sys.stderr, flush=True)
+        return int(told.get("exits", 1))
+    port = next(a.partition("=")[2] for a in arguments if a.startswith("--port="))
+    asyncio.run(_serve(int(port), told))
+    return 0
+
+
+def _note(told: dict[str, Any], arguments: list[str], child: int) -> None:
+    if "notes" in told:
+        names = ("SECRET_KEY", "DATABASE_URL", "PYTHONPATH", "VLLM_API_KEY", "OPENAI_API_KEY",
+                 "TANDEM_KEY_LAB")  # fmt: skip
+        note = {
+            "pid": os.getpid(),
+            "child": child,
+            "arguments": arguments,
+            "cwd": str(Path.cwd()),
+            "env": {name: os.environ[name] for name in names if name in os.environ},
+        }
+        with Path(told["notes"]).open("a") as file:
+            file.write(json.dumps(note) + "\n")
+
+
+def _refuses(told: dict[str, Any]) -> bool:
+    """Always, or at the first start only."""
+    if "once" not in told:
+        return True
+    first = Path(told["once"])
+    if first.exists():
+        return False
+    first.touch()
+    return True
+
+
+async def _serve(port: int, told: dict[str, Any]) -> None:
+    fake = FakeOpenAI(Behaviour(key=os.environ["VLLM_API_KEY"], latency=told.get("latency", 0)))
+    app = fake.app()
+    app.router.add_get("/health", _health)
+    if "dies" in told:
+        app.middlewares.append(_mortal(int(told["dies"])))
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    await asyncio.Event().wait()
+
+
+async def _health(request: web.Request) -> web.Response:
+    return web.Response()
+
+
+def _mortal(calls: int) -> Any:
+    """The process ends in the midst of a call, after so many."""
+    seen = 0
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Any) -> Any:
+        nonlocal seen
+        seen += request.path.endswith("/chat/completions")
+        if seen > calls:
+            os.kill(os.getpid(), 9)
+        return await handler(request)
+
+    return middleware
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,57 @@
+"""Tandem's commands and workers with short leases, so that a death is found out about in seconds.
+
+`python -m tests.judging.hurried run_judge …` is `manage.py run_judge …`, and the same with
+`celery worker …`. TANDEM_TEST_LEASE is how long a lease lasts, in seconds. With TANDEM_TEST_POISON
+judges answer by themselves, and the process dies of the unit with that name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import timedelta
+
+import django
+
+from judging.backends.base import Request
+
+
+def hurry(seconds: float) -> None:
+    from judging import engine, lanes, tasks
+
+    lanes.LEASE = timedelta(seconds=seconds)
+    engine.RENEW_SECONDS = seconds / 4
+    tasks.SWEEP_SECONDS = seconds / 2
+
+
+def poison(name: str) -> None:
+    from judging import work
+    from judging.backends.scripted import Scripted
+    from tests.judging.cast import yes
+
+    def answer(request: Request) -> str:
+        if any(unit.name == name for unit in request.facts.units):
+            os._exit(9)
+        return yes(request)
+
+    work.backend_of = lambda judge: Scripted(answer, seconds=0.002)
+
+
+def main(arguments: list[str]) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    hurry(float(os.environ.get("TANDEM_TEST_LEASE", "2")))
+    if name := os.environ.get("TANDEM_TEST_POISON"):
+        poison(name)
+    if arguments[0] == "celery":
+        from config.celery import app
+
+        app.start(["-A", "config", *arguments[1:]])
+    else:
+        from django.core.management import execute_from_command_line
+
+        execute_from_command_line(["manage.py", *arguments])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

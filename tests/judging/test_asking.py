@@ -1,0 +1,104 @@
+"""One attempt: its deadline, what is kept of it, and how long to wait for the next one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from judging.asking import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
+from judging.backends.base import Answer, FinalError, Request, TransientError
+from judging.calls import Call
+from judging.results import Failure
+from tests.judging.virtual import Reply, Server, in_virtual_time, now, rows
+
+
+def attempted(server: Server, row: Row, seconds: float = 120.0) -> tuple[Call, Came]:
+    return in_virtual_time(lambda: attempt(server, row, seconds, now))
+
+
+def row() -> Row:
+    return Row(rows(1)[0])
+
+
+def server(reply: Reply, latency: float = 0.5) -> Server:
+    return Server(latency, lambda moment: reply)
+
+
+def test_an_answer_is_kept_with_what_it_took() -> None:
+    call, came = attempted(server(Answer("{}", status=200)), row())
+    assert came == Answer("{}", status=200)
+    assert (call.state, call.seconds, call.status) == ("answered", 0.5, 200)
+    assert call.answer is came
+
+
+def test_a_failure_keeps_its_state_its_words_and_the_beginning_of_the_body() -> None:
+    error = TransientError("status-502", "bad gateway", status=502, body="<html>")
+    call, came = attempted(server(error), row())
+    assert came is error
+    assert (call.state, call.detail, call.status, call.body, call.answer) == (
+        "status-502", "bad gateway", 502, "<html>", None,
+    )  # fmt: skip
+
+
+def test_what_the_model_wrote_before_it_was_cut_is_kept() -> None:
+    cut = Answer('{"a', "length")
+    call, _ = attempted(server(FinalError("truncated", "cut", answer=cut)), row())
+    assert call.answer == cut
+
+
+def test_a_call_ends_with_its_deadline() -> None:
+    call, came = attempted(server(Answer("{}"), latency=3600), row(), seconds=30)
+    assert isinstance(came, TransientError)
+    assert (call.state, call.seconds) == ("deadline", 30)
+    assert came.message == "no answer within 30 s"
+    assert reason_for(came) == "timeout"
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), RecursionError(), OSError()])
+def test_no_exception_of_a_backend_gets_out(error: Exception) -> None:
+    _, came = attempted(server(error), row())
+    assert not isinstance(came, Answer)
+    assert reason_for(came) in ("error", "timeout")
+
+
+def test_a_call_that_is_called_off_says_so() -> None:
+    async def off() -> None:
+        task = asyncio.create_task(attempt(server(Answer("{}"), 3600), row(), 7200, now))
+        await asyncio.sleep(1)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        in_virtual_time(off)
+
+
+def test_a_repair_is_another_request_and_its_call_says_so() -> None:
+    one, target = row(), server(Answer("{}"))
+    one.repair = Request(one.prepared.request.messages, {"again": True}, one.prepared.request.facts)
+    call, _ = attempted(target, one)
+    assert call.repair
+    assert target.asked == [one.repair]
+
+
+def test_a_row_that_failed_in_its_repair_keeps_the_answer_before_it() -> None:
+    one = row()
+    assert one.failed("error").verdict == Failure("error")
+    one.answer = Answer("prose")
+    assert one.failed("error").verdict == Answer("prose")
+
+
+def test_waits_grow_with_full_jitter_up_to_a_bound() -> None:
+    patience = Patience()
+    for tries in range(1, 12):
+        waits = [patience.before_retry(tries) for _ in range(200)]
+        highest = min(0.5 * 2 ** (tries - 1), LONGEST_BACKOFF)
+        assert min(waits) >= 0
+        assert 0.8 * highest < max(waits) <= highest
+
+
+def test_a_busy_server_is_left_alone_for_as_long_as_it_says_up_to_2_minutes() -> None:
+    patience = Patience()
+    assert 7 <= patience.before_busy(1, 7.0, None) <= 7.7
+    assert 120 <= patience.before_busy(1, 10.0**9, None) <= 132
+    assert max(patience.before_busy(1, None, 4.0) for _ in range(200)) > 4

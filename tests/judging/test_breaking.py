@@ -1,0 +1,113 @@
+"""The breaker, the budget of retries, and deadlines, on a clock of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.breaking import RETRY_FLOOR, Breaker, Refusals, Retries, deadline
+from tests.judging.clock import Clock
+
+
+def ended(breaker: Breaker, *failed: bool) -> None:
+    for each in failed:
+        breaker.ended(each)
+
+
+def test_it_opens_when_more_than_half_of_the_last_50_failed() -> None:
+    breaker = Breaker(clock=Clock())
+    ended(breaker, *[False] * 50, *[True] * 25)
+    assert not breaker.is_open
+    ended(breaker, True)
+    assert breaker.is_open
+
+
+def test_a_few_failures_at_the_beginning_do_not_open_it() -> None:
+    breaker = Breaker(clock=Clock())
+    ended(breaker, *[True] * 19)
+    assert not breaker.is_open
+    ended(breaker, True)
+    assert breaker.is_open
+
+
+def test_while_open_it_lets_one_probe_pass_each_5_seconds() -> None:
+    clock = Clock()
+    breaker = Breaker(clock=clock)
+    breaker.trip()
+    clock.now = 4.9
+    assert not breaker.lets()
+    clock.now = 5.0
+    assert breaker.lets()
+    assert breaker.begin()
+    clock.now = 20.0
+    assert not breaker.lets()
+    assert not breaker.ended(failed=True, probe=True)
+    assert not breaker.lets()
+    clock.now = 25.0
+    assert breaker.lets()
+
+
+def test_a_probe_that_is_answered_closes_it_with_a_clean_slate() -> None:
+    clock = Clock()
+    breaker = Breaker(clock=clock)
+    ended(breaker, *[True] * 20)
+    clock.now = 5.0
+    assert breaker.begin()
+    assert breaker.ended(failed=False, probe=True)
+    assert breaker.lets()
+    ended(breaker, *[True] * 10)
+    assert not breaker.is_open
+
+
+def test_what_was_under_way_when_it_opened_neither_closes_nor_prolongs_it() -> None:
+    clock = Clock()
+    breaker = Breaker(clock=clock)
+    breaker.trip()
+    clock.now = 3.0
+    ended(breaker, True, False, True)
+    assert breaker.opened_at == 0.0
+    clock.now = 5.0
+    assert breaker.lets()
+
+
+def test_retries_are_a_tenth_of_the_calls_of_a_minute() -> None:
+    clock = Clock()
+    retries = Retries(clock)
+    for _ in range(1000):
+        retries.called()
+    assert [retries.allow() for _ in range(101)] == [True] * 100 + [False]
+    clock.now = 61.0
+    assert retries.allow()
+
+
+def test_a_short_run_can_retry() -> None:
+    retries = Retries(Clock())
+    retries.called()
+    assert [retries.allow() for _ in range(RETRY_FLOOR + 1)] == [True] * RETRY_FLOOR + [False]
+
+
+@pytest.mark.parametrize(
+    ("state", "times"),
+    [
+        ("status-401", 1),
+        ("status-404", 1),
+        ("certificate", 1),
+        ("status-402", 3),
+        ("status-403", 3),
+    ],
+)
+def test_a_lane_is_given_up_after_so_many_answers(state: str, times: int) -> None:
+    refusals = Refusals()
+    assert [refusals.is_final(state) for _ in range(times)] == [False] * (times - 1) + [True]
+
+
+def test_an_answer_in_between_begins_the_count_anew() -> None:
+    refusals = Refusals()
+    for _ in range(5):
+        assert not refusals.is_final("status-403")
+        assert not refusals.is_final("status-403")
+        refusals.answered()
+
+
+@pytest.mark.parametrize(("p95", "seconds"), [(None, 120), (0.1, 30), (10, 60), (1000, 600)])
+def test_the_deadline_follows_what_calls_take(p95: float | None, seconds: float) -> None:
+    assert deadline(p95) == seconds

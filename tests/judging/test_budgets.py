@@ -1,0 +1,107 @@
+"""What a run may spend: reserved before, settled after, and never passed by more than is open."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from judging.backends.base import Facts, Message, Request
+from judging.budgets import NOTHING, Budget
+from judging.prices import Rates
+
+REQUEST = Request((Message("system", "x" * 30), Message("user", "y" * 11)), {},
+                  Facts("", (), (), False))  # fmt: skip
+RATES = Rates(Decimal(1_000_000), Decimal(500_000), Decimal(2_000_000))
+PROMPT = 11
+
+
+def usage(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion}
+
+
+def test_without_bounds_nothing_is_reserved() -> None:
+    budget = Budget()
+    assert budget.reserve(REQUEST) == NOTHING
+    assert budget.problem() == ""
+
+
+def test_a_call_reserves_its_prompt_and_the_longest_completion() -> None:
+    budget = Budget(most_tokens=100, max_tokens=20)
+    assert budget.reserve(REQUEST) is not None
+    assert budget.reserve(REQUEST) is not None
+    assert budget.reserve(REQUEST) is not None
+    assert budget.reserve(REQUEST) is None
+
+
+def test_what_a_call_did_not_use_is_free_again() -> None:
+    budget = Budget(most_tokens=40, max_tokens=20)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.reserve(REQUEST) is None
+    budget.settle(estimate, usage(5, 1))
+    assert budget.tokens == 6
+    assert budget.reserve(REQUEST) is not None
+
+
+def test_a_call_that_was_not_answered_costs_nothing() -> None:
+    budget = Budget(most_tokens=40, max_tokens=20)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.settle(estimate, None) is None
+    assert budget.tokens == 0
+    assert budget.reserve(REQUEST) is not None
+
+
+@pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, usage(-1, 2), {"prompt_tokens": "x"}])
+def test_an_answer_that_does_not_tell_its_tokens_counts_as_estimated(told: dict[str, Any]) -> None:
+    budget = Budget(most_tokens=1000, max_tokens=20)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.settle(estimate, told) is None
+    assert budget.tokens == PROMPT + 20
+
+
+def test_what_earlier_workers_spent_counts() -> None:
+    budget = Budget(most_tokens=100, spent_tokens=90, max_tokens=20)
+    assert budget.reserve(REQUEST) is None
+    assert budget.spent() == "the budget of 100 tokens is spent: 90 so far"
+
+
+def test_without_a_longest_completion_the_mean_of_those_before_is_reserved() -> None:
+    budget = Budget(most_tokens=10_000)
+    first = budget.reserve(REQUEST)
+    assert first is not None
+    assert first.completion == 256
+    budget.settle(first, usage(PROMPT, 40))
+    second = budget.reserve(REQUEST)
+    assert second is not None
+    assert second.completion == 40
+
+
+def test_money_is_reserved_and_settled_by_the_rates() -> None:
+    budget = Budget(most_cost=Decimal(100), max_tokens=20, rates=lambda: RATES)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert estimate.cost == Decimal(PROMPT + 40)
+    assert budget.reserve(REQUEST) is None
+    told = usage(10, 5) | {"prompt_tokens_details": {"cached_tokens": 4}}
+    assert budget.settle(estimate, told) == Decimal(6 + 2 + 10)
+    assert budget.cost == Decimal(18)
+
+
+def test_a_bound_in_money_without_a_price_is_said_before_the_first_call() -> None:
+    assert "no price of its model is known" in Budget(most_cost=Decimal(1)).problem()
+    assert Budget(most_cost=Decimal(1), rates=lambda: RATES).problem() == ""
+
+
+def test_it_is_passed_by_no_more_than_what_is_under_way_took_beyond_its_estimate() -> None:
+    budget = Budget(most_tokens=1000, max_tokens=20)
+    under_way = []
+    while (estimate := budget.reserve(REQUEST)) is not None:
+        under_way.append(estimate)
+    for estimate in under_way:
+        budget.settle(estimate, usage(PROMPT, 60))
+    assert budget.tokens <= 1000 + len(under_way) * 40
+    assert budget.reserve(REQUEST) is None

@@ -1,0 +1,163 @@
+"""What can be said to a run under way, what it may spend, and what it says of its server."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign
+from judging import ledger, runs
+from judging.backends.base import Answer, RateError, Request, TransientError
+from judging.backends.scripted import Scripted
+from judging.engine import Control, Ending
+from judging.models import JudgeCall, JudgeRun, Price
+from judging.work import work
+from tests.judging.cast import HASTY, judge, run_scripted, yes
+
+UNITS, ITEMS = 12, 4
+BY_UNIT: dict[str, Any] = {"granularity": "unit"}
+SERVED = BY_UNIT | {"backend": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+
+
+def billed(request: Request) -> Answer:
+    return Answer(yes(request), usage={"prompt_tokens": 990, "completion_tokens": 10})
+
+
+def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[JudgeRun, Ending]:
+    """A run of the judge, unit by unit and one call at a time, with these bounds."""
+    run = runs.start(campaign, judge(params={"concurrency": 1, "max_tokens": 10}, **SERVED))
+    JudgeRun.objects.filter(pk=run.pk).update(**bounds)
+    run.refresh_from_db()
+    lease = runs.take(run)
+    assert lease is not None
+    ending = work(run, lease, None, backend, HASTY)
+    run.refresh_from_db()
+    return run, ending
+
+
+@pytest.mark.parametrize(
+    ("wish", "how", "state"),
+    [
+        (runs.ask_to_stop, "stopped", "interrupted"),
+        (runs.ask_to_cancel, "cancelled", "cancelled"),
+    ],
+)
+def test_what_is_wished_of_a_run_under_way_ends_it(
+    campaign: Campaign, wish: Any, how: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+    control = Control(progress=lambda settled: wish(JudgeRun.objects.get()))
+    rater, backend = judge(params={"concurrency": 1}, **BY_UNIT), Scripted(yes, seconds=0.1)
+    run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
+    assert (ending.how, run.state) == (how, state)
+    assert 0 < run.done == len(backend.asked) < UNITS
+
+
+def test_the_number_of_calls_at_once_can_be_changed_meanwhile(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+    control = Control(progress=lambda settled: runs.set_concurrency(JudgeRun.objects.get(), 4))
+    rater, backend = judge(params={"concurrency": 1}, **BY_UNIT), Scripted(yes, seconds=0.1)
+    run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
+    assert (ending.how, run.done, backend.most) == ("finished", UNITS, 4)
+
+
+def test_a_run_ends_where_its_tokens_are_spent_and_leaves_the_rest_open(campaign: Campaign) -> None:
+    backend = Scripted(billed)
+    run, ending = run_with(campaign, backend, most_tokens=5500)
+    spent = run.prompt_tokens + run.completion_tokens
+    assert ending.how == "budget"
+    assert ending.error == f"the budget of 5,500 tokens is spent: {spent:,} so far"
+    assert (run.state, run.error) == ("stopped", ending.error)
+    assert 4000 <= spent == 1000 * run.done <= 5500 + 1000
+    assert ledger.standing(campaign, run.judge) == {"done": run.done, "open": UNITS - run.done}
+
+
+def test_a_run_ends_where_its_money_is_spent(campaign: Campaign) -> None:
+    Price.objects.create(model="m", since="2020-01-01", prompt=1000, cached=1000, completion=1000)
+    run, ending = run_with(campaign, Scripted(billed), most_cost=Decimal("2.5"))
+    assert ending.how == "budget"
+    assert ending.error.startswith("the budget of 2.500000 USD is spent: ")
+    assert 0 < run.cost == run.done <= Decimal("2.5") + 1
+
+
+def test_money_cannot_be_limited_without_a_price(campaign: Campaign) -> None:
+    backend = Scripted(billed)
+    run, ending = run_with(campaign, backend, most_cost=Decimal(1))
+    assert (ending.how, run.state, backend.asked) == ("budget", "stopped", [])
+    assert "no price of its model is known" in run.error
+
+
+def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    shown: list[str] = []
+    renew = runs.renew
+
+    def watched(run: JudgeRun, *told: Any) -> runs.Orders | None:
+        shown.extend(JudgeRun.objects.values_list("error", flat=True))
+        return renew(run, *told)
+
+    monkeypatch.setattr("judging.runs.renew", watched)
+    gone = TransientError("refused-connection", "nobody listens", unreachable=True)
+    back = threading.Event()
+
+    def script(request: Request) -> Any:
+        if len(backend.asked) > 30:
+            back.set()
+        return yes(request) if back.is_set() else gone
+
+    backend = Scripted(script, seconds=0.005)
+    run = runs.start(campaign, judge(params={"concurrency": 4}, **BY_UNIT))
+    lease = runs.take(run)
+    assert lease is not None
+    ending = work(run, lease, None, backend, replace(HASTY, unproven=20.0))
+    run.refresh_from_db()
+    assert (ending.how, run.done, run.error) == ("finished", UNITS, "")
+    assert any(text.endswith("UTC: nobody listens") for text in shown)
+
+
+def test_an_ending_tells_what_the_server_bore(campaign: Campaign) -> None:
+    def script(request: Request) -> Any:
+        return yes(request) if backend.under_way <= 3 else RateError("too many", wait=0.01)
+
+    backend = Scripted(script, seconds=0.02)
+    rater = judge(params={"concurrency": 8}, **BY_UNIT)
+    run, ending, _ = run_scripted(campaign, rater, backend=backend)
+    assert (run.done, run.failed) == (UNITS, 0)
+    assert ending.limits[0] == (0.0, 8)
+    assert ending.ceiling is not None
+    assert ending.ceiling < 8
+
+
+def test_where_a_server_is_asked_each_item_sends_one_request_ahead(campaign: Campaign) -> None:
+    backend = Scripted(yes, seconds=0.1)
+    backend.endpoint = "http://server/v1"
+    run, _, _ = run_scripted(campaign, judge(**BY_UNIT), backend=backend)
+    assert run.done == UNITS
+    assert len({request.facts.texts for request in backend.asked[:ITEMS]}) == ITEMS
+
+
+def test_an_answer_that_cannot_be_read_is_repaired_where_the_judge_says_so(
+    campaign: Campaign,
+) -> None:
+    def script(request: Request) -> str:
+        return yes(request) if len(request.messages) > 2 else "Yes, it does."
+
+    rater = judge(params={"repair": 1}, **SERVED)
+    run, _, _ = run_scripted(campaign, rater, script, limit=2)
+    assert (run.done, run.calls) == (2, 4)
+    calls = JudgeCall.objects.order_by("assignment", "attempt").values_list("attempt", "repair")
+    assert list(calls) == [(1, False), (2, True)] * 2
+
+
+def test_hostile_completions_do_not_get_out_of_a_repair(campaign: Campaign) -> None:
+    rater = judge(params={"repair": 1}, **SERVED)
+    run, ending, _ = run_scripted(campaign, rater, lambda request: "[" * 100_000, limit=2)
+    assert (ending.how, run.failures) == ("finished", {"unreadable": 2})

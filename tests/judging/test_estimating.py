@@ -1,0 +1,207 @@
+"""What a run will ask, cost and take, told before it."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Campaign
+from judging import runs
+from judging.backends.base import Answer, Request
+from judging.backends.scripted import Scripted
+from judging.batches import preparer_of
+from judging.estimating import Estimate, duration, estimate, length_of
+from judging.lanes import backend_of
+from judging.models import Judge, JudgeCall, JudgeRun, Price
+from tests.judging.cast import command, judge, run_scripted, yes
+
+TODAY = date(2026, 6, 1)
+
+
+def model(name: str = "judge", **params: Any) -> Judge:
+    return judge(name, "openai", model="m", base_url="http://127.0.0.1:9", params=params)
+
+
+def priced() -> None:
+    Price.objects.create(model="m", since="2026-05-01", prompt=1000, cached=500, completion=2000)
+
+
+def thrifty(request: Request) -> Answer:
+    """Two characters a token, half of the prompt cached, ten tokens written."""
+    prompt = length_of(request) // 2
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": prompt // 2},
+    }
+    return Answer(yes(request), usage=usage)
+
+
+def characters(campaign: Campaign, rater: Judge) -> int:
+    """Of all requests together."""
+    preparer = preparer_of(campaign, rater, Scripted(yes))
+    rows = Assignment.objects.filter(rater=rater.rater)
+    return sum(length_of(preparer.prepare(row).request) for row in rows)
+
+
+def took(seconds: float) -> None:
+    JudgeCall.objects.update(seconds=seconds)
+
+
+def test_it_counts_what_is_missing_and_writes_nothing(campaign: Campaign) -> None:
+    found = estimate(model(), campaign, on=TODAY)
+    assert (found.rows, found.missing, found.calls, found.reused) == (4, 4, 4, 0)
+    assert not Assignment.objects.exists()
+    assert not JudgeRun.objects.exists()
+
+
+def test_what_has_a_result_is_not_asked_again(campaign: Campaign) -> None:
+    run_scripted(campaign, model(), limit=3)
+    found = estimate(model(), campaign, on=TODAY)
+    assert (found.rows, found.missing, found.calls) == (4, 1, 1)
+    assert found.sentence.startswith("1 of 4 will be asked")
+
+
+def test_a_limit_bounds_it(campaign: Campaign) -> None:
+    assert estimate(model(), campaign, limit=2, on=TODAY).calls == 2
+    assert estimate(model(), campaign, limit=50, on=TODAY).calls == 4
+
+
+def test_prompts_are_measured_and_a_guess_is_said(campaign: Campaign) -> None:
+    rater = model()
+    runs.plan(campaign, rater)
+    found = estimate(rater, campaign, on=TODAY)
+    assert found.prompt_tokens == round(characters(campaign, rater) / 4)
+    assert found.completion_tokens == 4 * 3 * 60
+    assert found.notes == (
+        "4 characters are taken for a token",
+        "answers are taken to be 60 tokens for a unit",
+    )
+
+
+def test_without_earlier_answers_they_are_as_long_as_they_may_be(campaign: Campaign) -> None:
+    found = estimate(model(max_tokens=500), campaign, on=TODAY)
+    assert found.completion_tokens == 2000
+    assert "each answer is taken to be as long as it may be, 500 tokens" in found.notes
+
+
+def test_without_a_price_the_cost_is_unknown_with_the_reason(campaign: Campaign) -> None:
+    found = estimate(model(), campaign, on=TODAY)
+    assert found.cost is None
+    assert "the cost is unknown, as m has no price (create_price)" in found.sentence
+
+
+def test_without_earlier_calls_the_time_is_unknown_with_the_reason(campaign: Campaign) -> None:
+    found = estimate(model(), campaign, on=TODAY)
+    assert found.seconds is None
+    assert "the time is unknown, as m has answered no such question yet" in found.sentence
+
+
+def test_what_earlier_calls_tell_is_learned(campaign: Campaign) -> None:
+    priced()
+    earlier, rater = model("earlier"), model()
+    run_scripted(campaign, earlier, thrifty)
+    adopt_hashes(campaign, earlier)
+    took(2.0)
+    found = estimate(rater, campaign, concurrency=2, on=TODAY)
+    tokens = characters(campaign, earlier) / 2
+    assert found.prompt_tokens == pytest.approx(tokens, rel=0.01)
+    assert found.cached_tokens == pytest.approx(tokens / 2, rel=0.01)
+    assert (found.completion_tokens, found.notes) == (40, ())
+    assert found.seconds == 4.0
+    dear = found.prompt_tokens * Decimal("0.00075") + 40 * Decimal("0.002")
+    assert found.cost == pytest.approx(dear, abs=Decimal("0.001"))
+
+
+def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
+    """Gives the calls of a scripted run the hashes that the judge's own backend makes."""
+    preparer = preparer_of(campaign, rater, backend_of(rater))
+    for call in JudgeCall.objects.filter(run__judge=rater).select_related("assignment"):
+        digest = preparer.prepare(call.assignment).request_hash
+        JudgeCall.objects.filter(pk=call.pk).update(request_hash=digest)
+
+
+def test_requests_that_are_no_longer_the_same_teach_no_length(campaign: Campaign) -> None:
+    run_scripted(campaign, model("earlier"), thrifty)
+    found = estimate(model(), campaign, on=TODAY)
+    assert "4 characters are taken for a token" in found.notes
+    assert found.completion_tokens == 40
+
+
+def test_calls_of_another_model_teach_nothing(campaign: Campaign) -> None:
+    run_scripted(campaign, judge("other"), thrifty)
+    assert estimate(model(), campaign, on=TODAY).seconds is None
+
+
+def test_answers_from_a_file_say_nothing_of_the_time(campaign: Campaign) -> None:
+    run_scripted(campaign, model("earlier"), thrifty)
+    took(0.0)
+    assert estimate(model(), campaign, on=TODAY).seconds is None
+
+
+def test_equal_requests_are_counted_as_reused_where_that_is_chosen(campaign: Campaign) -> None:
+    earlier = model("earlier")
+    run_scripted(campaign, earlier, thrifty, limit=3)
+    adopt_hashes(campaign, earlier)
+    rater = model()
+    assert estimate(rater, campaign, on=TODAY).reused == 0
+    found = estimate(rater, campaign, reuse="campaign", on=TODAY)
+    assert (found.calls, found.reused) == (1, 3)
+    assert found.sentence.startswith("1 of 4 will be asked and 3 taken from equal requests")
+
+
+def test_a_judge_that_asks_no_server_costs_nothing(campaign: Campaign) -> None:
+    found = estimate(judge(), campaign, on=TODAY)
+    assert (found.cost, found.notes) == (Decimal(0), ())
+    assert found.sentence.startswith("4 of 4 will be asked at no cost")
+
+
+def test_a_judge_that_asks_several_times_asks_each_row_so_often(campaign: Campaign) -> None:
+    found = estimate(model(samples=3, temperature=1.0), campaign, on=TODAY)
+    assert (found.rows, found.calls) == (12, 12)
+
+
+def test_where_nothing_is_missing_it_says_so(campaign: Campaign) -> None:
+    run_scripted(campaign, model())
+    assert estimate(model(), campaign).sentence == "Nothing will be asked: all 4 have a result."
+
+
+@pytest.mark.parametrize(
+    ("cost", "seconds", "said"),
+    [
+        ("4.1", 720.0, "3,120 of 9,000 will be asked, about 4.10 US dollars and 12 minutes."),
+        ("0.001", 8.2, "3,120 of 9,000 will be asked, about 0.01 US dollars and 8 seconds."),
+        ("0", 8.2, "3,120 of 9,000 will be asked at no cost, about 8 seconds."),
+    ],
+)
+def test_it_is_one_sentence_for_people(cost: str, seconds: float, said: str) -> None:
+    found = Estimate(
+        rows=9000,
+        missing=3120,
+        reused=0,
+        calls=3120,
+        prompt_tokens=1,
+        cached_tokens=0,
+        completion_tokens=1,
+        concurrency=16,
+        cost=Decimal(cost),
+        seconds=seconds,
+    )
+    assert found.sentence == said
+
+
+def test_a_time_is_told_in_a_fitting_unit() -> None:
+    assert [duration(s) for s in (0.1, 89, 720, 5400)] == [
+        "1 second", "89 seconds", "12 minutes", "1.5 hours",
+    ]  # fmt: skip
+
+
+def test_run_judge_tells_it_and_asks_nothing(campaign: Campaign) -> None:
+    model()
+    said = command("run_judge", "--campaign", campaign.name, "--judge", "judge", "--estimate")
+    assert said.startswith("4 of 4 will be asked; the cost is unknown")
+    assert "Note: 4 characters are taken for a token." in said
+    assert not JudgeRun.objects.exists()

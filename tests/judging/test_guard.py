@@ -1,0 +1,218 @@
+"""Judges of the browser ask no server inside the house, whatever their address says."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from judging.backends.base import (
+    BackendError,
+    Facts,
+    FinalError,
+    Message,
+    RejectedError,
+    Request,
+    Setup,
+    SetupError,
+    TransientError,
+)
+from judging.backends.guard import NO_CONNECTION, Guard, check_address, guard_of, is_public
+from judging.backends.openai_compatible import OpenAICompatible
+
+PRIVATE = (
+    "127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+    "240.0.0.1", "255.255.255.255", "169.254.169.254", "192.0.0.192", "100.100.100.200",
+    "168.63.129.16", "::", "::1", "::ffff:127.0.0.1", "::127.0.0.1", "::ffff:0:7f00:1",
+    "64:ff9b::7f00:1", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:1::1", "fd00:ec2::254",
+    "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "64:ff9b::a9fe:a9fe",
+)  # fmt: skip
+PUBLIC = ("8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::", "::ffff:8.8.8.8")
+REFUSED = (
+    "http://127.1", "http://127.0.0.1:8000", "http://2130706433", "http://0177.0.0.1",
+    "http://0x7f.1", "http://0x7f000001:8000", "http://[::ffff:127.0.0.1]", "http://localhost",
+    "http://localhost.", "HTTP://LOCALHOST:8000", "http://127.0.0.1.:8000", "http://vllm",
+    "http://printer.local", "http://metadata.google.internal", "http://169.254.169.254/latest",
+    "http://①②⑦.⓪.⓪.①", "http://exämple.org", "http://user:word@example.org",
+    "http://example.org\\@10.0.0.1", "http://example.org:22",
+    "http://example.org:99999", "http://example.org /", "file:///etc/passwd",
+    "gopher://example.org:80/", "ftp://example.org", "example.org", "http://", "",
+)  # fmt: skip
+REQUEST = Request((Message("user", "?"),), {}, Facts("", (), (), unit_by_unit=True))
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_an_address_inside_is_not_public_however_it_is_wrapped(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_an_address_outside_is_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_bad_address_is_refused_before_anybody_is_asked(url: str) -> None:
+    with pytest.raises(SetupError):
+        check_address(url, ())
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://8.8.8.8:8000", "http://a.b."])
+def test_an_address_that_may_be_public_passes(url: str) -> None:
+    check_address(url, ())
+    assert guard_of(url, ()) == Guard(watched=True, listed=False)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://vllm:9000", "http://VLLM.:9000/v1", "http://[fd00::5]:8000", "http://10.0.0.1"]
+)
+def test_a_host_that_the_operator_listed_is_taken_with_its_port_alone(url: str) -> None:
+    listed = ("Vllm:9000", "[fd00::5]:8000", "10.0.0.1:80")
+    assert guard_of(url, listed).listed
+    with pytest.raises(SetupError):
+        check_address("http://vllm:9001", listed)
+    with pytest.raises(SetupError):
+        check_address("http://10.0.0.1:8000", listed)
+
+
+def opens(guard: Guard, address: str, port: int) -> bool:
+    try:
+        guard._opened((socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_each_connection_is_looked_at_again_so_a_name_cannot_lead_elsewhere_later() -> None:
+    guard = guard_of("http://rebinding.example:8000", ())
+    assert opens(guard, "8.8.8.8", 8000)
+    assert not opens(guard, "127.0.0.1", 8000)
+    assert not opens(guard, "8.8.8.8", 22)
+
+
+def test_a_listed_name_may_lead_inside_but_never_to_a_cloud_s_secrets() -> None:
+    guard = guard_of("http://vllm:9000", ("vllm:9000",))
+    assert opens(guard, "10.0.0.1", 9000)
+    assert not opens(guard, "169.254.169.254", 9000)
+
+
+class House:
+    """A server inside that notes who knocks; names lead to it as a test says."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.status, self.body, self.headers = 200, "{}", {}  # type: ignore[var-annotated]
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path)
+        return web.Response(status=self.status, text=self.body, headers=self.headers)
+
+    def ask(self, url: str = "http://{}", listed: Any = None) -> BackendError:
+        """The failure of a request; `{}` in the address stands for the house's own."""
+
+        async def inside() -> BackendError:
+            app = web.Application()
+            app.router.add_route("*", "/{path:.*}", self.answer)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            port = runner.addresses[0][1]
+            hosts = None if listed is None else tuple(each.format(port) for each in listed)
+            setup = Setup("m", url.format(port), "", {"timeout": 5.0}, listed_hosts=hosts)
+            try:
+                async with OpenAICompatible(setup) as backend:
+                    with pytest.raises(BackendError) as caught:
+                        await backend.ask(REQUEST)
+                return caught.value
+            finally:
+                await runner.cleanup()
+
+        return asyncio.run(inside())
+
+
+@contextmanager
+def leading_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Iterator[None]:
+    """Every name that is looked up has these addresses."""
+    inet = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, port, *_, **__: [(*inet, (each, port)) for each in addresses],
+        )
+        yield
+
+
+def test_a_name_that_leads_inside_once_it_is_connected_to_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house = House()
+    monkeypatch.setattr("judging.backends.guard.PORTS", frozenset(range(65536)))
+    with leading_to(monkeypatch, "127.0.0.1", "127.0.0.2"):
+        error = house.ask("http://looks.public.example:{}", listed=())
+        assert error.message == NO_CONNECTION
+        assert house.asked == []
+        trusted = house.ask("http://looks.public.example:{}")
+    assert trusted.state == "no-choices"
+    assert house.asked == ["/v1/chat/completions"]
+
+
+def test_a_redirect_is_not_followed() -> None:
+    house = House()
+    house.status, house.headers = 302, {"Location": "http://169.254.169.254/latest"}
+    error = house.ask("http://127.0.0.1:{}", listed=("127.0.0.1:{}",))
+    assert error.status == 302
+    assert house.asked == ["/v1/chat/completions"]
+
+
+def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    house = House()
+    house.ask("http://127.0.0.1:{}", listed=("127.0.0.1:{}",))
+    assert house.asked == ["/v1/chat/completions"]
+
+
+def test_of_an_address_that_the_operator_listed_all_is_told() -> None:
+    house = House()
+    house.status, house.body = 404, '{"error": {"message": "no such model"}}'
+    error = house.ask("http://127.0.0.1:{}", listed=("127.0.0.1:{}",))
+    assert "no such model" in error.message
+
+
+def told(error: BackendError) -> tuple[str, str, str, int | None]:
+    guard_of("https://example.org", ()).mute(error)
+    return error.state, str(error), error.body, error.status
+
+
+def test_every_way_not_to_be_connected_looks_the_same() -> None:
+    ways = ("refused-connection", "connect-timeout", "dns", "tls")
+    assert len({told(TransientError(way, f"it says {way}", unreachable=True)) for way in ways}) == 1
+
+
+def test_of_a_server_s_refusal_only_the_class_of_its_status_is_told() -> None:
+    first = told(RejectedError("status-404", "the server answered 404: x", status=404, body="root"))
+    second = told(RejectedError("status-422", "the server answered 422", status=422))
+    assert first == second == ("status-4xx", first[1], "", 400)
+    assert "4xx" in first[1]
+
+
+def test_a_server_that_speaks_something_else_is_not_quoted() -> None:
+    _, said, *_ = told(TransientError("bad-http", "the answer is not HTTP: SSH-2.0-OpenSSH"))
+    assert "SSH" not in said
+
+
+def test_a_model_s_own_end_is_told_as_it_is() -> None:
+    long = FinalError("too-long", "the server answered 400: secret", status=400, body="secret")
+    state, said, *_ = told(long)
+    assert state == "too-long"
+    assert "secret" not in said
+
+
+def test_an_address_of_the_operator_is_trusted() -> None:
+    assert guard_of("http://127.0.0.1:9", None) == Guard(watched=False)

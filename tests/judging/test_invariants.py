@@ -1,0 +1,203 @@
+"""`check_invariants` says that all is well where it is, and names the place where it is not."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import InternalError, connection
+
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
+from judging import invariants
+from judging.backends.base import Answer, Request
+from judging.models import JudgeRun
+from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
+
+UNITS, ITEMS = 12, 4
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
+
+
+@pytest.fixture
+def run(campaign: Campaign) -> JudgeRun:
+    """A run that answered three items and could not read the fourth."""
+    lines = iter(["prose"])
+
+    def script(request: Request) -> Answer:
+        return Answer(next(lines, None) or yes(request), usage=USAGE)
+
+    return run_scripted(campaign, judge(), script)[0]
+
+
+def found() -> list[str]:
+    return list(invariants.stored())
+
+
+def test_all_is_well_after_a_run(run: JudgeRun) -> None:
+    assert (run.done, run.failures) == (ITEMS - 1, {"unreadable": 1})
+    assert found() == []
+    assert command("check_invariants").strip() == "The invariants hold."
+
+
+def test_all_is_well_at_the_start_and_in_the_middle(campaign: Campaign) -> None:
+    assert found() == []
+    run_scripted(campaign, judge(granularity="unit"), limit=5)
+    run_scripted(campaign, judge("other"), limit=1)
+    assert found() == []
+
+
+def test_the_command_names_each_place_and_fails(run: JudgeRun) -> None:
+    Assignment.objects.filter(status="done").update(status="open")
+    with pytest.raises(CommandError, match="do not hold: 4 violations"):
+        command("check_invariants")
+
+
+def test_two_labels_by_one_rater_are_found(run: JudgeRun) -> None:
+    row = Assignment.objects.filter(status="done")[0]
+    label = Label.objects.filter(response__assignment=row)[0]
+    row.pk, row.uid, row.scope = None, uuid.uuid4(), "again"
+    row.save()
+    response = Response.objects.create(assignment=row, payload={}, door="judge")
+    Label.objects.create(response=response, unit=label.unit, variable=label.variable, value="no")
+    assert [line for line in found() if line.startswith("I1")] == [
+        f"I1: unit {label.unit_id}, variable {label.variable} has 2 labels by judge"
+    ]
+
+
+def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
+    item = Item.objects.all()[0]
+    Assignment.objects.create(item=item, rater=Rater.objects.create(name="ada"), asked=[], slot=1)
+    (line,) = found()
+    assert line.startswith(f"I3: campaign {campaign}, item {item.key}: 1 people hold a place, 0")
+
+
+def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
+    item, ada = Item.objects.all()[0], Rater.objects.create(name="ada")
+    for scope in ("", "q1:0"):
+        Assignment.objects.create(item=item, rater=ada, asked=[], scope=scope)
+    assert found() == [f"I3: campaign {campaign}, item {item.key}: given to ada 2 times"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"lease": uuid.uuid4()}, "is failed with a lease"),
+        ({"status": "leased", "lease": None}, "is leased without a lease"),
+        ({"status": "lost"}, "is 'lost', which is no state"),
+        ({"reason": ""}, "failed without a reason"),
+    ],
+)
+def test_a_row_in_no_proper_state_is_found(
+    run: JudgeRun, wrong: dict[str, object], says: str
+) -> None:
+    Assignment.objects.filter(status="failed").update(**wrong)
+    assert any(line.startswith("I4: campaign") and says in line for line in found())
+
+
+def test_a_run_that_counts_what_was_not_closed_is_found(run: JudgeRun) -> None:
+    JudgeRun.objects.update(done=ITEMS)
+    (line,) = found()
+    assert line.endswith("runs count 4 done and 1 failed, the ledger 3 and 1")
+
+
+def test_a_failure_with_labels_is_found(run: JudgeRun) -> None:
+    row = Assignment.objects.filter(status="failed").get()
+    Response.objects.create(assignment=row, payload={}, door="judge")
+    assert (
+        f"I5: campaign {run.campaign}, judge, item {row.item.key} is failed and has 1 answers"
+        in (line.removesuffix(" that stand") for line in found())
+    )
+
+
+def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
+    Response.objects.all().delete()
+    assert len([line for line in found() if line.startswith("I5")]) == ITEMS - 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"calls": 9}, "I6: {run} counts 9 calls, its calls 4"),
+        ({"prompt_tokens": 9}, "I8: {run} counts 9 prompt_tokens, its calls 28"),
+        ({"completion_tokens": 0}, "I8: {run} counts 0 completion_tokens, its calls 12"),
+    ],
+)
+def test_a_run_that_counts_other_calls_than_it_made_is_found(
+    run: JudgeRun, wrong: dict[str, int], says: str
+) -> None:
+    JudgeRun.objects.update(**wrong)
+    place = f"campaign {run.campaign}, judge judge, {run}"
+    assert found() == [says.format(run=place)]
+
+
+def test_a_cost_that_its_calls_do_not_bear_out_is_found(run: JudgeRun) -> None:
+    JudgeRun.objects.update(cost="0.5")
+    (line,) = found()
+    assert line.startswith("I8: ")
+    assert "cost 0.5" in line
+
+
+def test_what_was_acknowledged_is_looked_for_by_either_name(run: JudgeRun, tmp_path: Path) -> None:
+    Response.objects.filter(pk=Response.objects.first().pk).update(key="k1")  # type: ignore[union-attr]
+    done = Assignment.objects.filter(status="done")[0]
+    told = tmp_path / "told.txt"
+    told.write_text(f"k1\n{done.uid}\n\n", "utf-8")
+    assert "hold." in command("check_invariants", "--acknowledged", str(told))
+    gone = str(uuid.uuid4())
+    assert list(invariants.acknowledged(["k1", "k2", gone])) == [
+        f"I2: the acknowledged save {key} is not stored" for key in sorted(("k2", gone))
+    ]
+
+
+def test_only_503_is_a_fair_answer_to_a_fault() -> None:
+    log = [json.dumps({"path": "/x", "status": status}) for status in (200, 404, 503, 500)]
+    assert list(invariants.answered_over_http(["no JSON", "[]", *log])) == [
+        "I7: line 6 of the log: /x was answered 500"
+    ]
+
+
+def test_calls_that_nobody_needed_are_found(run: JudgeRun) -> None:
+    stats = {"calls": ITEMS, "usage": {"prompt_tokens": 28, "completion_tokens": 12}}
+    stats["by_outcome"] = {"ok": ITEMS}
+    assert list(invariants.told_by_server(stats, 0)) == []
+    paid = stats | {"calls": ITEMS + invariants.PROBES + 1}
+    assert [line[:2] for line in invariants.told_by_server(paid, 0)] == ["I6"]
+    assert list(invariants.told_by_server(paid, 1)) == []
+    less = stats | {"usage": {"prompt_tokens": 1, "completion_tokens": 12}}
+    assert [line[:2] for line in invariants.told_by_server(less, 0)] == ["I8"]
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("--server", "nowhere"), "is no address of a server"),
+        (("--server", "http://127.0.0.1:9"), "does not tell what it counted"),
+        (("--acknowledged", "no-such-file"), "cannot be read"),
+        (("--http-log", "no-such-file"), "cannot be read"),
+    ],
+)
+def test_what_it_cannot_read_it_says(db: None, option: tuple[str, str], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        command("check_invariants", *option)
+
+
+def test_it_takes_few_queries_where_all_is_well(
+    run: JudgeRun, tmp_path: Path, django_assert_max_num_queries: object
+) -> None:
+    campaign_of(tmp_path, "rubric-passage")
+    assert callable(django_assert_max_num_queries)
+    with django_assert_max_num_queries(20, connection=connection):
+        assert found() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_reads_one_instant_and_leaves_no_transaction_behind() -> None:
+    with invariants.one_instant():
+        assert found() == []
+        if connection.vendor == "postgresql":
+            with pytest.raises(InternalError, match="read-only"):
+                Rater.objects.create(name="ada")
+    assert Rater.objects.create(name="bea").pk
+    assert "hold." in command("check_invariants")

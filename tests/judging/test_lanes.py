@@ -1,0 +1,209 @@
+"""One pump a server: runs take turns on their lane, and a server that refuses is left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.db.models.functions import Now
+
+from annotation.models import Campaign
+from judging import lanes, runs, tasks
+from judging.backends.base import FatalError
+from judging.backends.scripted import Scripted
+from judging.models import Judge, JudgeRun, Lane
+from tests.judging.cast import command, judge, run_scripted, yes
+
+SERVER = "http://127.0.0.1:9/v1"
+
+
+def served(name: str = "judge", url: str = SERVER, **fields: Any) -> Judge:
+    return judge(name, "openai", model="m", base_url=url, **fields)
+
+
+def taken(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, Any]:
+    run = runs.start(campaign, rater, **terms)
+    return run, runs.take(run)
+
+
+def run_out(run: JudgeRun) -> None:
+    before = Now() - timedelta(seconds=1)
+    JudgeRun.objects.filter(pk=run.pk).update(lease_until=before)
+    Lane.objects.filter(runs=run).update(lease_until=before)
+
+
+@pytest.fixture
+def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    rung: list[int] = []
+    monkeypatch.setattr(tasks, "ring", rung.append)
+    return rung
+
+
+def test_judges_of_one_server_and_key_share_a_lane(db: None) -> None:
+    first, second = lanes.lane_of(served("a")), lanes.lane_of(served("b"))
+    assert first == second
+    assert lanes.lane_of(served("c", api_key_env="OTHER_KEY")) != first
+    assert lanes.lane_of(served("d", url="http://127.0.0.1:10/v1")) != first
+
+
+def test_a_judge_that_asks_no_server_has_no_lane(campaign: Campaign) -> None:
+    assert lanes.lane_of(judge()) is None
+    assert runs.start(campaign, judge()).lane is None
+
+
+def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
+    first, token = taken(campaign, served("a"))
+    second, none = taken(campaign, served("b"))
+    assert token
+    assert none is None
+    assert first.lane is not None
+    assert lanes.holder(first.lane) == first
+    assert runs.finish(first, token, "done")
+    assert runs.take(second)
+    assert lanes.holder(first.lane) == second
+
+
+def test_a_run_that_does_not_get_its_lane_is_left_as_it_was(campaign: Campaign) -> None:
+    taken(campaign, served("a"))
+    second, _ = taken(campaign, served("b"))
+    second.refresh_from_db()
+    assert (second.state, second.lease) == ("queued", None)
+
+
+def test_the_lane_of_a_dead_run_is_free_when_its_lease_is_over(campaign: Campaign) -> None:
+    dead, token = taken(campaign, served("a"))
+    run_out(dead)
+    _, second = taken(campaign, served("b"))
+    assert token
+    assert second
+    assert runs.renew(dead, token) is None
+
+
+def test_renewing_holds_the_lane_for_longer_too(campaign: Campaign) -> None:
+    run, token = taken(campaign, served())
+    run_out(run)
+    assert token
+    assert runs.renew(run, token, in_flight=3, allowed=5) == runs.Orders()
+    assert taken(campaign, served("b"))[1] is None
+    run.refresh_from_db()
+    assert (run.in_flight, run.allowed) == (3, 5)
+
+
+def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: Campaign) -> None:
+    waits = runs.start(campaign, served("waits"), queued=True)
+    fatal = FatalError("status-401", "the server answered 401")
+    run, ending, _ = run_scripted(campaign, served("refused"), lambda request: fatal)
+    assert (ending.how, run.state) == ("fatal", "stopped")
+    lane = Lane.objects.get()
+    assert lane.paused == "the server answered 401"
+    assert lane.paused_at
+    assert not runs.neglected().exists()
+    assert runs.take(waits) is None
+    runs.start(campaign, served("refused"))
+    lane.refresh_from_db()
+    assert (lane.paused, lane.paused_at) == ("", None)
+    assert list(runs.neglected()) == [waits]
+
+
+def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
+    waits = runs.start(campaign, served(), queued=True)
+    assert waits.lane is not None
+    lanes.pause(waits.lane, "the quota is used up")
+    assert not runs.neglected().exists()
+    lanes.resume(waits.lane)
+    assert runs.take(waits)
+
+
+def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:
+    first, second, third = (
+        runs.start(campaign, served(name), queued=True) for name in ("a", "b", "c")
+    )
+    other = runs.start(campaign, judge("lexical"), queued=True)
+    assert runs.next_after(first) == second
+    assert runs.next_after(third) == first
+    assert runs.next_after(other) == other
+
+
+def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
+    campaign: Campaign,
+    bells: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    monkeypatch.setattr("judging.work.backend_of", lambda judge: Scripted(yes))
+    first = runs.start(campaign, served("a"), queued=True)
+    second = runs.start(campaign, served("b"), queued=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.pump(first.pk)
+    first.refresh_from_db()
+    assert first.state == "done"
+    assert bells == [second.pk]
+
+
+def test_a_message_for_a_run_whose_lane_is_busy_does_nothing(
+    campaign: Campaign, bells: list[int]
+) -> None:
+    taken(campaign, served("a"))
+    waits = runs.start(campaign, served("b"), queued=True)
+    tasks.pump(waits.pk)
+    waits.refresh_from_db()
+    assert (waits.state, waits.calls, bells) == ("queued", 0, [])
+
+
+class TestInTheForeground:
+    def run(self, campaign: Campaign, *options: str) -> str:
+        return command("run_judge", "--campaign", campaign.name, "--judge", "b", *options)
+
+    @pytest.fixture(autouse=True)
+    def scripted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("judging.work.backend_of", lambda judge: Scripted(yes))
+
+    def test_a_run_waits_for_the_other_on_its_server_and_says_so_once(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        served("b")
+        first, token = taken(campaign, served("a"))
+        assert token
+        looks: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            looks.append(seconds)
+            if len(looks) == 100:
+                runs.finish(first, token, "done")
+
+        monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", sleep)
+        said = self.run(campaign)
+        assert said.count(f"Waiting: {SERVER} is busy with {first} of judge a.") == 1
+        assert "4 done" in said
+
+    def test_an_interruption_ends_the_waiting(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        served("b")
+        taken(campaign, served("a"))
+        monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", interrupted)
+        with pytest.raises(CommandError, match="was stopped while it waited"):
+            self.run(campaign)
+        assert JudgeRun.objects.get(judge__rater__name="b").state == "interrupted"
+
+    def test_a_lane_that_is_paused_meanwhile_ends_the_waiting(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        served("b")
+        first, token = taken(campaign, served("a"))
+        assert token
+        assert first.lane is not None
+        lane = first.lane
+
+        def refused(seconds: float) -> None:
+            lanes.pause(lane, "the server answered 401")
+            runs.finish(first, token, "stopped")
+
+        monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", refused)
+        with pytest.raises(CommandError, match="paused: the server answered 401; mend that"):
+            self.run(campaign)

@@ -1,0 +1,115 @@
+"""Faults that take minutes; `make faults` runs them."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.databases import ON_POSTGRESQL
+from tests.fake_openai.running import Running
+from tests.judging.processes import GROUP, PROBES, RUN, House, kill_9, query, until
+
+pytestmark = [pytest.mark.processes, pytest.mark.long]
+
+KILLS, AT_ONCE = 10, 64
+REPORTS, QUESTIONS = 250, 40
+CALLS = REPORTS * QUESTIONS
+ON_A_FILE = pytest.mark.skipif(ON_POSTGRESQL, reason="of the database in a file")
+
+
+@pytest.fixture(scope="module")
+def large(only_server: Running, tmp_path_factory: pytest.TempPathFactory) -> House:
+    """Ten thousand units, at 64 calls at once."""
+    house = House(tmp_path_factory.mktemp("large"))
+    batch = [query(number, QUESTIONS) for number in range(REPORTS)]
+    house.open_campaign(only_server.url, "--param", f"concurrency={AT_ONCE}", batch=batch)
+    return house
+
+
+def test_a_worker_killed_ten_times_in_ten_thousand_calls(
+    large: House, only_server: Running
+) -> None:
+    only_server.behave(reset=True, latency=0.2, spread=0.2)
+    large.manage(*RUN, "--queue")
+    for kill in range(1, KILLS + 1):
+        with large.worker() as worker:
+            enough = kill * CALLS // (KILLS + 1)
+            until(lambda: only_server.stats()["calls"] >= enough, 120, "more calls")  # noqa: B023
+            kill_9(worker)
+    with large.worker():
+        until(lambda: large.runs() == [("done", False)], 240, "the end of the run")
+    labels = large.labels("--server", only_server.url, "--kills", str(KILLS))
+    assert len(labels) == CALLS
+    assert set(labels.values()) == {1}
+    stats = only_server.stats()
+    assert stats["calls"] <= PROBES + CALLS + KILLS * (AT_ONCE + GROUP)
+    assert stats["most"] <= AT_ONCE
+
+
+def test_a_process_that_sleeps_a_minute_changes_nothing(house: House, server: Running) -> None:
+    frozen = house.start("manage.py", *RUN)
+    until(lambda: server.stats()["calls"] >= 60, 60, "some calls")
+    # Between two writes, or it would keep others out of a database in a file.
+    time.sleep(0.05)
+    frozen.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(60)
+        said = house.manage(*RUN)
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+    frozen.communicate(timeout=60)
+    assert frozen.returncode == 1
+    assert "0 left open" not in said
+    assert set(house.labels("--server", server.url, "--kills", "1").values()) == {1}
+
+
+def with_files_of_at_most(size: int) -> None:
+    # Python takes no notice of the signal, so a write that is too long fails, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@ON_A_FILE
+def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
+    house: House, server: Running
+) -> None:
+    log = house.folder / "tandem.sqlite3-wal"
+    room = max(log.stat().st_size if log.exists() else 0, 1) + 200_000
+    process = house.start("manage.py", *RUN, limited=lambda: with_files_of_at_most(room))
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert server.stats()["calls"] < 200
+    house.manage(*RUN)
+    assert set(house.labels("--server", server.url, "--kills", "1").values()) == {1}
+    assert out
+
+
+@ON_A_FILE
+def test_a_run_goes_on_from_yesterdays_backup(
+    house: House, server: Running, tmp_path: Path
+) -> None:
+    process = house.start("manage.py", *RUN)
+    until(lambda: server.stats()["calls"] >= 60, 60, "some calls")
+    backup = copy(house.folder / "tandem.sqlite3", tmp_path / "backup.sqlite3")
+    process.communicate(timeout=120)
+    before = server.stats()["calls"]
+    for name in ("tandem.sqlite3-wal", "tandem.sqlite3-shm"):
+        (house.folder / name).unlink(missing_ok=True)
+    backup.replace(house.folder / "tandem.sqlite3")
+    house.manage(*RUN)
+    labels = house.labels()
+    assert len(labels) == 200
+    assert set(labels.values()) == {1}
+    # What the backup does not hold is paid again, and no more.
+    assert server.stats()["calls"] - before < before
+
+
+def copy(database: Path, to: Path) -> Path:
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+    return to

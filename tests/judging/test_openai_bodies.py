@@ -1,0 +1,43 @@
+"""The bytes that are sent, made of parts, are those of the whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from judging.backends.base import JSON, Facts, Message, Request
+from judging.backends.openai_bodies import KEPT, Bodies
+
+SCHEMA: JSON = {"type": "object", "properties": {'"messages": []': {"type": "string"}}}
+ODD = 'q"uo\\te \n\t\x01 é 🌉 قديم {x}'
+
+
+def body(request: Request) -> JSON:
+    return {
+        "model": 'm"messages": []',
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "schema": request.schema,
+        "seed": request.sample,
+    }
+
+
+def asked(text: str, shared: int, *earlier: Message, sample: int = 0) -> Request:
+    facts = Facts("", (), (), unit_by_unit=True)
+    return Request((*earlier, Message("user", text, shared)), SCHEMA, facts, sample)
+
+
+@pytest.mark.parametrize("shared", range(len(ODD) + 1))
+def test_parts_are_written_as_the_whole(shared: int) -> None:
+    request = asked(ODD, shared, Message("system", ODD), Message("assistant", ODD))
+    written, digest = Bodies(body).written(request)
+    assert written == json.dumps(body(request), ensure_ascii=False).encode()
+    assert digest == hashlib.sha256(written).hexdigest()
+
+
+def test_what_is_kept_is_never_taken_for_another() -> None:
+    bodies = Bodies(body)
+    for n in [*range(2 * KEPT), *range(2 * KEPT)]:
+        request = asked(f"{n} is shared, {ODD}", n % 9, Message("system", f"{n % 3}"), sample=n % 5)
+        assert json.loads(bodies.written(request)[0]) == body(request)

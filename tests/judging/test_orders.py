@@ -1,0 +1,170 @@
+"""Stopping and cancelling runs, and changing them while they are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Campaign
+from judging import ledger, runs
+from judging.backends.scripted import Scripted
+from judging.engine import Control
+from judging.models import JudgeRun
+from judging.work import work
+from tests.judging.cast import HASTY, command, judge, run_scripted, yes
+
+UNITS, ITEMS = 12, 4
+
+
+def of(campaign: Campaign, *options: str) -> str:
+    return command("run_judge", "--campaign", campaign.name, "--judge", "judge", *options)
+
+
+def test_a_run_that_nobody_holds_stops_at_once(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge(), queued=True)
+    assert runs.ask_to_stop(run)
+    run.refresh_from_db()
+    assert run.state == "interrupted"
+    assert run.ended_at
+    assert ledger.standing(campaign, judge()) == {"open": ITEMS}
+    assert not runs.ask_to_stop(run)
+
+
+def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Campaign) -> None:
+    rater = judge()
+    run_scripted(campaign, rater, limit=1)
+    run = runs.start(campaign, rater, queued=True)
+    assert runs.ask_to_cancel(run)
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    assert ledger.standing(campaign, rater) == {"done": 1, "cancelled": ITEMS - 1}
+    again, _, _ = run_scripted(campaign, rater)
+    assert again.done == ITEMS - 1
+    assert ledger.standing(campaign, rater) == {"done": ITEMS}
+
+
+def test_whoever_holds_a_run_is_told_what_is_wished(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge())
+    token = runs.take(run)
+    assert token
+    assert runs.renew(run, token) == runs.Orders()
+    assert runs.ask_to_stop(run)
+    assert runs.set_concurrency(run, 5)
+    assert runs.renew(run, token) == runs.Orders("stop", 5)
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_a_wish_that_the_holder_did_not_read_is_heeded_when_he_lets_go(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge(), queued=True)
+    token = runs.take(run)
+    assert token
+    runs.ask_to_cancel(run)
+    runs.hand_over(run, token)
+    run.refresh_from_db()
+    assert (run.state, run.lease) == ("cancelled", None)
+    assert ledger.standing(campaign, judge()) == {"cancelled": ITEMS}
+
+
+def test_a_wish_that_a_dead_holder_did_not_read_is_heeded_by_the_next(campaign: Campaign) -> None:
+    run = runs.start(campaign, judge(), queued=True)
+    assert runs.take(run)
+    runs.ask_to_stop(run)
+    JudgeRun.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
+    assert list(runs.neglected()) == [run]
+    assert runs.take(run) is None
+    run.refresh_from_db()
+    assert run.state == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("ask", "state", "left"),
+    [(runs.ask_to_stop, "interrupted", "open"), (runs.ask_to_cancel, "cancelled", "cancelled")],
+)
+def test_a_run_under_way_ends_as_wished(
+    campaign: Campaign,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[[JudgeRun], bool],
+    state: str,
+    left: str,
+) -> None:
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    rater = judge(granularity="unit", params={"concurrency": 1})
+    run = runs.start(campaign, rater, queued=True)
+    token = runs.take(run)
+    assert token
+
+    def progress(settled: int) -> None:
+        if settled >= 3:
+            ask(run)
+
+    backend = Scripted(yes, seconds=0.06)
+    work(run, token, Control(progress=progress), backend, HASTY)
+    run.refresh_from_db()
+    assert (run.state, run.in_flight) == (state, 0)
+    assert 3 <= run.done == len(backend.asked) < UNITS
+    assert ledger.standing(campaign, rater) == {"done": run.done, left: UNITS - run.done}
+
+
+def test_an_item_that_is_added_under_way_is_asked_too(campaign: Campaign) -> None:
+    rater = judge()
+    run = runs.start(campaign, rater)
+    late = ledger.rows_of(campaign, rater).last()
+    assert late
+    late.delete()
+    token = runs.take(run)
+    assert token
+    backend = Scripted(yes)
+    work(run, token, None, backend, HASTY)
+    run.refresh_from_db()
+    assert (run.state, run.done, len(backend.asked)) == ("done", ITEMS, ITEMS)
+
+
+class TestByCommand:
+    def test_stop_and_cancel_end_the_active_run(self, campaign: Campaign) -> None:
+        rater = judge()
+        runs.start(campaign, rater, queued=True)
+        assert "is interrupted." in of(campaign, "--stop")
+        runs.start(campaign, rater, queued=True)
+        assert "is cancelled." in of(campaign, "--cancel")
+
+    def test_of_a_run_at_work_it_says_that_it_ends_soon(self, campaign: Campaign) -> None:
+        run = runs.start(campaign, judge())
+        assert runs.take(run)
+        assert "ends within seconds." in of(campaign, "--stop")
+        run.refresh_from_db()
+        assert (run.state, run.wish) == ("running", "stop")
+
+    @pytest.mark.parametrize("option", ["--stop", "--cancel"])
+    def test_where_no_run_is_under_way_that_is_an_error(
+        self, campaign: Campaign, option: str
+    ) -> None:
+        judge()
+        with pytest.raises(CommandError, match="No run of judge judge over"):
+            of(campaign, option)
+
+    def test_what_was_cancelled_can_be_run_again(self, campaign: Campaign) -> None:
+        runs.start(campaign, judge(), queued=True)
+        of(campaign, "--cancel")
+        assert "4 done" in of(campaign)
+
+    def test_a_run_takes_its_terms_along(self, campaign: Campaign) -> None:
+        judge()
+        of(campaign, "--queue", "--concurrency", "3", "--most-tokens", "900", "--most-cost", "1.5")
+        run = JudgeRun.objects.get()
+        assert (run.concurrency, run.most_tokens, str(run.most_cost)) == (3, 900, "1.500000")
+
+    @pytest.mark.parametrize(
+        "option", [("--concurrency", "0"), ("--most-tokens", "-1"), ("--most-cost", "0")]
+    )
+    def test_terms_below_one_are_refused(self, campaign: Campaign, option: tuple[str, str]) -> None:
+        judge()
+        with pytest.raises(CommandError, match=f"{option[0]} is not above 0"):
+            of(campaign, *option)
+
+    def test_an_amount_that_is_no_number_is_refused(self, campaign: Campaign) -> None:
+        judge()
+        with pytest.raises(CommandError, match="--most-cost"):
+            of(campaign, "--most-cost", "nan")

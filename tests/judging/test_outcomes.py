@@ -1,0 +1,214 @@
+"""What becomes of rows where servers fail, hang, refuse or go away, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from judging.backends.base import (
+    STARTING,
+    Answer,
+    FatalError,
+    RateError,
+    RejectedError,
+    Request,
+    TransientError,
+)
+from judging.results import Failure
+from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
+
+DOWN = TransientError("status-500", "the server answered 500")
+GONE = TransientError("refused-connection", "nobody listens", unreachable=True)
+BUSY = RateError("later", wait=None)
+
+
+def gone(server: Server, count: int, maximum: int, **options: Any) -> Ride:
+    return in_virtual_time(lambda: ride(server, count, maximum, **options))
+
+
+def efficiency(took: Ride, count: int, latency: float, places: int) -> float:
+    return count * latency / places / took.seconds
+
+
+@pytest.fixture(scope="module")
+def outage() -> tuple[Server, Ride]:
+    """A server that fails from the 10th to the 610th second."""
+    server = Server(0.5, lambda moment: DOWN if 10 <= moment < 610 else None)
+    return server, gone(server, 4000, 64)
+
+
+def test_while_the_server_is_away_it_is_asked_each_5_seconds_and_no_row_fails(
+    outage: tuple[Server, Ride],
+) -> None:
+    server, took = outage
+    assert verdicts(took) == {"answered": 4000}
+    away = [moment for moment in server.began if 30 <= moment < 610]
+    assert all(after - before >= 5 for before, after in pairwise(away))
+    assert len(away) <= 580 / 5 + 1
+
+
+def test_within_10_seconds_of_its_return_the_server_is_asked_at_full_speed(
+    outage: tuple[Server, Ride],
+) -> None:
+    per_second = Counter(int(moment) for moment in outage[0].began)
+    assert per_second[619] >= 0.9 * 64 / 0.5
+
+
+def test_retries_stay_a_tenth_of_the_calls_outside_an_outage(outage: tuple[Server, Ride]) -> None:
+    moments = zip(outage[0].began, outage[0].asked, strict=True)
+    well = [request.sample for at, request in moments if not 10 <= at < 615]
+    assert len(well) - len(set(well)) <= 0.1 * len(well)
+
+
+def test_our_own_server_may_start_again_before_the_first_answer() -> None:
+    starting = TransientError(STARTING, "it is starting again", unreachable=True)
+    took = gone(Server(0.5, lambda moment: starting if moment < 200 else None), 100, 8)
+    assert took.ended == []
+    assert verdicts(took) == {"answered": 100}
+
+
+def test_failures_and_hangs_now_and_then_neither_cut_the_limit_nor_slow_it_much() -> None:
+    class Ailing(Server):
+        async def ask(self, request: Request) -> Answer:
+            if len(self.asked) % 100 == 99:
+                self.asked.append(request)
+                await asyncio.sleep(3600)
+            answer = await super().ask(request)
+            if len(self.asked) % 20 == 0:
+                raise DOWN
+            return answer
+
+    server = Ailing(0.5)
+    took = gone(server, 2000, 64, timeout=5.0)
+    assert verdicts(took) == {"answered": 2000}
+    hung = sum(call.state == "deadline" for result in took.results for call in result.calls)
+    busy = 0.5 * (len(server.asked) - hung) + 5 * hung
+    last_one_hung = 5
+    assert busy / 64 >= 0.85 * (took.seconds - last_one_hung)
+    assert took.limit is not None
+    assert took.limit.size == 64
+
+
+def test_a_call_that_hangs_frees_its_place_by_the_deadline_of_its_lane() -> None:
+    class Slow(Server):
+        async def ask(self, request: Request) -> Answer:
+            if request.sample == 700:
+                self.asked.append(request)
+                await asyncio.sleep(3600)
+            return await super().ask(request)
+
+    server = Slow(0.5)
+    took = gone(server, 1000, 10, patience=hasty(attempts=2))
+    result = next(r for r in took.results if r.prepared.request.sample == 700)
+    assert result.verdict == Failure("timeout")
+    assert [round(call.seconds) for call in result.calls] == [30, 30]
+
+
+def test_a_busy_server_uses_up_no_attempts_for_a_quarter_of_an_hour() -> None:
+    server = Server(0.1, lambda moment: BUSY if moment < 14 * 60 else None)
+    assert verdicts(gone(server, 20, 4)) == {"answered": 20}
+    server = Server(0.1, lambda moment: BUSY)
+    took = gone(server, 3, 4)
+    assert verdicts(took) == {"error": 3}
+    assert took.seconds >= 15 * 60
+
+
+def test_where_every_call_is_refused_only_one_at_a_time_looks_again() -> None:
+    wait = RateError("later", wait=20.0)
+    server = Server(0.1, lambda moment: wait if moment < 60 else None)
+    took = gone(server, 2000, 64)
+    assert verdicts(took) == {"answered": 2000}
+    assert sum(1 < moment < 59 for moment in server.began) <= 10
+
+
+def test_a_wrong_key_ends_it_after_one_answer_and_pauses_the_lane() -> None:
+    fatal = FatalError("status-401", "the server answered 401")
+    server = Server(0.5, lambda moment: fatal)
+    took = gone(server, 100, 1)
+    assert took.ended[0] == ("fatal", "the server answered 401", True)
+    assert (len(server.asked), verdicts(took)) == (1, {"open": 1})
+
+
+def test_three_refusals_in_a_row_are_a_refusal_where_one_may_be_chance() -> None:
+    fatal = FatalError("status-403", "the server answered 403")
+    server = Server(0.5, lambda moment: fatal)
+    took = gone(server, 100, 1)
+    assert took.ended[0] == ("fatal", "the server answered 403", True)
+    assert len(server.asked) == 3
+    came = iter([fatal, fatal, None] * 4)
+    assert verdicts(gone(Server(0.5, lambda moment: next(came, None)), 10, 1)) == {"answered": 10}
+
+
+@pytest.mark.parametrize("error", [GONE, DOWN], ids=["gone", "down"])
+def test_a_server_that_never_answered_is_not_waited_for_long(error: TransientError) -> None:
+    took = gone(Server(0.05, lambda moment: error), 1000, 8)
+    how, why, pauses = took.ended[0]
+    assert (how, pauses) == ("fatal", False)
+    assert why.startswith("endpoint down since 20")
+    assert why.endswith(error.message)
+    assert took.seconds < 120
+    assert set(verdicts(took)) == {"open"}
+
+
+def test_one_that_answered_before_is_waited_for_until_patience_ends() -> None:
+    took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True)
+    assert took.ended[0][0] == "fatal"
+    assert 15 * 60 <= took.seconds < 17 * 60
+
+
+def test_patience_counts_what_the_pumps_before_have_waited() -> None:
+    took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True, down_for=14 * 60)
+    assert took.ended[0][0] == "fatal"
+    assert took.seconds < 3 * 60
+
+
+def test_a_row_that_fails_where_others_are_answered_is_closed_with_a_reason() -> None:
+    class Picky(Server):
+        async def ask(self, request: Request) -> Answer:
+            answer = await super().ask(request)
+            if request.sample == 5:
+                raise TransientError("status-500", "no")
+            return answer
+
+    took = gone(Picky(0.1), 50, 4)
+    assert verdicts(took) == {"answered": 49, "error": 1}
+
+
+def test_a_server_that_rejects_every_request_ends_it_with_its_words() -> None:
+    rejected = RejectedError("status-400", "temperature is not supported")
+    server = Server(0.1, lambda moment: rejected)
+    took = gone(server, 1000, 4)
+    assert took.ended[0] == ("fatal", "temperature is not supported", False)
+    assert len(server.asked) <= 8
+    assert set(verdicts(took)) == {"open"}
+
+
+def test_rows_that_are_rejected_before_the_first_answer_comes_end_nothing() -> None:
+    class Picky(Server):
+        async def ask(self, request: Request) -> Answer:
+            if request.sample < 10:
+                raise RejectedError("status-400", "no such picture")
+            return await super().ask(request)
+
+    took = gone(Picky(0.5), 200, 64)
+    assert took.ended == []
+    assert verdicts(took) == {"answered": 190, "error": 10}
+
+
+@pytest.mark.parametrize("raised", [KeyError("x"), RuntimeError("a mistake"), MemoryError()])
+def test_whatever_a_backend_raises_is_a_call_with_that_state(raised: Exception) -> None:
+    class Mistaken(Server):
+        async def ask(self, request: Request) -> Answer:
+            answer = await super().ask(request)
+            if request.sample == 5:
+                raise raised
+            return answer
+
+    took = gone(Mistaken(0.1), 50, 4)
+    assert verdicts(took) == {"answered": 49, "error": 1}
+    failed = next(result for result in took.results if result.verdict == Failure("error"))
+    assert [call.state for call in failed.calls] == [type(raised).__name__]

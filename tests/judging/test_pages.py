@@ -1,0 +1,201 @@
+"""The pages of judges: who may see them, and how a judge is defined there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Campaign, Rater, User
+from judging.defining import Definition
+from judging.defining import define as define_judge
+from judging.guarding import GUARDED
+from judging.models import Judge
+from tests.judging.cast import judge, run_scripted
+from tests.page_cast import client_of
+
+pytestmark = pytest.mark.django_db
+
+FORM = {
+    "name": "llama",
+    "backend": "openai",
+    "granularity": "item",
+    "server": "new",
+    "base_url": "https://models.example.org",
+    "model": "llama-8b",
+}
+PROMPT = "Judge.\n---\n{texts}\n{query}\n{units}\n{answer}"
+
+
+def user(role: str) -> User:
+    return User.objects.create(username=role, role=role)
+
+
+@pytest.fixture
+def rita(db: None) -> Client:
+    return client_of(user("researcher"))
+
+
+@pytest.fixture
+def root(db: None) -> Client:
+    return client_of(user("admin"))
+
+
+def define(client: Client, **changes: Any) -> Any:
+    return client.post(reverse("judge-new"), FORM | changes)
+
+
+def problems(answer: Any) -> dict[str, str]:
+    assert answer.status_code == 422
+    return {name: " ".join(errors) for name, errors in answer.context["form"].errors.items()}
+
+
+def test_an_annotator_meets_no_page_of_a_judge_and_no_link_to_one(campaign: Campaign) -> None:
+    made = judge("floor")
+    run_scripted(campaign, judge("other"))
+    ada = client_of(user("annotator"))
+    for name, keys in (("judges", []), ("judge-new", []), ("judge", [made.pk])):
+        assert ada.get(reverse(name, args=keys)).status_code == 403
+    assert reverse("judges") not in ada.get(reverse("work")).content.decode()
+
+
+def test_a_researcher_is_led_to_the_judges(rita: Client) -> None:
+    assert reverse("judges") in rita.get(reverse("campaigns")).content.decode()
+    empty = rita.get(reverse("judges")).content.decode()
+    assert "No judge yet" in empty
+    assert reverse("judge-new") in empty
+
+
+def test_the_list_costs_the_same_however_many_judges_there_are(
+    rita: Client, campaign: Campaign, django_assert_num_queries: Any
+) -> None:
+    for n in range(5):
+        run_scripted(campaign, judge(f"judge {n}"))
+    rita.get(reverse("judges"))
+    with django_assert_num_queries(3):
+        page = rita.get(reverse("judges")).content.decode()
+    assert all(f"judge {n}" in page for n in range(5))
+
+
+def test_a_judge_is_made_with_what_the_form_says(rita: Client) -> None:
+    answer = define(
+        rita, prompt=PROMPT.replace("\n", "\r\n"), granularity="unit", temperature="0.5", seed="7"
+    )
+    made = Judge.objects.get()
+    assert answer.headers["Location"] == reverse("judge", args=[made.pk])
+    assert (made.rater.name, made.model) == ("llama", "llama-8b")
+    assert made.base_url == "https://models.example.org/v1"
+    assert (made.prompt, made.granularity) == (PROMPT, "unit")
+    assert made.params == {"temperature": 0.5, "seed": 7, GUARDED: 1}
+    page = rita.get(answer.headers["Location"]).content.decode()
+    assert "llama-8b" in page
+    assert "defined in the browser" in page
+
+
+def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
+    define(rita)
+    assert Judge.objects.get().api_key_env == ""
+
+
+def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
+    define(rita, backend="lexical", model="", base_url="")
+    made = Judge.objects.get()
+    assert (made.backend, made.params, made.base_url) == ("lexical", {}, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"name": ""}, "name", "Give it a name"),
+        ({"model": ""}, "model", "which model"),
+        ({"base_url": ""}, "base_url", "Give an address"),
+        ({"base_url": "http://127.0.0.1:8000"}, "base_url", "no public address"),
+        ({"base_url": "http://169.254.169.254/latest"}, "base_url", "no public address"),
+        ({"base_url": "file:///etc/passwd"}, "base_url", "not http://HOST"),
+        ({"base_url": "https://me:word@example.org"}, "base_url", "user"),
+        ({"base_url": "https://example.org:22"}, "base_url", "port 22"),
+        ({"temperature": "9"}, "temperature", "0 to 2"),
+        ({"max_tokens": "many"}, "max_tokens", "whole number"),
+        ({"prompt": "no slots"}, "prompt", "{texts} is missing"),
+        ({"prompt": PROMPT + "{secret}"}, "prompt", "{secret} is no slot"),
+        ({"backend": "vllm"}, "backend", "vllm"),
+        ({"server": "http://127.0.0.1:1/v1 ", "base_url": ""}, "server", "valid choice"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(
+    rita: Client, changes: dict[str, str], field: str, words: str
+) -> None:
+    answer = define(rita, **changes)
+    assert words.lower() in problems(answer)[field].lower()
+    assert not Judge.objects.exists()
+    page = answer.content.decode()
+    assert f'id="id_{field}_error"' in page
+
+
+def test_a_name_that_any_rater_has_is_taken(rita: Client) -> None:
+    Rater.objects.create(name="llama", kind="human")
+    assert "has this name already" in problems(define(rita))["name"]
+
+
+def test_only_an_admin_brings_a_key_to_a_new_address(rita: Client, root: Client) -> None:
+    assert b"api_key_env" not in rita.get(reverse("judge-new")).content
+    define(rita, api_key_env="TANDEM_KEY_A")
+    assert Judge.objects.get().api_key_env == ""
+    define(root, name="keyed", api_key_env="TANDEM_KEY_A")
+    assert Judge.objects.get(rater__name="keyed").api_key_env == "TANDEM_KEY_A"
+
+
+@pytest.mark.parametrize("key", ["SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY", "AWS_SECRET"])
+def test_not_even_an_admin_sends_another_secret_of_the_server(root: Client, key: str) -> None:
+    assert "TANDEM_KEY_" in problems(define(root, api_key_env=key))["api_key_env"]
+
+
+def test_a_server_that_some_judge_asks_can_be_chosen_with_its_key(
+    root: Client, rita: Client
+) -> None:
+    define(root, name="keyed", api_key_env="TANDEM_KEY_A")
+    server = "https://models.example.org/v1 TANDEM_KEY_A"
+    define(rita, server=server, base_url="")
+    made = Judge.objects.get(rater__name="llama")
+    assert made.api_key_env == "TANDEM_KEY_A"
+    assert made.params[GUARDED] == 1
+
+
+def test_a_server_of_the_operator_s_own_stays_trusted(rita: Client) -> None:
+    judge("local", "openai", model="m", base_url="http://127.0.0.1:8001/v1", api_key_env="K")
+    define(rita, server="http://127.0.0.1:8001/v1 K", base_url="")
+    assert GUARDED not in Judge.objects.get(rater__name="llama").params
+
+
+def test_a_listed_host_may_be_private(rita: Client, settings: Any) -> None:
+    settings.TANDEM_JUDGE_HOSTS = ["vllm:9000"]
+    define(rita, base_url="http://vllm:9000")
+    assert Judge.objects.get().base_url == "http://vllm:9000/v1"
+
+
+def test_a_judge_like_another_begins_with_all_that_it_has(rita: Client) -> None:
+    define(rita, prompt=PROMPT, temperature="0.5")
+    page = rita.get(reverse("judge-new"), {"like": Judge.objects.get().pk})
+    initial = page.context["form"].initial
+    assert (initial["name"], initial["prompt"]) == ("llama 2", PROMPT)
+    assert initial["temperature"] == 0.5
+    assert rita.get(reverse("judge-new"), {"like": "999999999999"}).status_code == 200
+
+
+def test_a_judge_like_the_operator_s_begins_with_his_server(rita: Client) -> None:
+    wanted = Definition("own", "openai", "m", "http://127.0.0.1:8000", "OWN_KEY")
+    like = {"like": define_judge(wanted)[0].pk}
+    form = rita.get(reverse("judge-new"), like).context["form"]
+    assert form.initial["server"] == "http://127.0.0.1:8000/v1 OWN_KEY"
+    assert form.initial["server"] in form.servers
+
+
+def test_a_prompt_begins_with_that_of_a_protocol(rita: Client) -> None:
+    page = rita.get(reverse("judge-new"), {"prompt": "report-coverage"})
+    assert "{units}" in page.context["form"].initial["prompt"]
+
+
+def test_what_a_form_says_never_names_a_file_of_the_server(rita: Client) -> None:
+    assert "missing" in problems(define(rita, prompt="/etc/passwd"))["prompt"]

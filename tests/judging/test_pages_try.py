@@ -1,0 +1,180 @@
+"""Trying a judge on one item: all is shown, nothing is kept."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Assignment, Campaign, Label, Rater, Response, User
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from annotation.submit import submit
+from judging import trying
+from judging.backends.scripted import Scripted
+from judging.guarding import GUARDED
+from judging.models import Judge, JudgeCall, JudgeRun
+from tests.fake_openai.running import Running
+from tests.judging.cast import PLANTED, judge
+from tests.page_cast import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rita(db: None) -> Client:
+    cache.clear()
+    return client_of(User.objects.create(username="rita", role="researcher"))
+
+
+def of_the_fake(server: Running, name: str = "fake", **fields: Any) -> Judge:
+    return judge(name, "openai", model="fake-judge", base_url=server.url, **fields)
+
+
+def try_it(client: Client, judge: Judge, campaign: Campaign, item: object = 1) -> str:
+    told = {"campaign": campaign.pk, "item": item}
+    return str(client.post(reverse("judge-try", args=[judge.pk]), told).content.decode())
+
+
+def test_a_try_shows_prompt_answer_and_labels_and_stores_nothing(
+    rita: Client, campaign: Campaign
+) -> None:
+    page = try_it(rita, judge(), campaign)
+    assert "The answer, word for word" in page
+    assert "Labels it would make" in page
+    assert "answerable <b>" in page
+    assert "User message" in page
+    for model in (Assignment, Response, Label, JudgeRun, JudgeCall):
+        assert not model.objects.exists()
+
+
+def test_a_server_is_asked_once_and_its_usage_is_told(
+    rita: Client, campaign: Campaign, server: Running
+) -> None:
+    page = try_it(rita, of_the_fake(server), campaign)
+    assert "tokens of prompt" in page
+    assert "no price known" in page
+
+
+def test_an_answer_that_cannot_be_read_says_why(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "<script>alert(1)</script>\x1b[31mred\u202e"
+    monkeypatch.setattr(trying, "backend_of", lambda judge: Scripted([hostile]))
+    page = try_it(rita, judge(), campaign)
+    assert "unreadable" in page
+    assert "the completion is not JSON" in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in page
+    assert "‹U+202E›" in page
+
+
+def test_no_label_of_a_person_and_no_name_of_a_system_is_shown(
+    rita: Client, campaign: Campaign
+) -> None:
+    person = Rater.objects.create(name="ada-the-person")
+    for item in campaign.items.all():
+        names = list(item.units.values_list("name", flat=True))
+        row = Assignment.objects.create(item=item, rater=person, asked=names)
+        given = {name: {"answerable": "no", "evidence": []} for name in names}
+        submit(row, {"units": given, "comment": "planted-comment"}, "judge")
+    page = try_it(rita, judge(), campaign)
+    assert "planted-comment" not in page
+    assert "ada-the-person" not in page
+    assert PLANTED not in page
+
+
+def test_unit_by_unit_the_first_unit_is_asked(rita: Client, campaign: Campaign) -> None:
+    assert "the first of 3 units" in try_it(rita, judge(granularity="unit"), campaign)
+
+
+def test_an_item_by_chance_and_one_that_is_not_there(rita: Client, campaign: Campaign) -> None:
+    assert "word for word" in try_it(rita, judge(), campaign, "")
+    assert "There is no such item" in try_it(rita, judge("j"), campaign, 999)
+    assert "Its number in the campaign" in try_it(rita, judge("k"), campaign, 0)
+
+
+def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
+    rita: Client, campaign: Campaign
+) -> None:
+    address = reverse("judge-try", args=[judge().pk])
+    answer = rita.post(address, {"campaign": campaign.pk, "item": "x"}, HTTP_HX_REQUEST="true")
+    assert answer.status_code == 200
+    assert "<html" not in answer.content.decode()
+    assert 'id="trial"' in answer.content.decode()
+
+
+def test_after_ten_tries_in_a_minute_one_waits(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.views.judges.time.time", lambda: 1_000_000.0)
+    made = judge()
+    for _ in range(10):
+        assert "word for word" in try_it(rita, made, campaign)
+    assert "wait a little" in try_it(rita, made, campaign)
+    other = client_of(User.objects.create(username="root", role="admin"))
+    assert "word for word" in try_it(other, made, campaign)
+
+
+def test_one_try_at_a_time_keeps_the_site_free_for_others(rita: Client, campaign: Campaign) -> None:
+    made = judge()
+    key = f"judge-trying:{User.objects.get(username='rita').pk}"
+    cache.add(key, 1)
+    assert "still under way" in try_it(rita, made, campaign)
+    cache.delete(key)
+    assert "word for word" in try_it(rita, made, campaign)
+    assert cache.get(key) is None
+
+
+def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(trying.asyncio, "sleep", wait)
+    place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80))
+    made = judge(
+        "guarded", "openai", model="m", base_url="http://rebinding.example", params={GUARDED: 1}
+    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
+    page = try_it(rita, made, campaign)
+    assert "no connection to the server came about" in page
+    assert "127.0.0.1" not in page
+    assert waited
+    assert waited[0] > 5
+
+
+def test_of_a_guarded_judge_s_failure_only_the_class_of_the_status_is_told(
+    rita: Client, campaign: Campaign, server: Running, settings: Any
+) -> None:
+    host = server.url.removeprefix("http://")
+    settings.TANDEM_JUDGE_HOSTS = [host]
+    made = of_the_fake(server, params={GUARDED: 1})
+    assert "word for word" in try_it(rita, made, campaign)
+    settings.TANDEM_JUDGE_HOSTS = []
+    page = try_it(rita, made, campaign)
+    assert "operator may list" in page
+
+
+def test_whoever_has_an_open_item_answers_it_before_a_judge_does(
+    rita: Client, campaign: Campaign
+) -> None:
+    assert next_assignment(campaign, rater_of(User.objects.get(username="rita")))
+    page = try_it(rita, judge(), campaign)
+    assert "You have an open item in this campaign" in page
+    assert "word for word" not in page
+
+
+def test_a_judge_whose_server_would_have_to_be_started_is_not_tried(
+    rita: Client, campaign: Campaign
+) -> None:
+    made = judge()
+    Judge.objects.filter(pk=made.pk).update(backend="vllm", model="m")
+    assert "run_judge --limit 1" in try_it(rita, made, campaign)

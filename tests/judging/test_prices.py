@@ -1,0 +1,139 @@
+"""Prices by day, and what a call costs."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from judging.models import Price
+from judging.prices import Book, Rates, cost_of, money, rates_of, tokens_in
+from tests.judging.cast import command
+
+RATES = Rates(Decimal("2.5"), Decimal("1.25"), Decimal("10"))
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
+CACHED = USAGE | {"prompt_tokens_details": {"cached_tokens": 800}}
+MAY, JUNE = date(2026, 5, 1), date(2026, 6, 1)
+
+
+def made(model: str, since: date, prompt: str, completion: str) -> None:
+    Price.objects.create(
+        model=model, since=since, prompt=prompt, cached=prompt, completion=completion
+    )
+
+
+def test_a_call_costs_its_prompt_and_its_completion() -> None:
+    assert RATES.cost(USAGE) == Decimal("0.0035")
+
+
+def test_cached_prompt_tokens_are_counted_at_their_own_rate() -> None:
+    # 200 at 2.5, 800 at 1.25 and 100 at 10 dollars for a million.
+    assert RATES.cost(CACHED) == Decimal("0.0025")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        {"prompt_tokens": 5},
+        {"completion_tokens": 5},
+        {"prompt_tokens": "5", "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+        {"prompt_tokens": -1, "completion_tokens": 1},
+        {"prompt_tokens": 2**40, "completion_tokens": 1},
+    ],
+)
+def test_a_cost_without_usage_is_unknown_and_not_zero(usage: dict[str, object]) -> None:
+    assert RATES.cost(usage) is None
+
+
+def test_more_cached_tokens_than_the_prompt_has_are_not_believed() -> None:
+    told = USAGE | {"prompt_tokens_details": {"cached_tokens": 5000}}
+    assert tokens_in(told) == (1000, 1000, 100)
+    assert tokens_in(USAGE | {"prompt_tokens_details": None}) == (1000, 0, 100)
+
+
+def test_a_cost_is_rounded_to_what_is_stored() -> None:
+    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(1, 0, 0) == Decimal("0")
+    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(10, 0, 0) == Decimal("0.000002")
+
+
+def test_money_is_told_to_the_cent_and_never_as_nothing() -> None:
+    assert money(Decimal("1234.5")) == "1,234.50 US dollars"
+    assert money(Decimal("0.0001")) == "0.01 US dollars"
+
+
+def test_the_newest_price_of_the_day_counts(db: None) -> None:
+    made("m", MAY, "1", "2")
+    made("m", JUNE, "3", "4")
+    assert rates_of("m", date(2026, 4, 30)) is None
+    assert rates_of("m", date(2026, 5, 31)) == Rates(Decimal(1), Decimal(1), Decimal(2))
+    assert rates_of("m", JUNE) == Rates(Decimal(3), Decimal(3), Decimal(4))
+    assert rates_of("other", JUNE) is None
+
+
+def test_the_cost_of_a_model_without_a_price_is_unknown(db: None) -> None:
+    made("m", MAY, "2.5", "10")
+    assert cost_of(USAGE, "m", JUNE) == Decimal("0.0035")
+    assert cost_of(USAGE, "other", JUNE) is None
+
+
+def test_a_run_looks_a_price_up_once_a_day(db: None, django_assert_num_queries: Any) -> None:
+    made("m", JUNE, "1", "2")
+    book = Book("m")
+    with django_assert_num_queries(2):
+        assert [book.on(day) is None for day in (MAY, MAY, JUNE, JUNE)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
+def test_the_command_writes_a_price(db: None) -> None:
+    said = command(
+        "create_price", "m", "--since", "2026-05-01", "--prompt", "2.5", "--cached", "1.25",
+        "--completion", "10",
+    )  # fmt: skip
+    assert said.startswith("Made: m costs, from 2026-05-01, 2.5 US dollars")
+    assert rates_of("m", MAY) == RATES
+
+
+def test_cached_tokens_cost_as_much_as_others_where_nothing_is_said(db: None) -> None:
+    command("create_price", "m", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")
+    assert rates_of("m", MAY) == Rates(Decimal(2), Decimal(2), Decimal(3))
+
+
+def test_a_second_price_for_a_day_is_refused(db: None) -> None:
+    price = ("create_price", "m", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")
+    command(*price)
+    with pytest.raises(CommandError, match="has a price from 2026-05-01 already"):
+        command(*price)
+    assert Price.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--since", "1 May", "is no day"),
+        ("--prompt", "cheap", "is no price"),
+        ("--prompt", "nan", "is no price"),
+        ("--prompt", "-1", "is no price"),
+        ("--completion", "1e9", "is no price"),
+        ("--completion", "0.0000001", "more than 6 places"),
+    ],
+)
+def test_what_is_no_price_is_refused(db: None, option: str, value: str, said: str) -> None:
+    given = {"--since": "2026-05-01", "--prompt": "2", "--completion": "3"} | {option: value}
+    arguments = [f"{name}={each}" for name, each in given.items()]
+    with pytest.raises(CommandError, match=said):
+        command("create_price", "m", *arguments)
+    assert not Price.objects.exists()
+
+
+def test_a_model_without_a_name_is_refused(db: None) -> None:
+    with pytest.raises(CommandError, match="1 to 200 characters"):
+        command("create_price", " ", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")

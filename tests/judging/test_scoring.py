@@ -1,0 +1,377 @@
+"""Scores from probabilities: hand-worked numbers, and tokens cut wherever a tokenizer may cut."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from annotation.answer import Detail
+from annotation.models import Assignment, Campaign, Label
+from annotation.protocols.base import ItemSpec, UnitSpec
+from judging import runs
+from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
+from judging.preparing import Prepared
+from judging.scoring import details_of
+from judging.work import work
+from tests.fake_openai.probabilities import Probabilities
+from tests.fake_openai.running import Running
+from tests.judging.cast import HASTY, judge
+
+ANSWERABLE = AskedVariable("answerable", ("yes", "no", "invalid"), "nominal", {}, ("invalid",))
+GROUNDED = AskedVariable("grounded", ("yes", "no"), "nominal")
+RATING = AskedVariable("rating", tuple("012345"), "ordinal")
+KEY = AskedVariable("key", ("agree", "neutral", "disagree"), "ordinal")
+PREFERRED = AskedVariable("preferred", ("first", "second", "tie-good", "tie-bad"), "nominal")
+COMPLEXITY = AskedVariable("complexity", ("simple", "simple-with-condition", "set"), "nominal")
+
+Piece = str | tuple[str, Mapping[str, float]]
+
+
+def entry(token: str, share: float, raw: bytes | None = None) -> dict[str, Any]:
+    logprob = math.log(share) if share else -9999.0
+    return {"token": token, "logprob": logprob, "bytes": list(raw or token.encode())}
+
+
+def logprobs_of(*pieces: Piece) -> dict[str, Any]:
+    """A token for each piece: sure, or the first of several with their probabilities."""
+    content = []
+    for piece in pieces:
+        shares = {piece: 1.0} if isinstance(piece, str) else piece[1]
+        token = piece if isinstance(piece, str) else piece[0]
+        tops = [entry(each, share) for each, share in shares.items()]
+        content.append(entry(token, shares[token]) | {"top_logprobs": tops})
+    return {"content": content}
+
+
+def prepared(*variables: AskedVariable, unit_by_unit: bool = True, shown: Any = None) -> Prepared:
+    asked = AskedUnit("question 1", "question", "When?", variables)
+    facts = Facts("", (), (asked,), unit_by_unit)
+    unit = UnitSpec("question", "q1", "When?")
+    names = {"question 1": "q1"}
+    assignment = Assignment(shown=shown or [])
+    spec = ItemSpec("i", (unit,), ())
+    return Prepared(assignment, spec, {"question 1": unit}, names, Request((), {}, facts), "")
+
+
+def details(variable: AskedVariable, *pieces: Piece, shown: Any = None) -> Mapping[Any, Detail]:
+    text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    answer = Answer(text, logprobs=logprobs_of(*pieces))
+    return details_of(prepared(variable, shown=shown), answer, by_unit=True)
+
+
+def detail(variable: AskedVariable, *pieces: Piece, shown: Any = None) -> Detail:
+    ((place, found),) = details(variable, *pieces, shown=shown).items()
+    assert place == ("q1", variable.name)
+    return found
+
+
+def meta(found: Detail) -> Mapping[str, Any]:
+    assert found.meta is not None
+    return found.meta
+
+
+def test_yes_against_no_is_renormalised_over_the_two() -> None:
+    """0.6 / (0.6 + 0.2) = 0.75, and together they had 0.8."""
+    shares = {"yes": 0.6, "no": 0.2, "The": 0.1}
+    found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
+    assert found.score == pytest.approx(0.75)
+    assert meta(found)["mass"] == pytest.approx(0.8)
+    assert meta(found)["probabilities"] == pytest.approx({"yes": 0.75, "no": 0.25})
+    assert "low_mass" not in meta(found)
+
+
+def test_the_score_of_a_no_is_the_probability_of_yes_too() -> None:
+    found = detail(GROUNDED, '{"grounded": "', ("no", {"no": 0.9, "yes": 0.1}), '"}')
+    assert found.score == pytest.approx(0.1)
+
+
+def test_spellings_of_one_code_are_added_up() -> None:
+    """(0.3 + 0.2 + 0.1) / (0.6 + 0.2)."""
+    shares = {"yes": 0.3, "Yes": 0.2, " yes": 0.1, "NO": 0.2}
+    found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
+    assert found.score == pytest.approx(0.75)
+
+
+def test_a_part_of_a_code_counts_in_its_own_case_alone() -> None:
+    """I is how prose begins; in may go on to invalid."""
+    shares = {"yes": 0.5, "no": 0.1, "I": 0.3, "in": 0.05}
+    found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
+    assert meta(found)["mass"] == pytest.approx(0.65)
+
+
+def test_an_escape_has_mass_but_no_part_in_the_score() -> None:
+    """0.4 / (0.4 + 0.4), beside 0.2 for the escape."""
+    shares = {"yes": 0.4, "no": 0.4, "invalid": 0.1999}
+    found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
+    assert found.score == pytest.approx(0.5)
+    assert meta(found)["mass"] == pytest.approx(0.9999)
+    assert meta(found)["probabilities"]["invalid"] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_a_rating_is_expected_over_the_digits_with_its_variance() -> None:
+    """3*0.5 + 4*0.25 + 2*0.25 = 3; the squares of the distances: 0.25 + 0.25 = 0.5."""
+    shares = {"3": 0.4, "4": 0.2, "2": 0.2, "The": 0.1, "x": 1e-9}
+    found = detail(RATING, '{"evidence": [], "rating": "', ("3", shares), '"}')
+    assert found.score == pytest.approx(3.0)
+    assert meta(found)["variance"] == pytest.approx(0.5)
+    assert meta(found)["mass"] == pytest.approx(0.8)
+    assert meta(found)["bounded"] == ["0", "1", "5"]
+
+
+def test_a_rating_without_quotation_marks_is_found_too() -> None:
+    shares = {"3": 0.5, "4": 0.499}
+    found = detail(RATING, '{"rating": ', ("3", shares), "}")
+    assert found.score == pytest.approx(3.5, abs=0.01)
+
+
+def test_codes_in_words_count_by_their_rank() -> None:
+    """agree is 0, neutral 1, disagree 2: 0.5 * 1 + 0.25 * 2."""
+    shares = {"neutral": 0.5, "agree": 0.25, "disagree": 0.25}
+    found = detail(KEY, '{"key": "', ("neutral", shares), '"}')
+    assert found.score == pytest.approx(1.0)
+
+
+def test_a_code_that_was_not_listed_has_at_most_what_the_last_had() -> None:
+    """0.9 for yes, 0.05 for the last that is listed, and 0.05 left: no had at most 0.05."""
+    found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.9, "The": 0.05}), '"}')
+    assert found.score == pytest.approx(0.9 / 0.95)
+    assert meta(found)["bounded"] == ["no"]
+    assert meta(found)["mass"] == pytest.approx(0.9)
+
+
+def test_a_bound_is_never_more_than_what_is_left() -> None:
+    found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.99}), '"}')
+    assert found.score == pytest.approx(0.99)
+
+
+def test_little_mass_is_told() -> None:
+    shares = {"yes": 0.2, "no": 0.1, "The": 0.7}
+    found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
+    assert meta(found)["low_mass"] is True
+    assert found.score == pytest.approx(2 / 3)
+
+
+def test_a_label_in_several_tokens_is_followed_to_where_it_differs() -> None:
+    """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15 beside 0.3 and 0.1."""
+    found = detail(
+        PREFERRED,
+        '{"preferred": "',
+        ("tie", {"tie": 0.6, "first": 0.3, "second": 0.0999}),
+        ("-good", {"-good": 0.75, "-bad": 0.25}),
+        '"}',
+    )
+    shares = meta(found)["probabilities"]
+    expected = {"tie-good": 0.45, "tie-bad": 0.15, "first": 0.3, "second": 0.1}
+    assert shares == pytest.approx(expected, abs=1e-3)
+    assert found.score is None
+    assert "unscored" not in meta(found)
+
+
+def test_codes_that_begin_alike_off_the_way_are_not_guessed_apart() -> None:
+    shares = {"first": 0.5, "tie": 0.3, "second": 0.2}
+    found = detail(PREFERRED, '{"preferred": "', ("first", shares), '"}')
+    assert found.score is None
+    assert meta(found)["unscored"] == "tie-bad, tie-good begin alike"
+
+
+def test_a_code_that_begins_another_is_told_apart_by_its_end() -> None:
+    found = detail(
+        COMPLEXITY,
+        '{"complexity": "',
+        ("simple", {"simple": 0.8, "set": 0.2}),
+        ('"', {'"': 0.5, "-with": 0.5}),
+        "}",
+    )
+    shares = meta(found)["probabilities"]
+    expected = {"simple": 0.4, "simple-with-condition": 0.4, "set": 0.2}
+    assert shares == pytest.approx(expected)
+
+
+def test_tokens_may_be_cut_inside_the_label() -> None:
+    """ye has 0.7, and s always follows; n begins only one code."""
+    found = detail(
+        GROUNDED,
+        '{"grounded": "',
+        ("ye", {"ye": 0.7, "n": 0.3}),
+        ("s", {"s": 1.0}),
+        '"}',
+    )
+    assert found.score == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("before", "spelled", "other", "after"),
+    [
+        ('{"grounded":', ' "yes', ' "no', '"}'),
+        ('{"grounded":', '"yes"', '"no"', "}"),
+        ('{\n  "grounded" :\t"', 'yes"}', 'no"}', ""),
+        ('{"grounded": "', 'yes",', 'no",', '"key": "agree"}'),
+        ('{"grounded"', ':"yes', ':"no', '"}'),
+    ],
+)
+def test_marks_and_blanks_may_stand_in_the_labels_token(
+    before: str, spelled: str, other: str, after: str
+) -> None:
+    found = detail(GROUNDED, before, (spelled, {spelled: 0.8, other: 0.2}), after)
+    assert found.score == pytest.approx(0.8)
+
+
+def test_a_mark_alone_may_begin_any_code() -> None:
+    shares = {' "yes': 0.6, ' "': 0.4}
+    found = detail(GROUNDED, '{"grounded":', (' "yes', shares), '"}')
+    assert found.score is None
+    assert "begin alike" in meta(found)["unscored"]
+
+
+def test_what_stands_before_in_many_bytes_moves_nothing() -> None:
+    quote = '{"evidence": [{"quote": "🌉 قديم", "start": null}], "grounded": "'
+    found = detail(GROUNDED, quote, ("yes", {"yes": 0.8, "no": 0.2}), '"}')
+    assert found.score == pytest.approx(0.8)
+
+
+def test_a_character_may_be_cut_into_tokens() -> None:
+    text = '{"quote": "🌉", "grounded": "yes"}'
+    bridge = "🌉".encode()
+    content = [
+        *(entry(token, 1.0, raw) for token, raw in (('{"quote": "', None), ("�", bridge[:1]))),
+        entry("�", 1.0, bridge[1:]),
+        entry('", "grounded": "', 1.0),
+        logprobs_of(("yes", {"yes": 0.8, "no": 0.2}))["content"][0],
+        entry('"}', 1.0),
+    ]
+    answer = Answer(text, logprobs={"content": content})
+    (found,) = details_of(prepared(GROUNDED), answer, by_unit=True).values()
+    assert found.score == pytest.approx(0.8)
+
+
+def test_broken_characters_in_place_of_bytes_do_not_lose_the_label() -> None:
+    text = '{"quote": "🌉 قديم", "grounded": "yes"}'
+    words = ['{"quote": "', "�", "�", " ", "�", "�", "�", "�", '", "', "grounded", '": "']
+    content = [{"token": word, "logprob": 0.0} for word in words]
+    content += logprobs_of(("yes", {"yes": 0.8, "no": 0.2}), '"}', "</s>")["content"]
+    answer = Answer(text, logprobs={"content": content})
+    (found,) = details_of(prepared(GROUNDED), answer, by_unit=True).values()
+    assert found.score == pytest.approx(0.8)
+
+
+def test_reasoning_before_the_answer_is_passed_over() -> None:
+    pieces: Sequence[Piece] = ('{"grounded": "', ("yes", {"yes": 0.8, "no": 0.2}), '"}')
+    text = '{"grounded": "yes"}'
+    thought = logprobs_of("Say ", '{"grounded": "no"}', ".", *pieces, "<|im_end|>")
+    answer = Answer(text, logprobs=thought)
+    (found,) = details_of(prepared(GROUNDED), answer, by_unit=True).values()
+    assert found.score == pytest.approx(0.8)
+
+
+def test_a_server_that_hides_all_other_tokens_hides_the_mass() -> None:
+    shares = {"yes": 0.7, "no": 0.3, "The": 0.0}
+    found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
+    assert found.score == pytest.approx(0.7)
+    assert meta(found)["mass"] is None
+    assert "codes alone" in meta(found)["mass_unknown"]
+
+
+def test_codes_that_have_it_all_hide_the_mass_too() -> None:
+    found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.7, "no": 0.3}), '"}')
+    assert meta(found)["mass"] is None
+
+
+def test_each_unit_of_an_item_has_its_own_score() -> None:
+    asked = tuple(AskedUnit(name, "question", "?", (GROUNDED,)) for name in ("a", 'b"é'))
+    units = {unit.name: UnitSpec("question", unit.name, "?") for unit in asked}
+    names = {"a": "real a", 'b"é': "real b"}
+    both = Prepared(
+        Assignment(shown=[]), ItemSpec("i", tuple(units.values()), ()), units, names,
+        Request((), {}, Facts("", (), asked, unit_by_unit=False)), "",
+    )  # fmt: skip
+    pieces: Sequence[Piece] = (
+        '{"a": {"evidence": [{"grounded": "no"}], "grounded": "',
+        ("yes", {"yes": 0.8, "no": 0.2}),
+        '"}, "b\\"\\u00e9": {"grounded": "',
+        ("no", {"yes": 0.1, "no": 0.9}),
+        '"}}',
+    )
+    text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    assert json.loads(text)
+    found = details_of(both, Answer(text, logprobs=logprobs_of(*pieces)), by_unit=False)
+    scores = {place: detail.score for place, detail in found.items()}
+    assert scores == {
+        ("real a", "grounded"): pytest.approx(0.8),
+        ("real b", "grounded"): pytest.approx(0.1),
+    }
+
+
+def test_a_pair_that_was_shown_turned_is_scored_as_it_is_stored() -> None:
+    shares = {"first": 0.7, "second": 0.2, "tie-good": 0.05, "tie-bad": 0.05}
+    found = detail(PREFERRED, '{"preferred": "', ("first", shares), '"}', shown=["b", "a"])
+    assert meta(found)["probabilities"]["second"] == pytest.approx(0.7)
+
+
+def test_what_is_not_asked_has_no_score() -> None:
+    assert details(KEY, '{"key": null}') == {}
+
+
+def test_without_probabilities_there_is_nothing_to_tell() -> None:
+    assert details_of(prepared(GROUNDED), Answer('{"grounded": "yes"}'), by_unit=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "why"),
+    [
+        ({"x": None}, "gave no log probabilities"),
+        ({"content": []}, "gave no log probabilities"),
+        ({"content": ["yes"]}, "cannot be read"),
+        ({"content": [{"token": 3}]}, "cannot be read"),
+        ({"content": [{"token": "yes", "logprob": 0.0, "bytes": 7}]}, "do not make up"),
+        ({"content": [{"token": '{"grounded": "yes"}', "logprob": None}]}, "is no number"),
+        ({"content": [{"token": '{"grounded": "yes"}', "logprob": -(10**400)}]}, "is no number"),
+        ("garbage", "gave no log probabilities"),
+    ],
+)
+def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) -> None:
+    answer = Answer('{"grounded": "yes"}', logprobs=logprobs)
+    (found,) = details_of(prepared(GROUNDED), answer, by_unit=True).values()
+    assert found.score is None
+    assert why in meta(found)["unscored"]
+
+
+@pytest.mark.parametrize("text", ["Yes.", "", "[1]", '{"grounded"', '{"grounded": "yes", ', "{1}"])
+def test_a_text_that_is_no_answer_has_no_scores(text: str) -> None:
+    answer = Answer(text, logprobs=logprobs_of(text))
+    assert all(not each.score for each in details_of(prepared(GROUNDED), answer, True).values())
+
+
+def test_the_fake_servers_own_probabilities_come_back() -> None:
+    """0.8 for the code that it chose, the rest shared evenly; 0.95 for all."""
+    schema = {"properties": {"rating": {"enum": list("012345")}}}
+    value = {"rating": "4"}
+    given = Probabilities("raw", sureness=0.8, mass=0.95).of(schema, value, 20)
+    answer = Answer(json.dumps(value), logprobs=given)
+    (found,) = details_of(prepared(RATING), answer, by_unit=True).values()
+    assert found.score == pytest.approx(4 * 0.8 + 0.04 * (0 + 1 + 2 + 3 + 5))
+    assert meta(found)["mass"] == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("granularity", ["item", "unit"])
+def test_a_run_keeps_scores_beside_its_labels(
+    campaign: Campaign, server: Running, granularity: str
+) -> None:
+    """0.9 for yes, 0.05 each for no and invalid, which is no category: 0.9 / 0.95."""
+    server.behave(reset=True)
+    rater = judge(
+        "scoring", "openai", model="fake-judge", base_url=server.url, granularity=granularity,
+        params={"logprobs": 20},
+    )  # fmt: skip
+    run = runs.start(campaign, rater)
+    lease = runs.take(run)
+    assert lease
+    assert work(run, lease, patience=HASTY).how == "finished"
+    labels = Label.objects.filter(response__assignment__rater=rater.rater)
+    assert labels.count() == 12
+    assert {label.value for label in labels} == {"yes"}
+    assert [label.score for label in labels] == [pytest.approx(0.9 / 0.95)] * 12
+    assert [(label.meta or {})["mass"] for label in labels] == [pytest.approx(0.95)] * 12

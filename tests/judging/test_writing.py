@@ -1,0 +1,97 @@
+"""Results go to the database in groups: full ones, or what came within a moment."""
+
+from __future__ import annotations
+
+import asyncio
+
+from judging.results import Result
+from judging.writing import GROUP, GROUP_SECONDS, Writer
+from tests.judging.virtual import in_virtual_time, now, rows
+
+Written = list[tuple[float, int]]
+
+
+def written(arrivals: list[float], write_seconds: float = 0.0) -> Written:
+    """When which groups were begun, for results that come at these moments."""
+    groups: Written = []
+
+    async def write(group: list[Result]) -> None:
+        groups.append((round(now(), 6), len(group)))
+        await asyncio.sleep(write_seconds)
+
+    async def job() -> None:
+        writer = Writer(write, lambda: None)
+        writing = asyncio.create_task(writer.run())
+        prepared = rows(1)[0]
+        for moment in arrivals:
+            await asyncio.sleep(moment - now())
+            writer.add(Result(prepared))
+        await asyncio.sleep(1)
+        assert writer.owed == 0
+        writer.close()
+        await writing
+
+    in_virtual_time(job)
+    return groups
+
+
+def test_what_comes_alone_waits_a_moment_for_others() -> None:
+    assert written([1.0, 1.01, 1.02]) == [(1.0 + GROUP_SECONDS, 3)]
+
+
+def test_a_full_group_does_not_wait() -> None:
+    assert written([1.0] * (GROUP + 1)) == [(1.0, GROUP), (1.0 + GROUP_SECONDS, 1)]
+
+
+def test_the_last_results_do_not_wait_not_even_for_a_group_that_is_being_written() -> None:
+    groups: list[int] = []
+
+    async def job() -> None:
+        async def write(group: list[Result]) -> None:
+            groups.append(len(group))
+            await asyncio.sleep(GROUP_SECONDS / 10)
+
+        writer = Writer(write, lambda: None)
+        writing = asyncio.create_task(writer.run())
+        for _ in range(GROUP + 2):
+            writer.add(Result(rows(1)[0]))
+        await asyncio.sleep(GROUP_SECONDS / 20)
+        writer.hurry()
+        await asyncio.sleep(GROUP_SECONDS / 4)
+        assert writer.owed == 0
+        writer.close()
+        await writing
+
+    in_virtual_time(job)
+    assert groups == [GROUP, 2]
+
+
+def test_no_group_is_larger() -> None:
+    groups = written([1.0] * 200, write_seconds=0.01)
+    assert max(size for _, size in groups) == GROUP
+    assert sum(size for _, size in groups) == 200
+
+
+def test_where_writing_takes_long_the_next_group_is_begun_before_it_is_full() -> None:
+    arrivals = [1 + n / 640 for n in range(640)]
+    sizes = [size for _, size in written(arrivals, write_seconds=0.015)][3:-3]
+    assert min(sizes) >= 8
+    assert max(sizes) < GROUP
+
+
+def test_all_is_written_before_it_ends() -> None:
+    async def job() -> int:
+        sizes: list[int] = []
+
+        async def write(group: list[Result]) -> None:
+            await asyncio.sleep(0.5)
+            sizes.append(len(group))
+
+        writer = Writer(write, lambda: None)
+        for _ in range(3 * GROUP):
+            writer.add(Result(rows(1)[0]))
+        writer.close()
+        await writer.run()
+        return sum(sizes)
+
+    assert in_virtual_time(job) == 3 * GROUP

@@ -1,0 +1,214 @@
+"""A lane in virtual time: the real dispatcher over servers whose minutes pass in milliseconds."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+from annotation.models import Assignment
+from annotation.protocols.base import ItemSpec
+from judging.asking import Patience
+from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
+from judging.budgets import Budget
+from judging.dispatching import Dispatcher
+from judging.limiting import Limit
+from judging.outcomes import Means
+from judging.preparing import Prepared
+from judging.results import Result
+from judging.writing import Writer
+
+T = TypeVar("T")
+Reply = Answer | BaseException
+
+
+class _Selector(selectors.SelectSelector):
+    """Waiting lets time pass at once."""
+
+    passed = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        assert timeout is not None, "nothing will ever happen"
+        self.passed += max(0.0, timeout)
+        return super().select(0)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.virtual = _Selector()
+        super().__init__(self.virtual)
+
+    def time(self) -> float:
+        return self.virtual.passed
+
+
+def in_virtual_time(job: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(job())
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Server:
+    """Answers each request after `latency` seconds with what `reply` says, given the moment.
+
+    Above `cap` calls at once it refuses at once. `began` holds the moments of all calls.
+    """
+
+    def __init__(
+        self,
+        latency: float = 0.5,
+        reply: Callable[[float], Reply | None] = lambda moment: None,
+        cap: int | None = None,
+    ) -> None:
+        self.latency, self.reply, self.cap = latency, reply, cap
+        self.endpoint = "http://server"
+        self.began: list[float] = []
+        self.asked: list[Request] = []
+        self.under_way = self.most = self.refused = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    def identity(self, request: Request) -> JSON:
+        return {}
+
+    async def probe(self) -> Findings:
+        return Findings()
+
+    async def ask(self, request: Request) -> Answer:
+        self.began.append(now())
+        self.asked.append(request)
+        if self.cap is not None and self.under_way >= self.cap:
+            self.refused += 1
+            await asyncio.sleep(0.003)
+            raise RateError("too many", wait=None)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await asyncio.sleep(self.latency)
+        finally:
+            self.under_way -= 1
+        came = self.reply(now())
+        if isinstance(came, BaseException):
+            raise came
+        return came or Answer("{}", usage={"prompt_tokens": 10, "completion_tokens": 5})
+
+
+@dataclass
+class Ride:
+    """How a lane went: its results, how long it took, and what ended it early, if anything did."""
+
+    results: list[Result] = field(default_factory=list)
+    ended: list[tuple[str, str, bool]] = field(default_factory=list)
+    seconds: float = 0.0
+    most_at_risk: int = 0
+    most_held: int = 0
+    limit: Limit | None = None
+
+
+def rows(count: int, items_of: int = 1) -> list[Prepared]:
+    facts = Facts("query", ("text",), (), True)
+    return [
+        Prepared(
+            assignment=Assignment(pk=n, item_id=n // items_of),
+            spec=ItemSpec("item", (), ()),
+            units={},
+            names={},
+            request=Request((Message("user", "x" * 40),), {}, facts, sample=n),
+            request_hash=str(n),
+        )
+        for n in range(count)
+    ]
+
+
+async def ride(
+    server: Server,
+    count: int,
+    maximum: int,
+    *,
+    patience: Patience | None = None,
+    budget: Budget | None = None,
+    write_seconds: float = 0.005,
+    items_of: int = 1,
+    during: Callable[[Dispatcher], Coroutine[Any, Any, None]] | None = None,
+    queues: bool = False,
+    **means: Any,
+) -> Ride:
+    """Sends so many rows through a lane with at most `maximum` calls at once."""
+    gone, left = Ride(), rows(count, items_of)[::-1]
+    changed, started = asyncio.Event(), now()
+
+    async def write(group: list[Result]) -> None:
+        await asyncio.sleep(write_seconds)
+        gone.results += group
+
+    def written() -> None:
+        dispatcher.wake()
+        changed.set()
+
+    def end(how: Any, error: str, pauses: bool) -> None:
+        gone.ended.append((how, error, pauses))
+        dispatcher.close()
+        changed.set()
+
+    def crashed(error: BaseException) -> None:
+        raise error
+
+    gone.limit = limit = Limit(maximum, queues=queues, clock=now)
+    writer = Writer(write, written)
+    dispatcher = Dispatcher(
+        Means(
+            server, limit, writer, budget or Budget(), patience or Patience(), end,
+            clock=now, **means,
+        ),
+        changed.set,
+        crashed,
+    )  # fmt: skip
+    writing = asyncio.create_task(writer.run())
+    meanwhile = asyncio.create_task(during(dispatcher)) if during else writing
+    while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.owed):
+        changed.clear()
+        at_risk = limit.under_way + dispatcher.outcomes.owed - limit.size
+        gone.most_at_risk = max(gone.most_at_risk, at_risk)
+        gone.most_held = max(gone.most_held, dispatcher.outcomes.held)
+        if left and dispatcher.hungry:
+            dispatcher.add([left.pop() for _ in range(min(32, len(left)))])
+            continue
+        await changed.wait()
+    gone.seconds = now() - started
+    await _end(gone, dispatcher, writer)
+    await writing
+    meanwhile.cancel()
+    return gone
+
+
+async def _end(gone: Ride, dispatcher: Dispatcher, writer: Writer) -> None:
+    """What a pump does at its end."""
+    if not gone.ended:
+        dispatcher.outcomes.judge_suspects()
+    for result in await dispatcher.drain(10):
+        writer.add(result)
+    dispatcher.close()
+    writer.close()
+
+
+def verdicts(gone: Ride) -> dict[str, int]:
+    """How many rows were answered, failed by reason, or stayed open with their calls."""
+    counts: dict[str, int] = {}
+    for result in gone.results:
+        verdict = result.verdict
+        name = "open" if verdict is None else getattr(verdict, "reason", "answered")
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def hasty(**changed: Any) -> Patience:
+    return replace(Patience(), **changed)

@@ -1,0 +1,77 @@
+"""Setting up vLLM's own environment: nothing of anybody's is lost, and failing is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.vllm.__main__ import main
+from scripts.vllm.setting_up import BUILDS, ROOT
+
+
+@pytest.fixture(autouse=True)
+def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither pip nor uv finds anything anywhere."""
+    for name in ("CI", "TANDEM_VLLM", "TANDEM_VLLM_WHEELS", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("PIP_NO_INDEX", "UV_OFFLINE", "UV_NO_INDEX"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_within_make_test_it_is_set_up_on_ci_machines_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--folder", str(tmp_path / "new"), "--try", "--if-ci"]) == 0
+    assert not (tmp_path / "new").exists()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    wanted = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
+    assert main([*wanted, "--try", "--if-ci"]) == 0
+    assert "vLLM is not set up: " in capsys.readouterr().err
+    assert main(wanted) == 1
+
+
+def test_a_program_that_is_given_needs_no_setting_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TANDEM_VLLM", "/somewhere/bin/vllm")
+    assert main(["--folder", str(tmp_path / "new"), "--try"]) == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_environment_made_by_hand_is_left_alone(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "vllm"
+    program.parent.mkdir()
+    program.touch()
+    assert main(["--folder", str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+def test_a_folder_with_something_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work", "utf-8")
+    assert main(["--folder", str(tmp_path)]) == 1
+    assert "holds something else" in capsys.readouterr().err
+    assert (tmp_path / "thesis.txt").read_text("utf-8") == "years of work"
+
+
+@pytest.mark.parametrize("file", BUILDS.values())
+def test_what_is_installed_is_pinned(file: str) -> None:
+    lines = (ROOT / file).read_text("utf-8").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    assert wanted
+    assert all("==" in line for line in wanted)
+
+
+def test_both_builds_are_of_one_version() -> None:
+    texts = [(ROOT / file).read_text("utf-8") for file in BUILDS.values()]
+    assert len({text.rpartition("==")[2].strip() for text in texts}) == 1
