@@ -18,10 +18,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-    # A browser on a busy machine may lose a race that no user would: it gets a second try, and the
-    # summary says so ("rerun"). What fails twice fails; other tests get one try.
+    # On a busy machine a browser may lose a race that no user would, and a process start too late:
+    # these get a second try, and the summary says so ("rerun"). What fails twice fails; all other
+    # tests get one try.
     for item in items:
-        if item.get_closest_marker("browser"):
+        if any(item.get_closest_marker(name) for name in ("browser", "processes", "containers")):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
