@@ -128,15 +128,15 @@ def test_a_researcher_and_an_admin_see_texts(
     study = campaigns["report-coverage"]
     raters = packed(140)
     log_in(page, "rita")
-    opened(page, "/campaigns/", *PAYLOADS)
+    assert study.name in opened(page, "/campaigns/", *PAYLOADS)
     page.goto(reverse("report", args=[study.pk]))
     page.wait_for_selector("#report table", timeout=30_000)
-    looked_at(page, study.name, *raters)
+    assert raters[0] in looked_at(page, study.name, *raters)
     whole = page.request.get(reverse("report-html", args=[study.pk]))
     (tmp_path / "report.html").write_bytes(whole.body())
     opened(page, (tmp_path / "report.html").as_uri(), study.name, *raters)
     log_in(page, "root")
-    opened(page, "/batches/", *PAYLOADS)
+    assert study.batch.name in opened(page, "/batches/", *PAYLOADS)
     opened(page, reverse("batch", args=[study.batch_id]), *PAYLOADS)
 
 
