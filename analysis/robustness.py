@@ -1,7 +1,7 @@
 """The robustness sheet of a judge: what became of its labels under changed conditions.
 
-Trials (`judging.trials`) are held against the judge's own labels of the same units. Whole queries
-are resampled for every interval.
+Trials (`judging.rows.trials`) are held against the judge's own labels of the same units. Whole
+queries are resampled for every interval.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from analysis.blocks.trials import samples as of_samples
 from annotation.models import Campaign
 from annotation.presenting import schema
 from annotation.protocols.base import Variable
-from judging.attacks import FAMILIES
-from judging.ledger import rows_of
+from judging.conditions.attacks import FAMILIES
+from judging.conditions.variations import KINDS
 from judging.models import Judge
-from judging.planning import samples_of
-from judging.trials import possible_kinds
-from judging.variations import KINDS
+from judging.rows.ledger import rows_of
+from judging.rows.planning import samples_of
+from judging.rows.trials import possible_kinds
 
 JSON = dict[str, Any]
 

@@ -14,10 +14,10 @@ from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import SetupError
 from judging.backends.vllm_command import PARAM_FLAGS
-from judging.guarding import GUARDED
 from judging.models import Judge
 from judging.prompting import PromptError, read_prompt, sha256_of
-from judging.work import backend_of
+from judging.rows.guarding import GUARDED
+from judging.running.work import backend_of
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 LONGEST_PROMPT = 1_000_000

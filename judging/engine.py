@@ -16,20 +16,20 @@ from typing import Any, ParamSpec, TypeVar
 from asgiref.sync import async_to_sync, sync_to_async
 
 from annotation.submit import LostLeaseError
-from judging import runs
-from judging.asking import Patience
-from judging.budgets import Budget
-from judging.claiming import claimed, past
-from judging.control import Control, End, Ending
-from judging.dispatching import Dispatcher
-from judging.limiting import Limit
+from judging.answers.results import Result, record
+from judging.costs.budgets import Budget
+from judging.costs.prices import Book
 from judging.models import JudgeRun
-from judging.outcomes import Means, Repair
-from judging.preparing import Preparer
-from judging.prices import Book
-from judging.repairing import repair_of
-from judging.results import Result, record
-from judging.writing import Writer
+from judging.prompts.preparing import Preparer
+from judging.prompts.repairing import repair_of
+from judging.pump.asking import Patience
+from judging.pump.claiming import claimed, past
+from judging.pump.control import Control, End, Ending
+from judging.pump.dispatching import Dispatcher
+from judging.pump.limiting import Limit
+from judging.pump.outcomes import Means, Repair
+from judging.pump.writing import Writer
+from judging.rows import runs
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,16 +17,17 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
-from judging import planning, reusing
+from judging.answers import reusing
+from judging.answers.results import ANSWERED
 from judging.backends.base import Request
-from judging.batches import preparer_of
-from judging.lanes import backend_of
-from judging.ledger import rows_of
+from judging.batches.requests import preparer_of
+from judging.costs.prices import FREE, Rates, money, rates_of, tokens_in
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparing import Prepared, Preparer
-from judging.prices import FREE, Rates, money, rates_of, tokens_in
-from judging.results import ANSWERED
-from judging.work import CONCURRENCY
+from judging.prompts.preparing import Prepared, Preparer
+from judging.rows import planning
+from judging.rows.lanes import backend_of
+from judging.rows.ledger import rows_of
+from judging.running.work import CONCURRENCY
 
 SAMPLE = 40
 COMPARED = 1000

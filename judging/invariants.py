@@ -20,8 +20,8 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
-from judging import ledger
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.rows import ledger
 
 PROBES, GROUP, CONCURRENCY = 20, 32, 16
 NOT_ASKED = Q(state="poisoned") | Q(reused_from__isnull=False)

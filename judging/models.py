@@ -81,7 +81,7 @@ class Judge(_WrittenOnce):
     is read from the environment variable `api_key_env` when it is needed, and stands nowhere.
 
     A judge with a `base` is that judge under changed conditions: `variation` says which (see
-    `judging.variations`), and its rater is a trial.
+    `judging.conditions.variations`), and its rater is a trial.
     """
 
     class Granularity(models.TextChoices):

@@ -16,11 +16,11 @@ from celery.signals import worker_ready
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from judging import runs
 from judging.engine import Control
 from judging.models import JudgeRun
-from judging.stopping import ended_with_the_worker, is_ending
-from judging.work import work
+from judging.rows import runs
+from judging.running.stopping import ended_with_the_worker, is_ending
+from judging.running.work import work
 
 logger = logging.getLogger("tandem.judging")
 

@@ -23,10 +23,10 @@ from analysis.statistics import (
 )
 from annotation.models import Assignment, Campaign, Label
 from annotation.protocols.base import Variable
-from judging.favourable import UNCONTROLLED, favourable, share_of_best, top_in_words
-from judging.ledger import rows_of
+from judging.conditions.favourable import UNCONTROLLED, favourable, share_of_best, top_in_words
+from judging.conditions.variations import Purpose
 from judging.models import Judge
-from judging.variations import Purpose
+from judging.rows.ledger import rows_of
 
 CONTROL_BAR = 0.2
 NOBODY = "no unit was labelled both times"

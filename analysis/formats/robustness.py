@@ -8,7 +8,7 @@ from typing import Any
 from analysis.blocks.trials import CONTROL_BAR
 from analysis.formats.document import Block, Cell, Document, Number, Section, Table, count
 from analysis.formats.markdown import sections_as_markdown
-from judging.variations import KINDS
+from judging.conditions.variations import KINDS
 
 JSON = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from config import env
 from docs._reference.words import ROOT, code, meaning, page, plain, table
 from judging.defining import KEY_VARIABLE
-from judging.guarding import KEY_PREFIX
+from judging.rows.guarding import KEY_PREFIX
 
 OPENING = """\
 For whoever sets Tandem up: every environment variable that it reads, with its default.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from judging.answers.likelihoods import NoLikelihoodError, likelihoods_at, place_tokens
 from judging.backends.base import (
     JSON,
     Answer,
@@ -34,7 +35,6 @@ from judging.backends.identifying import (
     short_answers,
     version_in,
 )
-from judging.likelihoods import NoLikelihoodError, likelihoods_at, place_tokens
 
 WORDS = ("quorvel", "zimtack", "brundow")
 QUESTION = "What colour is the sky on a clear day? Answer with one word."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from judging.showing import shown as made_harmless
+from judging.pages.showing import shown as made_harmless
 
 register = template.Library()
 

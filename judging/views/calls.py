@@ -15,12 +15,12 @@ from annotation.models import Label
 from annotation.presenting import ForgottenItemError
 from datasets.access import role_required
 from judging.backends.base import SetupError
-from judging.lanes import backend_of
 from judging.models import JudgeCall, JudgeRun
-from judging.preparing import Prepared, Preparer
+from judging.pages.showing import is_cut, logprob_facts, shown
 from judging.prompting import PromptError, read_prompt
-from judging.runs import prompt_of
-from judging.showing import is_cut, logprob_facts, shown
+from judging.prompts.preparing import Prepared, Preparer
+from judging.rows.lanes import backend_of
+from judging.rows.runs import prompt_of
 from judging.views.access import BLIND, READERS, is_blind, person
 
 PAGE = 50

@@ -18,12 +18,12 @@ from datasets.access import role_required
 from judging.backends.addresses import base_of
 from judging.backends.base import SetupError
 from judging.defining import JudgeError, define
-from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
-from judging.guarding import GUARDED, Server
 from judging.models import ACTIVE, Judge
+from judging.pages.forms import NEW, PARAM_HELP, JudgeForm, TryForm
+from judging.pages.showing import shown, standing_of, with_clock
+from judging.pages.trying import NothingToTryError, Trial, try_judge
 from judging.prompting import PromptError
-from judging.showing import shown, standing_of, with_clock
-from judging.trying import NothingToTryError, Trial, try_judge
+from judging.rows.guarding import GUARDED, Server
 from judging.views.access import BLIND, READERS, is_blind, person
 
 TRIES, WINDOW = 10, 60

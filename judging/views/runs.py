@@ -12,14 +12,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.models import Campaign
 from datasets.access import role_required
-from judging import lanes, ledger, runs
 from judging.backends.base import SetupError
 from judging.estimating import estimate
-from judging.forms import CampaignForm, ConcurrencyForm, StartForm
-from judging.manifests import manifest_of
 from judging.models import ACTIVE, Judge, JudgeRun
+from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.pages.showing import progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
-from judging.showing import progress_of, seconds_in_words, with_clock
+from judging.rows import lanes, ledger, runs
+from judging.running.manifests import manifest_of
 from judging.tasks import ring
 from judging.views.access import READERS
 

@@ -18,9 +18,9 @@ from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.protocols.base import Variable
 from annotation.views.campaigns import counted
 from judging.backends.base import Request
-from judging.planning import plan_trial
-from judging.sampling import Draw
-from judging.trials import trials_of
+from judging.rows.planning import plan_trial
+from judging.rows.sampling import Draw
+from judging.rows.trials import trials_of
 from tests.api.cast import script_of
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 

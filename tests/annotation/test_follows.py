@@ -15,8 +15,8 @@ from annotation.follows.strata import alternating
 from annotation.models import Campaign, Item
 from annotation.places import next_assignment
 from annotation.submit import submit
-from judging import ledger, planning
 from judging.models import Judge
+from judging.rows import ledger, planning
 from tests.annotation.follow_cast import (
     Q1,
     answer,

@@ -15,9 +15,9 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Campaign, User
-from judging import runs
 from judging.backends.base import FinalError, Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
+from judging.rows import runs
 from tests.browser.axe import violations
 from tests.browser.test_access import enter
 from tests.judging.cast import campaign_of, judge, run_scripted, yes

@@ -10,14 +10,14 @@ from typing import Any
 from django.core.management import call_command
 
 from annotation.models import Campaign
-from judging import runs
-from judging.asking import Patience
 from judging.backends.base import Request
 from judging.backends.scripted import Script, Scripted
 from judging.defining import Definition, define
 from judging.engine import Control, Ending
 from judging.models import Judge, JudgeRun
-from judging.work import work
+from judging.pump.asking import Patience
+from judging.rows import runs
+from judging.running.work import work
 
 HASTY = Patience(
     attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,

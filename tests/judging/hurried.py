@@ -17,7 +17,8 @@ from judging.backends.base import Request
 
 
 def hurry(seconds: float) -> None:
-    from judging import engine, lanes, tasks
+    from judging import engine, tasks
+    from judging.rows import lanes
 
     lanes.LEASE = timedelta(seconds=seconds)
     engine.RENEW_SECONDS = seconds / 4
@@ -25,8 +26,8 @@ def hurry(seconds: float) -> None:
 
 
 def poison(name: str) -> None:
-    from judging import work
     from judging.backends.scripted import Scripted
+    from judging.running import work
     from tests.judging.cast import yes
 
     def answer(request: Request) -> str:

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from judging.asking import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
+from judging.answers.calls import Call
+from judging.answers.results import Failure
 from judging.backends.base import Answer, FinalError, Request, TransientError
-from judging.calls import Call
-from judging.results import Failure
+from judging.pump.asking import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
 from tests.judging.virtual import Reply, Server, in_virtual_time, now, rows
 
 

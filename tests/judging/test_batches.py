@@ -15,11 +15,12 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label, Response
-from judging import batches, runs
-from judging.batch_results import take_in
-from judging.manifests import is_sealed
+from judging.answers.results import Result, record
+from judging.batches import requests as batches
+from judging.batches.results import take_in
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.results import Result, record
+from judging.rows import runs
+from judging.running.manifests import is_sealed
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
 
@@ -490,8 +491,8 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
         return record(run, lease, schema, by_unit, kept)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judging.batch_results.record", calls_alone)
-        patch.setattr("judging.batch_results._missing", lambda run: 1)
+        patch.setattr("judging.batches.results.record", calls_alone)
+        patch.setattr("judging.batches.results._missing", lambda run: 1)
         take_in(campaign, rater, path)
 
 

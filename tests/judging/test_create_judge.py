@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
 from judging.models import Judge
-from judging.params import ParamError, read_params
 from judging.prompting import sha256_of
+from judging.prompts.params import ParamError, read_params
 from tests.judging.cast import command
 
 pytestmark = pytest.mark.django_db

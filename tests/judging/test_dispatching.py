@@ -17,10 +17,10 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.budgets import Budget
-from judging.dispatching import Dispatcher
-from judging.prices import Rates
-from judging.writing import GROUP
+from judging.costs.budgets import Budget
+from judging.costs.prices import Rates
+from judging.pump.dispatching import Dispatcher
+from judging.pump.writing import GROUP
 from tests.judging.virtual import Ride, Server, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign, Label, Response
-from judging import ledger, runs
 from judging.backends.base import (
     Answer,
     FatalError,
@@ -24,7 +23,8 @@ from judging.backends.base import (
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
 from judging.models import JudgeCall, JudgeRun
-from judging.work import work
+from judging.rows import ledger, runs
+from judging.running.work import work
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -270,7 +270,7 @@ def test_a_mistake_of_ours_ends_the_run_with_its_name(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.results.submit_many", broken)
+    monkeypatch.setattr("judging.answers.results.submit_many", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     run = JudgeRun.objects.get()

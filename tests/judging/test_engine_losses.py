@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Label, Response
-from judging import ledger, runs
 from judging.backends.base import Answer, Request, TransientError
 from judging.backends.scripted import Scripted
-from judging.claiming import claimed
 from judging.models import JudgeCall, JudgeRun
-from judging.work import work
+from judging.pump.claiming import claimed
+from judging.rows import ledger, runs
+from judging.running.work import work
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -26,7 +26,7 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.results.details_of", broken)
+    monkeypatch.setattr("judging.answers.results.details_of", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     monkeypatch.undo()
@@ -94,7 +94,7 @@ def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
         told.append(answer.logprobs)
         return {}
 
-    monkeypatch.setattr("judging.results.details_of", details)
+    monkeypatch.setattr("judging.answers.results.details_of", details)
     run_scripted(campaign, rater)
     assert told == [logprobs] * ITEMS
     assert Label.objects.count() == UNITS

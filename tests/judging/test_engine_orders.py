@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from annotation.models import Campaign
-from judging import ledger, runs
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.work import work
+from judging.rows import ledger, runs
+from judging.running.work import work
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -104,7 +104,7 @@ def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
         return renew(run, *told)
 
-    monkeypatch.setattr("judging.runs.renew", watched)
+    monkeypatch.setattr("judging.rows.runs.renew", watched)
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
     back = threading.Event()
 

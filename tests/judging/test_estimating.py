@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign
-from judging import runs
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
-from judging.batches import preparer_of
+from judging.batches.requests import preparer_of
 from judging.estimating import Estimate, duration, estimate, length_of
-from judging.lanes import backend_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price
+from judging.rows import runs
+from judging.rows.lanes import backend_of
 from tests.judging.cast import command, judge, run_scripted, yes
 
 TODAY = date(2026, 6, 1)

@@ -10,8 +10,8 @@ import pytest
 from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
-from judging import ledger, planning, runs
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
+from judging.rows import ledger, planning, runs
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 UNITS, ITEMS = 12, 4

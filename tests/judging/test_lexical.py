@@ -14,12 +14,12 @@ from annotation.models import Label
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.checking import check
 from datasets.text import sentences
-from judging import ledger, planning
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.words import content_words
-from judging.preparing import Preparer
 from judging.prompting import read_prompt
+from judging.prompts.preparing import Preparer
+from judging.rows import ledger, planning
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))

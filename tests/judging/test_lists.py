@@ -13,7 +13,7 @@ from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.lists import MOST, listed_points
-from judging.wording import answer_words
+from judging.prompts.wording import answer_words
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
 HOLDS = AskedVariable("holds_points", ("yes", "no"), "nominal")

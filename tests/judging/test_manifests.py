@@ -12,11 +12,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotation.models import Campaign
-from judging import manifests, runs
 from judging.backends.base import Answer, Findings
 from judging.backends.scripted import Scripted
-from judging.manifests import begin, commit_in, is_sealed, manifest_of, without_credentials
 from judging.models import JudgeRun
+from judging.rows import runs
+from judging.running import manifests
+from judging.running.manifests import begin, commit_in, is_sealed, manifest_of, without_credentials
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}

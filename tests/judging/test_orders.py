@@ -8,11 +8,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import Campaign
-from judging import ledger, runs
 from judging.backends.scripted import Scripted
 from judging.engine import Control
 from judging.models import JudgeRun
-from judging.work import work
+from judging.rows import ledger, runs
+from judging.running.work import work
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judging.answers.results import Failure
 from judging.backends.base import (
     STARTING,
     Answer,
@@ -18,7 +19,6 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.results import Failure
 from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")

@@ -11,8 +11,8 @@ from django.urls import reverse
 from annotation.models import Campaign, Rater, User
 from judging.defining import Definition
 from judging.defining import define as define_judge
-from judging.guarding import GUARDED
 from judging.models import Judge
+from judging.rows.guarding import GUARDED
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import client_of
 

@@ -16,10 +16,9 @@ from django.utils import timezone
 from annotation.models import Campaign, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
-from judging import runs
 from judging.backends.base import FinalError
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
-from judging.showing import (
+from judging.pages.showing import (
     Progress,
     Standing,
     logprob_facts,
@@ -28,6 +27,7 @@ from judging.showing import (
     standing_of,
     with_clock,
 )
+from judging.rows import runs
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import client_of
 

@@ -14,10 +14,10 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.submit import submit
-from judging import trying
 from judging.backends.scripted import Scripted
-from judging.guarding import GUARDED
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.pages import trying
+from judging.rows.guarding import GUARDED
 from tests.fake_openai.running import Running
 from tests.judging.cast import PLANTED, judge
 from tests.page_cast import client_of

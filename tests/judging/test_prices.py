@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
+from judging.costs.prices import Book, Rates, cost_of, money, rates_of, tokens_in
 from judging.models import Price
-from judging.prices import Book, Rates, cost_of, money, rates_of, tokens_in
 from tests.judging.cast import command
 
 RATES = Rates(Decimal("2.5"), Decimal("1.25"), Decimal("10"))

@@ -9,10 +9,11 @@ import pytest
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from judging import ledger, planning, prompting
+from judging import prompting
 from judging.backends.scripted import Scripted
-from judging.preparing import Preparer, masked
 from judging.prompting import PromptError, fenced, fill, read_prompt
+from judging.prompts.preparing import Preparer, masked
+from judging.rows import ledger, planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 WHOLE = "Guide: {guideline}\n---\n{texts}\n{query}\n{units}\n{answer}"

@@ -13,10 +13,10 @@ import pytest
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import JSON, schema_of
-from judging import ledger, planning
 from judging.backends.scripted import Scripted
-from judging.preparing import Prepared, Preparer
 from judging.prompting import read_prompt
+from judging.prompts.preparing import Prepared, Preparer
+from judging.rows import ledger, planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 STRICT = {

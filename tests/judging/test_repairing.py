@@ -9,14 +9,14 @@ import pytest
 
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
-from judging import ledger, planning
 from judging.backends.base import Answer, Request, Setup
 from judging.backends.openai_compatible import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
-from judging.preparing import Prepared, Preparer, request_hash
 from judging.prompting import read_prompt
-from judging.repairing import LONGEST_ANSWER, repair_of
+from judging.prompts.preparing import Prepared, Preparer, request_hash
+from judging.prompts.repairing import LONGEST_ANSWER, repair_of
+from judging.rows import ledger, planning
 from tests.judging.cast import judge, run_scripted, yes
 
 NO = {"evidence": [], "answerable": "no"}

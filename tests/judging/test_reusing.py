@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign, Label
-from judging import runs
+from judging.answers.reusing import reused_results
 from judging.backends.base import Answer, FinalError, Message, Request, Setup, TransientError
 from judging.backends.openai_compatible import OpenAICompatible
 from judging.backends.scripted import Script, Scripted
-from judging.batches import preparer_of
+from judging.batches.requests import preparer_of
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparing import request_hash
-from judging.reusing import reused_results
-from judging.work import work
+from judging.prompts.preparing import request_hash
+from judging.rows import runs
+from judging.running.work import work
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 from tests.judging.test_openai_backend import REQUEST, SCHEMA
 

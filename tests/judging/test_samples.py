@@ -7,12 +7,12 @@ import json
 import pytest
 
 from annotation.models import Assignment, Campaign, Label
-from judging import planning
 from judging.backends.base import Request, Setup
 from judging.backends.openai_compatible import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
-from judging.params import ParamError, read_params
+from judging.prompts.params import ParamError, read_params
+from judging.rows import planning
 from tests.judging.cast import command, judge, run_scripted, yes
 
 

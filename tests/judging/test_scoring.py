@@ -12,11 +12,11 @@ import pytest
 from annotation.answer import Detail
 from annotation.models import Assignment, Campaign, Label
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging import runs
+from judging.answers.scoring import details_of
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
-from judging.preparing import Prepared
-from judging.scoring import details_of
-from judging.work import work
+from judging.prompts.preparing import Prepared
+from judging.rows import runs
+from judging.running.work import work
 from tests.fake_openai.probabilities import Probabilities
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge

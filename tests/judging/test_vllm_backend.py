@@ -21,7 +21,7 @@ from judging.backends.base import FatalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
 from judging.backends.vllm_log import cause_of
 from judging.backends.vllm_server import Servers
-from judging.guarding import KEY_PREFIX, PUBLIC_KEY
+from judging.rows.guarding import KEY_PREFIX, PUBLIC_KEY
 from tests.cast import ROOT
 from tests.judging import fake_vllm
 from tests.judging.processes import UNITS, House, each_once, until

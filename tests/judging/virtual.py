@@ -10,15 +10,15 @@ from typing import Any, Self, TypeVar
 
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
-from judging.asking import Patience
+from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
-from judging.budgets import Budget
-from judging.dispatching import Dispatcher
-from judging.limiting import Limit
-from judging.outcomes import Means
-from judging.preparing import Prepared
-from judging.results import Result
-from judging.writing import Writer
+from judging.costs.budgets import Budget
+from judging.prompts.preparing import Prepared
+from judging.pump.asking import Patience
+from judging.pump.dispatching import Dispatcher
+from judging.pump.limiting import Limit
+from judging.pump.outcomes import Means
+from judging.pump.writing import Writer
 
 T = TypeVar("T")
 Reply = Answer | BaseException

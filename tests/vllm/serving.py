@@ -15,8 +15,8 @@ from typing import Any
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, Started
 from judging.defining import Definition, define
 from judging.models import Judge
-from judging.params import read_params
-from judging.work import backend_of
+from judging.prompts.params import read_params
+from judging.running.work import backend_of
 
 PARAMS = ("max_model_len=16384", "dtype=float32", "gpu_memory=0.3", "max_tokens=800")
 

@@ -15,12 +15,12 @@ import pytest
 
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
-from judging import runs
 from judging.backends.base import Findings
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparing import Preparer
 from judging.prompting import read_prompt
-from judging.work import backend_of
+from judging.prompts.preparing import Preparer
+from judging.rows import runs
+from judging.running.work import backend_of
 from tests.judging.cast import campaign_of, command, query
 from tests.vllm import serving
 from tests.vllm.serving import counter, judge

@@ -17,16 +17,16 @@ from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from judging import ledger
 from judging.backends.base import SetupError
+from judging.conditions.variations import KINDS
 from judging.estimating import estimate
 from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
-from judging.planning import plan_trial
 from judging.prompting import PromptError, read_prompt
-from judging.sampling import LEAST_UNITS, SHARE, Draw
-from judging.trials import TrialError, possible_kinds, trials_of
-from judging.variations import KINDS
+from judging.rows import ledger
+from judging.rows.planning import plan_trial
+from judging.rows.sampling import LEAST_UNITS, SHARE, Draw
+from judging.rows.trials import TrialError, possible_kinds, trials_of
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from datasets.console import Command as BaseCommand
 from judging.backends import BACKENDS
 from judging.defining import KEY_VARIABLE, Definition, JudgeError, define
 from judging.models import Judge
-from judging.params import PARAMS, ParamError, read_params
+from judging.prompts.params import PARAMS, ParamError, read_params
 
 
 class Command(BaseCommand):

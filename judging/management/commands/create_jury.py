@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from annotation.management.campaigns import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
-from judging.convening import convene
-from judging.juries import Jury, JuryError, jury_of, samples_as_jury
-from judging.voting import RULES
+from judging.jury.convening import convene
+from judging.jury.juries import Jury, JuryError, jury_of, samples_as_jury
+from judging.jury.voting import RULES
 
 
 class Command(BaseCommand):

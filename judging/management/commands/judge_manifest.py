@@ -13,8 +13,8 @@ from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
 from datasets.console import Command as BaseCommand
 from judging.management.commands.run_judge import judge_called
-from judging.manifests import manifest_of
 from judging.models import JudgeRun
+from judging.running.manifests import manifest_of
 
 
 class Command(BaseCommand):

@@ -19,17 +19,17 @@ from django.db import transaction
 from annotation.management.campaigns import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from judging import lanes, ledger, runs
 from judging.backends.base import Findings, SetupError
-from judging.batch_files import exchange
-from judging.batches import BatchError
+from judging.batches.files import exchange
+from judging.batches.requests import BatchError
 from judging.engine import Control
 from judging.estimating import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompting import PromptError
-from judging.summary import standing_line, summary
+from judging.rows import lanes, ledger, runs
+from judging.running.summary import standing_line, summary
+from judging.running.work import work
 from judging.tasks import ring
-from judging.work import work
 
 PATIENCE_SECONDS = 30
 LOOK_SECONDS = 0.5

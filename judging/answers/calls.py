@@ -1,0 +1,172 @@
+"""Attempts as they are stored, and what they add to their run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F
+
+from annotation.models import Assignment
+from datasets.prepared import Among, Given, PreparedInsert, PreparedUpdate
+from judging.backends.base import Answer
+from judging.costs.prices import Book
+from judging.models import JudgeCall, JudgeRun
+
+MOST_TOKENS = 2**31 - 1
+CHUNK = 100
+Row = tuple[Any, ...]
+Attempt = tuple[int, int, str, "Call"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attempt, as it will be stored. Without a `cost` it is what the usage tells.
+
+    `request_hash` is of what was sent, where that is not the row's own request.
+    """
+
+    state: str
+    sent_at: datetime
+    seconds: float
+    detail: str = ""
+    status: int | None = None
+    body: str = ""
+    answer: Answer | None = None
+    repair: bool = False
+    cost: Decimal | None = None
+    reused_from: int | None = None
+    request_hash: str = ""
+
+
+@dataclass
+class Tally:
+    """What a group of results adds to its run."""
+
+    done: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Decimal = Decimal(0)
+
+
+def store_calls(run: JudgeRun, attempts: Sequence[Attempt]) -> Tally:
+    """Writes attempts down and counts them for their assignments; what they add to the run."""
+    rows = [_row(run, *attempt) for attempt in attempts]
+    for start in range(0, len(rows), CHUNK):
+        _calls.rows(rows[start : start + CHUNK])
+    for count, assignments in _by_count(attempts).items():
+        _tried.run(rows=assignments, count=count)
+    return _counted(attempts, rows)
+
+
+def _by_count(attempts: Iterable[Attempt]) -> dict[int, list[int]]:
+    """The assignments by how often they were tried now."""
+    counted: dict[int, list[int]] = {}
+    for assignment, times in Counter(assignment for assignment, *_ in attempts).items():
+        counted.setdefault(times, []).append(assignment)
+    return counted
+
+
+def _row(run: JudgeRun, assignment: int, attempt: int, request_hash: str, call: Call) -> Row:
+    answer = call.answer
+    return (
+        run.pk,
+        assignment,
+        attempt,
+        request_hash,
+        call.state,
+        storable_text(call.detail)[:300],
+        call.status,
+        storable_text(answer.text) if answer else None,
+        storable_text(call.body),
+        storable_text(answer.finish_reason)[:40] if answer else "",
+        storable(answer.usage) if answer else {},
+        storable(answer.logprobs) if answer else None,
+        storable_text(answer.model)[:200] if answer else "",
+        _cost(run, call),
+        call.repair,
+        call.reused_from,
+        call.sent_at,
+        call.seconds,
+    )
+
+
+COLUMNS = (
+    "run_id", "assignment_id", "attempt", "request_hash", "state", "detail", "http_status",
+    "completion", "body", "finish_reason", "usage", "logprobs", "model_returned", "cost", "repair",
+    "reused_from_id", "sent_at", "seconds",
+)  # fmt: skip
+COST = COLUMNS.index("cost")
+
+
+def _cost(run: JudgeRun, call: Call) -> Decimal | None:
+    """US dollars; None where nothing was used, or its price is not known."""
+    if call.cost is not None or call.answer is None or not call.answer.usage:
+        return call.cost
+    # Kept with the run: whoever works on it asks for the same rates with every group.
+    book: Book = vars(run).setdefault("price_book", Book(run.judge.model))
+    rates = book.on(call.sent_at.date())
+    return rates.cost(call.answer.usage) if rates else None
+
+
+def _counted(attempts: Iterable[Attempt], rows: Iterable[Row]) -> Tally:
+    tally = Tally()
+    for (*_, call), row in zip(attempts, rows, strict=True):
+        if call.reused_from is not None:
+            tally.reused += 1
+            continue
+        usage = call.answer.usage if call.answer else {}
+        details = usage.get("prompt_tokens_details")
+        tally.calls += 1
+        tally.prompt_tokens += _tokens(usage, "prompt_tokens")
+        tally.completion_tokens += _tokens(usage, "completion_tokens")
+        if isinstance(details, Mapping):
+            tally.cached_tokens += _tokens(details, "cached_tokens")
+        tally.cost += row[COST] or 0
+    return tally
+
+
+def _tokens(usage: Mapping[str, Any], name: str) -> int:
+    count = usage.get(name)
+    if not isinstance(count, int) or isinstance(count, bool):
+        return 0
+    return count if 0 <= count <= MOST_TOKENS else 0
+
+
+def storable_text(text: str) -> str:
+    """A text with what no database keeps, NUL and halves of surrogate pairs, written as escapes."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def storable(value: Any) -> Any:
+    """The same for JSON."""
+    # Its escapes begin with these; most answers have none of them, and are many nested values.
+    written = json.dumps(value)
+    return _storable(value) if "\\u0000" in written or "\\ud" in written else value
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, Mapping):
+        return {storable_text(str(key)): _storable(each) for key, each in value.items()}
+    return [_storable(each) for each in value] if isinstance(value, list) else value
+
+
+_ODD = re.compile("[\0\ud800-\udfff]")
+_tried = PreparedUpdate(
+    lambda: Assignment.objects.filter(Among("pk", "rows")), attempts=F("attempts") + Given("count")
+)
+_calls = PreparedInsert(JudgeCall, COLUMNS)

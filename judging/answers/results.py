@@ -1,0 +1,212 @@
+"""Writing down what calls brought: the calls and the answers, a group at a time."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from annotation.doors import Payload, from_judge
+from annotation.models import Assignment
+from annotation.protocols.checking import RefusedError
+from annotation.protocols.schema import Schema
+from annotation.submit import (
+    Circumstances,
+    LostLeaseError,
+    Ready,
+    fail_many,
+    prepare,
+    submit_many,
+)
+from datasets.prepared import Among, Given, PreparedModels, PreparedUpdate
+from datasets.prepared import Prepared as PreparedQuery
+from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls
+from judging.answers.scoring import details_of
+from judging.backends.base import Answer, Reason
+from judging.conditions.variations import turned_back
+from judging.models import JudgeCall, JudgeRun, Strike
+from judging.prompts.preparing import Prepared
+
+__all__ = [
+    "ANSWERED", "FINAL", "Call", "Failure", "Result", "record", "storable", "storable_text",
+    "stored_results",
+]  # fmt: skip
+
+ANSWERED = "answered"
+FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A result without labels."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a row: its new calls, and an answer or a reason. With neither it stays."""
+
+    prepared: Prepared
+    calls: Sequence[Call] = ()
+    verdict: Answer | Failure | None = None
+    seconds: float | None = None
+
+
+def record(
+    run: JudgeRun, lease: uuid.UUID, schema: Schema, by_unit: bool, results: Sequence[Result]
+) -> int:
+    """Stores calls and answers; the number of rows that were closed. Raises LostLeaseError.
+
+    The calls are kept even where the lease is lost, or where closing the rows fails: they were
+    made, and paid. A row that went to somebody else meanwhile is left to them.
+    """
+    attempts = [attempt for result in results for attempt in _attempts(result)]
+    closings: list[_Closing] = []
+    wrong: Exception | None = None
+    try:
+        closings += [_closing(each, lease, schema, by_unit) for each in results if each.verdict]
+    except Exception as error:
+        wrong = error
+    with transaction.atomic():
+        tally = store_calls(run, attempts)
+        try:
+            with transaction.atomic():
+                _close(run, lease, closings, tally)
+        except Exception as error:
+            wrong = error
+            if not connection.needs_rollback:
+                _add_calls(run, tally)
+    if wrong is not None:
+        raise wrong
+    return tally.done + tally.failures.total()
+
+
+def _attempts(result: Result) -> list[Attempt]:
+    row = result.prepared.assignment
+    numbered = enumerate(result.calls, start=row.attempts + 1)
+    own = result.prepared.request_hash
+    return [(row.pk, n, call.request_hash or own, call) for n, call in numbered]
+
+
+@dataclass(frozen=True)
+class _Closing:
+    """A row with its checked answer, or the reason why there is none."""
+
+    assignment: Assignment
+    answer: tuple[Ready, Circumstances] | None
+    reason: str = ""
+
+
+def _closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) -> _Closing:
+    """All of it that takes time, before anything is locked."""
+    prepared, verdict = result.prepared, result.verdict
+    if not isinstance(verdict, Answer):
+        reason = verdict.reason if isinstance(verdict, Failure) else "error"
+        return _Closing(prepared.assignment, None, reason)
+    try:
+        payload = _payload(prepared, verdict.text, by_unit)
+        ready = prepare(
+            prepared.assignment,
+            payload,
+            "judge",
+            prepared.spec,
+            schema,
+            asked=prepared.asked,
+            basis=prepared.basis,
+        )
+    except RefusedError:
+        return _Closing(prepared.assignment, None, "unreadable")
+    details = details_of(prepared, verdict, by_unit)
+    circumstances = Circumstances(lease=lease, seconds=result.seconds, details=details)
+    return _Closing(prepared.assignment, (ready, circumstances))
+
+
+def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
+    """The payload of a completion, under the units' real names."""
+    payload = from_judge(text, prepared.units, by_unit)
+    names = prepared.names
+    payload["units"] = {names.get(name, name): each for name, each in payload["units"].items()}
+    return turned_back(prepared.assignment, payload)
+
+
+def _close(run: JudgeRun, lease: uuid.UUID, closings: Sequence[_Closing], tally: Tally) -> None:
+    held = _held.first(pk=run.pk, lease=lease)
+    if held is None:
+        raise LostLeaseError
+    outcomes = submit_many([each.answer for each in closings if each.answer])
+    tally.done = sum(not isinstance(each, Exception) for each in outcomes)
+    failed = [(each.assignment, each.reason) for each in closings if not each.answer]
+    wrong = fail_many(failed, lease)
+    tally.failures.update(
+        reason for (_, reason), lost in zip(failed, wrong, strict=True) if lost is None
+    )
+    _forget_strikes([each.assignment.pk for each in closings])
+    _add(held[0], tally)
+
+
+def _forget_strikes(rows: list[int]) -> None:
+    if struck := [pk for (pk,) in _struck.rows(rows=rows)]:
+        Strike.objects.filter(pk__in=struck).delete()
+
+
+def _add(run: JudgeRun, tally: Tally) -> None:
+    failures = dict(Counter(run.failures) + tally.failures)
+    sums = {name: getattr(run, name) + getattr(tally, name) for name in SUMS}
+    _count.run(pk=run.pk, failures=failures, **sums)
+
+
+def _add_calls(run: JudgeRun, tally: Tally) -> None:
+    """Counts calls for a run that is another's by now: they were made, and paid."""
+    made = {name: F(name) + getattr(tally, name) for name in SUMS if name != "done"}
+    JudgeRun.objects.filter(pk=run.pk).update(**made)
+
+
+def stored_results(prepared: Sequence[Prepared]) -> list[Result]:
+    """Results for which an equal request was answered before, but never written as labels.
+
+    A process that dies between the two leaves such answers; they are paid and are not asked again.
+    """
+    tried = {p.assignment.pk: p for p in prepared if p.assignment.attempts}
+    if not tried:
+        return []
+    calls = JudgeCall.objects.filter(assignment__in=tried, state__in=(ANSWERED, *FINAL))
+    found: dict[int, Result] = {}
+    for call in calls.order_by("id"):
+        one = tried[call.assignment_id]
+        # A repair is of the answer before it, and a request of its own.
+        mends = call.repair and call.assignment_id in found
+        if mends or call.request_hash == one.request_hash:
+            found[call.assignment_id] = Result(one, (), _verdict(call), call.seconds)
+    return list(found.values())
+
+
+def _verdict(call: JudgeCall) -> Answer | Failure:
+    reason = next((reason for reason in FINAL if reason == call.state), None)
+    if reason:
+        return Failure(reason)
+    return Answer(call.completion or "", call.finish_reason, logprobs=call.logprobs)
+
+
+SUMS = ("done", "calls", "reused", "prompt_tokens", "cached_tokens", "completion_tokens", "cost")
+_struck = PreparedQuery(
+    lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
+)
+_held = PreparedModels(
+    lambda: JudgeRun.objects.select_for_update().filter(
+        pk=Given("pk"), lease=Given("lease", JudgeRun._meta.get_field("lease"))
+    ),
+    {"": ("id", "failures", *SUMS)},
+)
+_count = PreparedUpdate(
+    lambda: JudgeRun.objects.filter(pk=Given("pk")),
+    **{
+        field.name: Given(field.name, field)
+        for field in JudgeRun._meta.concrete_fields
+        if field.name in ("failures", *SUMS)
+    },
+)

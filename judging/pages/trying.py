@@ -1,0 +1,142 @@
+"""Asking a judge about one item to see what happens. Nothing of it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.doors import from_judge
+from annotation.follows import asked_of_judges, ready_for_judges
+from annotation.follows.base import prerequisite_of
+from annotation.locating import Spans
+from annotation.models import Assignment, Campaign, Item
+from annotation.places import order_for
+from annotation.protocols.checking import Problem, RefusedError
+from annotation.submit import prepare
+from judging.backends.base import Answer, Backend, BackendError, TransientError
+from judging.conditions.variations import turned_back
+from judging.costs.prices import cost_of
+from judging.models import Judge
+from judging.prompting import read_prompt
+from judging.prompts.preparing import Prepared, Preparer
+from judging.rows.guarding import GUARDED
+from judging.rows.lanes import backend_of
+from judging.rows.runs import prompt_of
+
+DEADLINE = 45.0
+# As long as the client waits for a connection at most, and a little more.
+UNCONNECTED_SECONDS = 5.5
+
+
+class NothingToTryError(LookupError):
+    """There is no such item, or none that judges are asked by now."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an answer says of one unit, and how many quotes stand with it."""
+
+    unit: str
+    text: str
+    values: dict[str, str]
+    quotes: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A request and what came of it: labels, or the reason why there are none."""
+
+    item: Item
+    prepared: Prepared
+    asked: int
+    seconds: float
+    answer: Answer | None = None
+    error: BackendError | None = None
+    problems: tuple[Problem, ...] = ()
+    entries: list[Entry] = field(default_factory=list)
+    cost: Decimal | None = None
+
+
+def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
+    """Asks about the item of that number, from 1, or about one by chance.
+
+    A judge that works unit by unit is asked about the first unit. Raises NothingToTryError,
+    SetupError, PromptError.
+    """
+    if judge.backend == "vllm":
+        raise NothingToTryError(
+            "Tandem would have to start the server of this judge first, which takes minutes; "
+            "run_judge --limit 1 does it on the command line"
+        )
+    item, names = _item(campaign, judge, number)
+    by_unit = judge.granularity == Judge.Granularity.UNIT
+    part = names[:1] if by_unit else names
+    row = Assignment(item=item, rater=judge.rater, scope=part[0] if by_unit else "", asked=part)
+    backend = backend_of(judge)
+    preparer = Preparer(campaign, judge, read_prompt(prompt_of(judge, campaign)), backend)
+    prepared = preparer.prepare(row)
+    started = time.monotonic()
+    answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
+    seconds = time.monotonic() - started
+    trial = Trial(item, prepared, len(names), seconds, answer, error)
+    return _read(trial, preparer, judge) if answer else trial
+
+
+def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, list[str]]:
+    items = campaign.items.select_related("campaign", "query", "report")
+    if prerequisite_of(campaign):
+        items = items.filter(ready_for_judges(campaign))
+    rows = items.order_by("?") if number is None else items.filter(position=number - 1)
+    if (item := rows.first()) is None:
+        raise NothingToTryError("there is no such item that judges are asked about by now")
+    names = asked_of_judges(item, order_for(item, judge.rater)[0])
+    if not names:
+        raise NothingToTryError("nobody is asked anything about this item yet; try another")
+    return item, names
+
+
+async def _asked(
+    backend: Backend, prepared: Prepared, guarded: bool
+) -> tuple[Answer | None, BackendError | None]:
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(DEADLINE), backend:
+            return await backend.ask(prepared.request), None
+    except TimeoutError:
+        return None, TransientError("deadline", f"no answer within {DEADLINE:g} s")
+    except BackendError as error:
+        if guarded and isinstance(error, TransientError) and error.unreachable:
+            # A refusal must not come sooner than silence, or it would tell what listens where.
+            await asyncio.sleep(max(0.0, UNCONNECTED_SECONDS - (time.monotonic() - started)))
+        return getattr(error, "answer", None), error
+
+
+def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
+    answer, prepared = trial.answer, trial.prepared
+    if answer is None:
+        raise ValueError("there is no answer to be read")
+    known: dict[str, Any] = {"cost": cost_of(answer.usage, judge.model, timezone.now().date())}
+    if trial.error is None:
+        try:
+            payload = from_judge(answer.text, prepared.units, preparer.by_unit)
+            names = prepared.names
+            payload["units"] = {names.get(n, n): each for n, each in payload["units"].items()}
+            payload = turned_back(prepared.assignment, payload)
+            ready = prepare(prepared.assignment, payload, "judge", prepared.spec, preparer.schema)
+        except RefusedError as error:
+            known["problems"] = tuple(error.problems)
+        else:
+            found, spans, _ = ready.checked
+            known["entries"] = [
+                Entry(e.name, e.unit.text, dict(e.values), _quotes(spans, e.name)) for e in found
+            ]
+    return Trial(**{**trial.__dict__, **known})
+
+
+def _quotes(spans: Spans, unit: str) -> int:
+    return sum(len(found) for (name, _), found in spans.items() if name == unit)

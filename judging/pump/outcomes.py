@@ -1,0 +1,246 @@
+"""What becomes of a row when its call comes back: its result, another attempt, or an open question.
+
+A row that fails is its own fault only where the server answers others; a server that fails is
+waited for, and no row loses an attempt by it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from judging.answers.calls import Call
+from judging.answers.results import Result
+from judging.backends.base import (
+    STARTING,
+    Answer,
+    Backend,
+    FatalError,
+    FinalError,
+    RateError,
+    Request,
+    TransientError,
+)
+from judging.costs.budgets import Budget
+from judging.prompts.preparing import Prepared
+from judging.pump.asking import Came, Patience, Row, as_repair, reason_for
+from judging.pump.breaking import Breaker, Refusals, Retries
+from judging.pump.limiting import Limit
+from judging.pump.ordering import RECOVERY_SECONDS, Line
+from judging.pump.writing import Writer
+
+DEAD_AFTER = 5
+How = Literal["fatal", "budget"]
+Repair = Callable[[Prepared, Answer], Request | None]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a dispatcher works with. `end` is told why nothing more is to be asked.
+
+    `timeout` is the judge's own time limit in seconds; without it, the lane's calls tell. `proven`
+    says that the server has answered in this run before, `down_for` for how many seconds it has
+    not been answering when the pump begins.
+    """
+
+    backend: Backend
+    limit: Limit
+    writer: Writer
+    budget: Budget
+    patience: Patience
+    end: Callable[[How, str, bool], None]
+    repair: Repair | None = None
+    timeout: float | None = None
+    grouped: bool = False
+    proven: bool = False
+    down_for: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+
+
+class Outcomes:
+    """The rows in hand and what is known of their server; `changed` hears that a row is done with.
+
+    `held` rows have no result yet. While the server is away `trouble` says so in words.
+    """
+
+    def __init__(self, means: Means, changed: Callable[[], None]) -> None:
+        self.means, self.limit, self._changed = means, means.limit, changed
+        self._clock = means.clock
+        self.breaker = Breaker(means.patience.probe, self._clock)
+        self.retries, self._refusals = Retries(self._clock), Refusals()
+        self.line = Line(means.grouped)
+        self._suspects: list[tuple[Row, Came]] = []
+        self._given_up: list[Row] = []
+        self._answered_at: float | None = None
+        self._repairing = self.held = 0
+        self.trouble = ""
+
+    @property
+    def owed(self) -> int:
+        """How many answers are not written yet: a crash now would lose them."""
+        return self.means.writer.owed + self._repairing
+
+    @property
+    def only_suspects(self) -> bool:
+        """Whether nothing is left but rows that failed while no other was answered."""
+        return self.held == len(self._suspects)
+
+    def open_rows(self) -> list[Result]:
+        """The calls of rows that were tried and stay open."""
+        rows = (*self.line.tried(), *(row for row, _ in self._suspects), *self._given_up)
+        return [row.left() for row in rows if row.calls]
+
+    def judge_suspects(self) -> None:
+        """At the end they failed: others had their answers, or were too few to tell."""
+        for row, came in self._suspects:
+            self._settle(row, row.failed(reason_for(came)))
+        self._suspects.clear()
+
+    def abandoned(self, row: Row) -> None:
+        """A call was called off at the end; it may have been paid, so it is kept."""
+        seconds = self._clock() - row.begun
+        sent_at = datetime.now(UTC) - timedelta(seconds=seconds)
+        call = Call("abandoned", sent_at, seconds)
+        row.calls.append(as_repair(call, self.means.backend, row))
+        self._given_up.append(row)
+
+    def received(self, row: Row, call: Call, came: Came) -> None:
+        """A call came back: the limit, the breaker, the budget and the row itself hear of it."""
+        row.calls.append(call)
+        self.line.fresh.back(row)
+        wait = self._tell_limit(row, came)
+        if not self.means.budget.bounds_nothing:
+            usage = call.answer.usage if call.answer else None
+            self.means.budget.settle(row.estimate, usage)
+        failed = isinstance(came, TransientError)
+        if self.breaker.ended(failed, row.probe):
+            self.trouble = ""
+            self.line.hurry(self._clock())
+        match came:
+            case Answer() | FinalError():
+                self._alive()
+                self._close(row, came)
+            case RateError():
+                self._busy(row, came, wait)
+            case TransientError():
+                self._failed(row, came)
+            case FatalError() if self._refusals.is_final(came.state):
+                self._given_up.append(row)
+                self.means.end("fatal", came.message, True)
+            case FatalError():
+                self._failed(row, came)
+            case _:
+                self._spent(row, came)
+
+    def _tell_limit(self, row: Row, came: Came) -> float:
+        """Tells the limit what came; for how many seconds a busy server is to be left alone."""
+        if isinstance(came, RateError):
+            row.rates += 1
+            typical = self.limit.latencies.median
+            wait = self.means.patience.before_busy(row.rates, came.wait, typical)
+            self.limit.refused(row.begun, wait)
+            return wait
+        if isinstance(came, Answer):
+            self.limit.answered(row.begun)
+        elif isinstance(came, TransientError) and came.state == "deadline":
+            self.limit.overran(row.begun)
+        else:
+            self.limit.failed()
+        return 0.0
+
+    def _alive(self) -> None:
+        """The server answers, so what was spent on the rows that failed is their own result."""
+        self._answered_at = self._clock()
+        self._refusals.answered()
+        if self._suspects:
+            self.judge_suspects()
+
+    def _close(self, row: Row, came: Answer | FinalError) -> None:
+        if isinstance(came, FinalError):
+            self._settle(row, row.failed(came.reason))
+            return
+        repair = self.means.repair if row.repair is None else None
+        mended = repair(row.prepared, came) if repair else None
+        if mended is None:
+            self._settle(row, row.answered(came))
+            return
+        row.repair, row.answer, row.tries = mended, came, 0
+        self._repairing += 1
+        self.line.put_back(row)
+
+    def _settle(self, row: Row, result: Result) -> None:
+        self._repairing -= row.repair is not None
+        self.held -= 1
+        self.means.writer.add(result)
+        if not self.held:
+            self.means.writer.hurry()
+        self._changed()
+
+    def _busy(self, row: Row, came: RateError, wait: float) -> None:
+        elapsed = self._clock() - (row.first_sent or 0.0)
+        if elapsed < self.means.patience.rate_patience:
+            self.line.wait(row, self._clock() + wait)
+        else:
+            self._spent(row, came)
+
+    def _failed(self, row: Row, came: TransientError | FatalError) -> None:
+        """Another attempt, unless this was the last; none is used up while the server is away."""
+        if self.breaker.is_open:
+            self._wait_out(row, came)
+            return
+        row.tries += 1
+        if row.tries >= self.means.patience.attempts:
+            self._spent(row, came)
+            return
+        at = self._clock() + self.means.patience.before_retry(row.tries)
+        self.line.wait(row, at, for_others=not self.retries.allow())
+
+    def _wait_out(self, row: Row, came: TransientError | FatalError) -> None:
+        now = self._clock()
+        self.line.wait(row, now + random.uniform(0, RECOVERY_SECONDS))
+        before = self.means.down_for if self._answered_at is None else 0.0
+        down_for = now - (self.breaker.opened_at or now) + before
+        since = datetime.now(UTC) - timedelta(seconds=down_for)
+        self.trouble = f"endpoint down since {since:%Y-%m-%d %H:%M:%S} UTC: {came.message}"
+        answered = self.means.proven or self._answered_at is not None
+        # Our own server takes its minutes to start, and is known to be there.
+        proven = answered or came.state == STARTING
+        patience = self.means.patience
+        if down_for >= (patience.outage if proven else patience.unproven):
+            self.means.end("fatal", self.trouble, False)
+
+    def _spent(self, row: Row, came: Came) -> None:
+        """A row that was given up: its own fault where another was answered meanwhile."""
+        if isinstance(came, TransientError) and came.unreachable:
+            self.breaker.trip()
+            self._once_more(row, came)
+        elif (self._answered_at or 0.0) > (row.first_sent or 0.0):
+            self._settle(row, row.failed(reason_for(came)))
+        else:
+            self._suspects.append((row, came))
+            self._changed()
+            if len(self._suspects) >= DEAD_AFTER:
+                self._suspect_server(came)
+
+    def _suspect_server(self, came: Came) -> None:
+        """So many rows failed and none was answered: then it is not the rows."""
+        if not isinstance(came, TransientError):
+            # A rejection comes sooner than an answer: more of these may be under way.
+            if self.limit.under_way < len(self._suspects):
+                self.means.end("fatal", getattr(came, "message", ""), False)
+            return
+        self.breaker.trip()
+        suspects, self._suspects = self._suspects, []
+        for row, last in suspects:
+            if isinstance(last, TransientError):
+                self._once_more(row, last)
+            else:
+                self._suspects.append((row, last))
+
+    def _once_more(self, row: Row, came: TransientError) -> None:
+        row.tries = self.means.patience.attempts - 1
+        self._wait_out(row, came)

@@ -1,0 +1,297 @@
+"""Runs and their leases: who may work on a judge over a campaign, by the database's clock.
+
+A run whose judge asks a server holds the lease of its lane too, so that one run at a time asks it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from annotation.models import Campaign
+from annotation.presenting import schema
+from annotation.protocols import PROTOCOLS
+from judging.backends.base import SetupError
+from judging.models import ACTIVE, Judge, JudgeRun
+from judging.prompting import sha256_of
+from judging.rows import lanes, ledger, planning
+
+State, Wish = JudgeRun.State, JudgeRun.Wish
+_WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
+_GIVEN_BACK: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
+
+
+class HeldError(Exception):
+    """Another run of this judge over this campaign holds a lease, alive or left by a dead one."""
+
+
+class OutError(Exception):
+    """The judge's requests are out in a file, and must come back or be given up first."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What people want of a run that is under way: a wish, and a number of calls at once."""
+
+    wish: str = ""
+    concurrency: int | None = None
+
+
+class ChangedPromptError(ValueError):
+    """The prompt is not the one that this judge began the campaign with."""
+
+
+def prompt_of(judge: Judge, campaign: Campaign) -> str:
+    """The judge's own prompt, or that of the campaign's protocol."""
+    return judge.prompt or PROTOCOLS[campaign.protocol].prompt
+
+
+def start(
+    campaign: Campaign,
+    judge: Judge,
+    limit: int | None = None,
+    queued: bool = False,
+    *,
+    most_tokens: int | None = None,
+    most_cost: Decimal | None = None,
+    concurrency: int | None = None,
+    reuse: str = JudgeRun.Reuse.NEVER,
+) -> JudgeRun:
+    """A new run with its rows planned, for whoever takes its lease; workers only if `queued`.
+
+    A run that died is closed first, what was cancelled is open again, and a paused lane too.
+    Raises HeldError, OutError, ChangedPromptError, SetupError.
+    """
+    prompt = sha256_of(prompt_of(judge, campaign))
+    _check_prompt(campaign, judge, prompt)
+    lane = lanes.lane_of(judge)
+    plan(campaign, judge)
+    try:
+        with transaction.atomic():
+            _close_dead(campaign, judge)
+            run = JudgeRun.objects.create(
+                campaign=campaign, judge=judge, lane=lane, limit=limit, queued=queued,
+                most_tokens=most_tokens, most_cost=most_cost, concurrency=concurrency,
+                reuse=reuse, prompt_sha256=prompt,
+            )  # fmt: skip
+    except IntegrityError as error:
+        raise HeldError(f"another run of judge {judge} has just begun") from error
+    if lane is not None:
+        lanes.resume(lane)
+    return run
+
+
+def plan(campaign: Campaign, judge: Judge) -> None:
+    """Makes the rows that are missing, and opens those again that were cancelled.
+
+    Raises SetupError where the judge's granularity cannot be.
+    """
+    _check_granularity(campaign, judge)
+    planning.plan(campaign, judge)
+    ledger.revive(campaign, judge)
+
+
+def _check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
+    before = JudgeRun.objects.filter(campaign=campaign, judge=judge).exclude(prompt_sha256=prompt)
+    if before.exists():
+        raise ChangedPromptError(
+            f"the prompt of {campaign.protocol} has changed since judge {judge} began; make a new "
+            "judge, so that labels of two prompts do not stand under one name"
+        )
+
+
+def _check_granularity(campaign: Campaign, judge: Judge) -> None:
+    rule = PROTOCOLS[campaign.protocol].listed
+    by_unit = judge.granularity == Judge.Granularity.UNIT
+    if rule and by_unit and schema(campaign).matching(rule.match_kind):
+        raise SetupError(
+            f"{campaign.protocol} matches each {rule.match_kind} with a list that the same answer "
+            "writes, which no judge sees unit by unit; make one with --granularity item"
+        )
+
+
+def _close_dead(campaign: Campaign, judge: Judge) -> None:
+    for run in active(campaign, judge).select_for_update():
+        if batch := run.manifest.get("batch"):
+            raise OutError(
+                f"its requests are out in {batch['files'][0]['name']} since run {run.pk}; take the "
+                "results in with --batch-file, or give them up with --stop"
+            )
+        if not _free(JudgeRun.objects.filter(pk=run.pk)).exists():
+            so_far = f"{run.done} done and {run.failed} failed so far"
+            raise HeldError(f"{run} of judge {judge} is at work, {so_far}")
+        _close(run, State.INTERRUPTED)
+
+
+def _close(run: JudgeRun, state: str, error: str = "") -> None:
+    JudgeRun.objects.filter(pk=run.pk).update(
+        **_GIVEN_BACK, state=state, error=error, ended_at=Now()
+    )
+
+
+def take(run: JudgeRun) -> uuid.UUID | None:
+    """The lease of an active run that nobody holds, as a token; None if it cannot be had.
+
+    With it comes the lease of the run's lane. What a dead holder left is given back, with a strike
+    (see `judging.rows.ledger`). A run that was to stop or to be cancelled is ended instead.
+    """
+    if _heeded(run):
+        return None
+    token = uuid.uuid4()
+    free = _free(_unended(run))
+    with transaction.atomic():
+        if not free.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
+            return None
+        if not lanes.take(run.lane_id, token):
+            transaction.set_rollback(True)
+            return None
+        if poisoned := ledger.take_over(run):
+            _count_poisoned(run, poisoned)
+    return token
+
+
+def _count_poisoned(run: JudgeRun, rows: int) -> None:
+    run.refresh_from_db(fields=["failures"])
+    failures = run.failures | {"error": run.failures.get("error", 0) + rows}
+    JudgeRun.objects.filter(pk=run.pk).update(failures=failures)
+
+
+def renew(run: JudgeRun, token: uuid.UUID, in_flight: int = 0, allowed: int = 0) -> Orders | None:
+    """Holds the lease for longer and says how the pump is doing; None if it went to another."""
+    held = _held(run, token)
+    with transaction.atomic():
+        if not held.update(lease_until=Now() + lanes.LEASE, in_flight=in_flight, allowed=allowed):
+            return None
+        if not lanes.renew(run.lane_id, token):
+            transaction.set_rollback(True)
+            return None
+        return Orders(*held.values_list("wish", "concurrency").get())
+
+
+def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool:
+    """Ends a run, gives back what it still held, and its lease; False if that went to another."""
+    with transaction.atomic():
+        # Held until the end, so that nobody takes the run between the look and the closing.
+        if _held(run, token).select_for_update().first() is None:
+            return False
+        _close(run, state, error)
+        lanes.give_back(run.lane_id, token)
+        _settle_rows(run, state)
+    return True
+
+
+def _settle_rows(run: JudgeRun, state: str) -> None:
+    if state == State.CANCELLED:
+        ledger.cancel(run.campaign, run.judge)
+    else:
+        ledger.reopen(run.campaign, run.judge)
+
+
+def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
+    """Gives the lease back, and leaves the run to the next worker, unless it was to end."""
+    with transaction.atomic():
+        if _held(run, token).update(**_GIVEN_BACK):
+            lanes.give_back(run.lane_id, token)
+            ledger.reopen(run.campaign, run.judge)
+    _heeded(run)
+
+
+def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
+    """The active run, now also for workers: if its holder is dead or dies, they go on with it."""
+    active(campaign, judge).update(queued=True)
+    if (run := active(campaign, judge).select_related("lane").first()) is None:
+        raise HeldError(f"a run of judge {judge} has ended just now; try again")
+    if run.lane is not None:
+        lanes.resume(run.lane)
+    return run
+
+
+def active(campaign: Campaign, judge: Judge) -> QuerySet[JudgeRun]:
+    """The run of a judge over a campaign that has not ended: one, or none."""
+    return JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE)
+
+
+def ask_to_stop(run: JudgeRun) -> bool:
+    """Ends a run in order, so that it can be gone on with; False if it has ended already."""
+    return _wish(run, Wish.STOP)
+
+
+def ask_to_cancel(run: JudgeRun) -> bool:
+    """Ends a run in order and closes the rows that are left; False if it has ended already."""
+    return _wish(run, Wish.CANCEL)
+
+
+def _wish(run: JudgeRun, wish: str) -> bool:
+    """Whoever holds the run reads this when he renews his lease; a run that nobody holds ends."""
+    if not _unended(run).update(wish=wish):
+        return False
+    _heeded(run)
+    return True
+
+
+def _heeded(run: JudgeRun) -> bool:
+    """Whether a run that nobody holds has ended now because somebody wished it."""
+    with transaction.atomic():
+        free = _free(_unended(run)).exclude(wish=Wish.NONE)
+        if (wished := free.select_for_update().first()) is None:
+            return False
+        state = _WISHED[Wish(wished.wish)]
+        _close(wished, state)
+        _settle_rows(run, state)
+    return True
+
+
+def state_wished(run: JudgeRun) -> str:
+    """The state in which the run is to end, where somebody wished it to end; else empty."""
+    run.refresh_from_db(fields=["wish"])
+    return _WISHED.get(Wish(run.wish), "")
+
+
+def set_concurrency(run: JudgeRun, calls: int) -> bool:
+    """How many calls at once from now on, at least 1; False if the run has ended already."""
+    return bool(_unended(run).update(concurrency=max(1, calls)))
+
+
+def neglected() -> QuerySet[JudgeRun]:
+    """Active runs that are for workers and that nobody works on, though their lane is free."""
+    runs = JudgeRun.objects.filter(state__in=ACTIVE, queued=True)
+    lane_free = Q(lane__lease=None) | Q(lane__lease_until__lt=Now())
+    return _free(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
+
+
+def next_after(run: JudgeRun) -> JudgeRun | None:
+    """Whose turn it is when a worker lets go of a run: its lane's runs take turns.
+
+    It may be the run itself. One without a lane is followed by nobody else.
+    """
+    if run.lane_id is None:
+        return neglected().filter(pk=run.pk).first()
+    waiting = neglected().filter(lane=run.lane_id)
+    return waiting.filter(pk__gt=run.pk).first() or waiting.first()
+
+
+def remaining(run: JudgeRun) -> int | None:
+    """How many more rows the run's limit allows; None without one."""
+    if run.limit is None:
+        return None
+    run.refresh_from_db(fields=["done", "failures"])
+    return max(0, run.limit - run.done - run.failed)
+
+
+def _held(run: JudgeRun, token: uuid.UUID) -> QuerySet[JudgeRun]:
+    return JudgeRun.objects.filter(pk=run.pk, lease=token)
+
+
+def _free(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    return runs.filter(Q(lease=None) | Q(lease_until__lt=Now()))
+
+
+def _unended(run: JudgeRun) -> QuerySet[JudgeRun]:
+    """The run as a row, as long as it has not ended."""
+    return JudgeRun.objects.filter(pk=run.pk, state__in=ACTIVE)
