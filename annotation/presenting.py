@@ -16,8 +16,8 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
 from datasets import rows
-from datasets.material import as_row
-from datasets.prepared import Given, Prepared
+from datasets.material import as_row, as_rows
+from datasets.prepared import Among, Given, Prepared
 from datasets.text import sentences
 
 
@@ -72,9 +72,26 @@ def present(item: Item) -> ItemSpec:
     return _shown.get(made) or _shown.keep(made, _present(item))
 
 
+def bring(campaign: Campaign, items: Iterable[Item]) -> None:
+    """Looks up at once what `present` and `stored_units` keep of several items of a campaign."""
+    new = [item for item in items if not (_shown.get(key := _identity(item)) and _units.get(key))]
+    if not new:
+        return
+    queries = as_rows((item.query for item in new), PROTOCOLS[campaign.protocol].needs)
+    units: dict[int, dict[str, int]] = {item.pk: {} for item in new}
+    for item_id, name, unit in _units_of_several.rows(items=list(units)):
+        units[item_id][name] = unit
+    for item in new:
+        _shown.keep(_identity(item), _made_of(item, queries[item.query_id]))
+        _units.keep(_identity(item), units[item.pk])
+
+
 def _present(item: Item) -> ItemSpec:
+    return _made_of(item, as_row(item.query, PROTOCOLS[item.campaign.protocol].needs))
+
+
+def _made_of(item: Item, query: rows.Query) -> ItemSpec:
     campaign = item.campaign
-    query = as_row(item.query, PROTOCOLS[campaign.protocol].needs)
     for spec in items_of(campaign, query, item.shown_passages):
         if spec.key == item.key:
             return spec
@@ -103,7 +120,12 @@ def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
     return Unit.objects.filter(item=Given("item")).order_by("position").values_list("name", "pk")
 
 
-_unit_rows = Prepared(_unit_query)
+def _units_of_several_query() -> QuerySet[Unit, tuple[int, str, int]]:
+    units = Unit.objects.filter(Among("item", "items")).order_by("item", "position")
+    return units.values_list("item", "name", "pk")
+
+
+_unit_rows, _units_of_several = Prepared(_unit_query), Prepared(_units_of_several_query)
 _shown = Kept[ItemSpec](256, 4_000_000, _characters)
 _units = Kept[Mapping[str, int]](1024, 1_000_000, lambda units: sum(map(len, units)))
 

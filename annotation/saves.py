@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from annotation.answer import Detail
 from annotation.models import Assignment, Draft, Response
@@ -52,6 +53,13 @@ class Outcome:
     response: Response
     created: bool
     warnings: tuple[Problem, ...] = ()
+
+
+class Stands(NamedTuple):
+    """What stands after one answer of a group: its revision, and whether this call made it."""
+
+    revision: int
+    created: bool
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,19 @@ from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.checking import Door, RefusedError, check
 from annotation.protocols.citing import check_citations
 from annotation.protocols.schema import Schema
-from annotation.saves import Circumstances, ConflictError, Held, LostLeaseError, Outcome
+from annotation.saves import (
+    Circumstances,
+    ConflictError,
+    Held,
+    LostLeaseError,
+    Outcome,
+    Stands,
+)
 from annotation.writing import Check, Checked, Ready, Wrong, close_without, write, write_all
 
 __all__ = [
     "REASONS", "Circumstances", "ConflictError", "Detail", "Held", "LostLeaseError", "Outcome",
-    "Ready", "Wrong", "fail", "fail_many", "prepare", "store", "submit", "submit_many",
+    "Ready", "Stands", "Wrong", "fail", "fail_many", "prepare", "store", "submit", "submit_many",
 ]  # fmt: skip
 
 REASONS = (
@@ -61,7 +68,7 @@ def submit(
         return store(ready, circumstances or Circumstances())
 
 
-def submit_many(answers: Sequence[tuple[Ready, Circumstances]]) -> list[Outcome | Wrong]:
+def submit_many(answers: Sequence[tuple[Ready, Circumstances]]) -> list[Stands | Wrong]:
     """The second half of `submit` for a group: prepared answers, each to another assignment.
 
     What `submit` would raise of an answer stands in its place, and hurts no other. An assignment

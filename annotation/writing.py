@@ -21,7 +21,14 @@ from annotation.models import Assignment, Label, Response, Span
 from annotation.presenting import stored_units
 from annotation.protocols.checking import Door, Entry, Problem, RefusedError
 from annotation.protocols.schema import Schema
-from annotation.saves import Circumstances, ConflictError, Held, LostLeaseError, Outcome
+from annotation.saves import (
+    Circumstances,
+    ConflictError,
+    Held,
+    LostLeaseError,
+    Outcome,
+    Stands,
+)
 from datasets.prepared import (
     DATABASE,
     Among,
@@ -70,22 +77,37 @@ def write(ready: Ready, circumstances: Circumstances, check_fresh: Check | None)
     if held is None:
         raise Assignment.DoesNotExist
     found = _decided(held, ready, circumstances, check_fresh)
-    return _written([found])[0]
+    if isinstance(found, Outcome):
+        return found
+    (row,) = rows = [_response(found)]
+    (key,) = _write([found], rows)
+    return _outcome(found, key, row)
 
 
-def write_all(answers: Sequence[Offer]) -> list[Outcome | Wrong]:
-    """Many answers to different assignments: for each what came of it, or what is wrong with it."""
+def write_all(answers: Sequence[Offer]) -> list[Stands | Wrong]:
+    """Many answers to different assignments: for each what stands, or what is wrong with it."""
     keys = {ready.assignment.pk: circumstances.key for ready, circumstances in answers}
     held = hold(keys)
-    found: list[Outcome | _Change | Wrong] = []
+    stand: list[Stands | Wrong] = []
+    changes: list[_Change] = []
+    rows: list[tuple[Any, ...]] = []
     for ready, circumstances in answers:
         try:
             if ready.assignment.pk not in held:
                 raise LostLeaseError
-            found.append(_decided(held[ready.assignment.pk], ready, circumstances))
+            found = _decided(held[ready.assignment.pk], ready, circumstances)
         except (RefusedError, ConflictError, LostLeaseError) as error:
-            found.append(error)
-    return _written(found)
+            stand.append(error)
+            continue
+        if isinstance(found, _Change):
+            changes.append(found)
+            rows.append(_response(found))
+            stand.append(Stands(rows[-1][REVISION], created=True))
+        else:
+            stand.append(Stands(found.response.revision, created=False))
+    if changes:
+        _write(changes, rows)
+    return stand
 
 
 def close_without(
@@ -156,21 +178,15 @@ def _response(change: _Change) -> tuple[Any, ...]:
     )
 
 
-Found = TypeVar("Found", Outcome, Outcome | Wrong)
-
-
-def _written(found: Sequence[Found | _Change]) -> list[Found]:
-    """The same, with what is to be written written."""
-    changes = [each for each in found if isinstance(each, _Change)]
+def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Writes the responses of changes with all that hangs on them; their primary keys."""
     replaced = [change.held.current.pk for change in changes if change.held.current]
     if replaced:
         _replace.run(responses=replaced)
-    rows = [_response(change) for change in changes]
     keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
     _write_labels(keys, changes)
     _close(changes)
-    made = (_outcome(*each) for each in zip(changes, keys, rows, strict=True))
-    return [next(made) if isinstance(each, _Change) else each for each in found]
+    return keys
 
 
 def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:
@@ -227,6 +243,7 @@ _RESPONSE = (
     "assignment_id", "revision", "current", "payload", "comment", "door", "key", "created_at",
     "basis",
 )  # fmt: skip
+REVISION = _RESPONSE.index("revision")
 _respond = PreparedInsert(Response, _RESPONSE)
 _label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "score", "meta"))
 _mark = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))

@@ -68,9 +68,9 @@ class _Bench:
             "processor": 1000 * (cost.processor - start.processor) / ran["calls"],
             "start": 1000 * start.processor,
             "rate": ran["calls"] / seconds,
-            "rejected": ran["rejected"] / ran["calls"],
             "peak_mb": cost.peak_mb,
             **ran,
+            "rejected": ran["rejected"] / ran["calls"],
         }
 
     def saves(self, cell: Cell, items: int) -> dict[str, float]:

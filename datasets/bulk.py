@@ -130,13 +130,17 @@ def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
         return None
     if isinstance(field, models.DateTimeField):
         # PostgreSQL's driver takes moments as they are. None of ours is without its time zone.
-        return None if connection.vendor == "postgresql" else _moment
+        if connection.vendor == "postgresql":
+            return None
+        return _in_utc if connection.vendor == "sqlite" and connection.timezone is UTC else _moment
     return lambda value: field.get_db_prep_save(value, connection)
 
 
+def _in_utc(value: Any) -> Any:
+    return str(value.replace(tzinfo=None)) if value.tzinfo is UTC else _moment(value)
+
+
 def _moment(value: Any) -> Any:
-    if connection.vendor == "sqlite" and value.tzinfo is UTC is connection.timezone:
-        return str(value.replace(tzinfo=None))
     return connection.ops.adapt_datetimefield_value(value)
 
 

@@ -106,7 +106,7 @@ def estimate(
     preparer = preparer_of(campaign, judge, backend)
     most = SAMPLE if reuse == JudgeRun.Reuse.NEVER else COMPARED
     total, missing, rows = _missing(campaign, judge, most)
-    prepared = [preparer.prepare(row) for row in rows]
+    prepared = preparer.prepare_all(rows)
     asked = missing if limit is None else min(missing, limit)
     reused = round(asked * _share_reused(judge, campaign, reuse, prepared))
     learned = _learn(judge, campaign)

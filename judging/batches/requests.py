@@ -118,7 +118,7 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
         if not rows:
             break
         left = None if left is None else left - len(rows)
-        asked, found = _parted(run, [preparer.prepare(row) for row in rows])
+        asked, found = _parted(run, preparer.prepare_all(rows))
         record(run, lease, preparer.schema, preparer.by_unit, found)
         known += len(found)
         files.add(_lines(run, asked, sends))

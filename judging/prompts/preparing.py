@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -13,15 +13,23 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.basis import Bases
-from annotation.models import Assignment, Campaign, Item
-from annotation.presenting import present, schema
+from annotation.models import Assignment, Campaign
+from annotation.presenting import bring, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from datasets.models import Report
-from datasets.prepared import Given
+from datasets.prepared import Among
 from datasets.prepared import Prepared as PreparedQuery
-from judging.backends.base import AskedUnit, AskedVariable, Backend, Facts, Request
-from judging.conditions.variations import in_order, varied
+from judging.backends.base import (
+    ANY_FORM,
+    JSON,
+    AskedUnit,
+    AskedVariable,
+    Backend,
+    Facts,
+    Request,
+)
+from judging.conditions.variations import in_order, is_unconstrained, varied
 from judging.models import Judge
 from judging.prompting import Prompt, fill
 from judging.prompts.wording import answer_words, query_words, texts_words, units_words
@@ -43,7 +51,8 @@ class Prepared:
 
     `units` are under the names that the judge is told; `names` leads from these to the real ones.
     `basis` are the digests of what it is given to (`annotation.basis`). `late` says how often it
-    was not answered in time in this run, by pumps before.
+    was not answered in time in this run, by pumps before, `refused_for` for how many seconds a busy
+    server has refused it while others were answered.
     """
 
     assignment: Assignment
@@ -54,6 +63,7 @@ class Prepared:
     request_hash: str
     basis: str | None = None
     late: int = 0
+    refused_for: float = 0.0
 
     @property
     def asked(self) -> dict[str, UnitSpec]:
@@ -78,17 +88,26 @@ class Preparer:
     """Makes the requests of one judge over one campaign; remembers the items it saw last."""
 
     def __init__(self, campaign: Campaign, judge: Judge, prompt: Prompt, backend: Backend) -> None:
-        self.judge = judge
+        self.campaign, self.judge = campaign, judge
         self.schema = schema(campaign)
         self.by_unit = judge.granularity == Judge.Granularity.UNIT
+        self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()
         self.bases = Bases(self.schema)
+        self._secrets: Mapping[int, frozenset[str]] = {}
         self._seen: OrderedDict[tuple[int, tuple[str, ...]], _Seen] = OrderedDict()
         self._asked_of = cache(partial(_asked_of, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
+
+    def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
+        """The same for several, with fewer questions to the database."""
+        items = {row.item_id: row.item for row in assignments if not self._knows(row)}
+        bring(self.campaign, items.values())
+        self._secrets = _secrets({item.query_id for item in items.values()})
+        return [self.prepare(assignment) for assignment in assignments]
 
     def prepare(self, assignment: Assignment) -> Prepared:
         seen = self._look_at(assignment)
@@ -100,6 +119,9 @@ class Preparer:
         digest = request_hash(self.backend, request)
         basis = str(self.bases.of(seen.shown, asked.values()))
         return Prepared(assignment, seen.spec, units, names, request, digest, basis)
+
+    def _knows(self, assignment: Assignment) -> bool:
+        return (assignment.item_id, tuple(assignment.shown)) in self._seen
 
     def _look_at(self, assignment: Assignment) -> _Seen:
         key = assignment.item_id, tuple(assignment.shown)
@@ -117,7 +139,7 @@ class Preparer:
             spec=spec,
             shown=shown,
             named=name_units(shown.units),
-            secrets=_secrets(item),
+            secrets=self._secrets_of(item.query_id),
             texts=tuple(text.text for text in shown.texts),
             words={
                 "guideline": self.guideline,
@@ -126,6 +148,11 @@ class Preparer:
             },
             places={text.field: n for n, text in reversed(list(enumerate(shown.texts)))},
         )
+
+    def _secrets_of(self, query: int) -> frozenset[str]:
+        if query not in self._secrets:
+            self._secrets = _secrets({query})
+        return self._secrets[query]
 
     def _request(
         self, assignment: Assignment, seen: _Seen, units: Mapping[str, UnitSpec]
@@ -146,9 +173,14 @@ class Preparer:
             "units": units_words(asked),
             "answer": self._answered_by(asked),
         }
-        form = self._unit_schema(asked[0].kind) if self.by_unit else self.schema.item_schema(units)
+        form = ANY_FORM if self.unconstrained else self._form(units)
         facts = Facts(query.text, seen.texts, asked, self.by_unit)
         return Request(fill(self.prompt, values), form, facts, assignment.replicate)
+
+    def _form(self, units: Mapping[str, UnitSpec]) -> JSON:
+        if self.by_unit:
+            return self._unit_schema(next(iter(units.values())).kind)
+        return self.schema.item_schema(units)
 
     def _answered_by(self, asked: tuple[AskedUnit, ...]) -> str:
         """What is said of the answer, which is the same for the same kinds of units."""
@@ -180,13 +212,17 @@ def masked(units: Mapping[str, UnitSpec], secrets: frozenset[str]) -> dict[str, 
     return {name: number if telling else name for name, number in zip(units, numbers, strict=True)}
 
 
-def _secrets(item: Item) -> frozenset[str]:
-    rows = _systems.rows(query=item.query_id)
-    return frozenset(word.casefold() for row in rows for word in row if word)
+def _secrets(queries: Collection[int]) -> dict[int, frozenset[str]]:
+    """What would tell, by query, which systems wrote its reports."""
+    found: dict[int, set[str]] = {query: set() for query in queries}
+    for query, *words in _systems.rows(queries=list(queries)) if queries else ():
+        found[query].update(word.casefold() for word in words if word)
+    return {query: frozenset(words) for query, words in found.items()}
 
 
-def _system_query() -> QuerySet[Report, tuple[str | None, str | None]]:
-    return Report.objects.filter(query=Given("query")).values_list("system", "setting")
+def _system_query() -> QuerySet[Report, tuple[int, str | None, str | None]]:
+    reports = Report.objects.filter(Among("query", "queries"))
+    return reports.values_list("query", "system", "setting")
 
 
 _systems = PreparedQuery(_system_query)

@@ -77,7 +77,7 @@ class Limit:
         self._cut_at = self._changed_at = self._looked_at = self._began
         self._good = 0
         self._ends: deque[bool] = deque(maxlen=OF_THE_LAST)
-        self._burst = 0
+        self._burst = self._borne = 0
         self._queue = _Queue() if queues else None
         self.history: deque[tuple[float, int]] = deque([(0.0, self.size)], maxlen=HISTORY)
 
@@ -112,6 +112,7 @@ class Limit:
         now, used = self._clock(), self.under_way
         self.latencies.add(now - begun)
         self._ended(overrun=False)
+        self._borne += begun < self._cut_at
         if used < IN_USE * self.size:
             return
         if self._queue and begun >= self._changed_at:
@@ -150,7 +151,7 @@ class Limit:
     def _take_in_burst(self) -> None:
         """Of many calls that were sent together, those that were not refused are what it bears."""
         if self._burst >= BURST and self.ceiling is not None:
-            self.ceiling = min(self.ceiling, self.under_way + 1)
+            self.ceiling = min(self.ceiling, self.under_way + self._borne + 1)
             self._resize(self._clock(), min(self._size, max(1.0, NEAR * self.ceiling)))
         self._burst = 0
 
@@ -191,6 +192,7 @@ class Limit:
             return False
         factor = CUT if self.ceiling is not None else FIRST_CUT
         self._cut_at = self._looked_at = now
+        self._borne = 0
         self.ceiling = max(1, min(self.size, bore))
         self._resize(now, self.size * factor)
         return True

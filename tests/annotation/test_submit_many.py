@@ -15,8 +15,8 @@ from annotation.protocols.checking import RefusedError
 from annotation.submit import (
     Circumstances,
     LostLeaseError,
-    Outcome,
     Ready,
+    Stands,
     fail_many,
     prepare,
     submit,
@@ -63,7 +63,7 @@ def test_each_answer_gets_its_own_labels_and_spans(rows: list[Assignment]) -> No
              .order_by("unit").values_list("unit", "value", "spans__start", "spans__quote"))
         for name in ("ann", "ben", "cleo", "dan", "eve")
     ]  # fmt: skip
-    assert all(isinstance(each, Outcome) and each.created for each in outcomes)
+    assert outcomes == [Stands(1, created=True)] * 4
     assert all(each == written[-1] != [] for each in written)
     seconds = Assignment.objects.exclude(rater__name="eve").order_by("pk")
     assert list(seconds.values_list("seconds", flat=True)) == [0, 1, 2, 3]
@@ -75,7 +75,7 @@ def test_one_that_is_refused_or_lost_or_gone_hurts_no_neighbour(rows: list[Assig
     offers[2] = ready(rows[2], answerable="perhaps"), offers[2][1]
     Assignment.objects.filter(pk=rows[3].pk).delete()
     kinds = [type(each) for each in submit_many(offers)]
-    assert kinds == [Outcome, LostLeaseError, RefusedError, LostLeaseError]
+    assert kinds == [Stands, LostLeaseError, RefusedError, LostLeaseError]
     assert statuses() == ["done", "open", "open"]
 
 
@@ -87,17 +87,13 @@ def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
     Draft.objects.create(assignment=rows[0], payload={})
     offers = group(rows[:2])
     offers[0] = ready(rows[0], answerable="no", evidence=[]), offers[0][1]
-    changed, same = submit_many(offers)
-    assert isinstance(changed, Outcome)
-    assert isinstance(same, Outcome)
-    assert (changed.response.revision, changed.created, same.created) == (2, True, False)
+    assert submit_many(offers) == [Stands(2, created=True), Stands(1, created=False)]
     assert Response.objects.filter(current=True).count() == 2
     assert not Draft.objects.exists()
 
 
 def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
-    (outcome,) = submit_many(group(rows[:1]))
-    assert isinstance(outcome, Outcome)
+    outcome = submit(rows[0], ready(rows[0]).payload, "judge")
     stored = Response.objects.get()
     for field in Response._meta.concrete_fields:
         assert getattr(outcome.response, field.attname) == getattr(stored, field.attname)

@@ -89,6 +89,21 @@ def test_a_hard_cap_is_found_with_few_refusals(latency: float, cap: int) -> None
     assert cap * 0.9 <= limit.size <= cap + 2
 
 
+def test_calls_that_end_before_anybody_looks_were_borne_too() -> None:
+    clock = Clock()
+    limit = Limit(64, clock=clock)
+    for _ in range(64):
+        limit.begin()
+    clock.now = 0.05
+    for _ in range(14):
+        limit.refused(0.0, wait=0.1)
+    for _ in range(50):
+        limit.answered(0.0)
+    clock.now = limit.rests_until
+    assert limit.room() >= 45
+    assert limit.ceiling == 51
+
+
 def test_varying_latency_is_no_reason_to_ask_less() -> None:
     drawn, clock = random.Random(1), Clock()
     took = simulate(
