@@ -33,6 +33,7 @@ from datasets.prepared import (
     DATABASE,
     Among,
     Given,
+    Picked,
     PreparedInsert,
     PreparedUpdate,
 )
@@ -223,15 +224,15 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _close(changes: Sequence[_Change]) -> None:
-    closed: list[Mapping[str, Any]] = []
+    missing: dict[int, Mapping[str, Mapping[str, str]]] = {}
+    seconds: dict[int, float | None] = {}
     for change in changes:
-        circumstances, seconds = change.circumstances, change.circumstances.seconds
-        missing = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
-        seconds = change.held.seconds if seconds is None else seconds
-        pk = change.ready.assignment.pk
-        closed.append({"pk": pk, "missing": missing, "seconds": seconds})
+        pk, circumstances = change.ready.assignment.pk, change.circumstances
+        given = circumstances.seconds
+        seconds[pk] = change.held.seconds if given is None else given
+        missing[pk] = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
         _drop_draft(change.held)
-    _finish.run_each(closed)
+    _finish.run(pks=list(seconds), missing=missing, seconds=seconds)
 
 
 def _drop_draft(held: Locked) -> None:
@@ -249,12 +250,12 @@ _label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "
 _mark = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
 _replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
 _finish = PreparedUpdate(
-    lambda: Assignment.objects.filter(pk=Given("pk")),
+    lambda: Assignment.objects.filter(Among("pk", "pks")),
     status=Status.DONE,
     reason="",
     lease=None,
-    missing=Given("missing", Assignment._meta.get_field("missing")),
-    seconds=Given("seconds", Assignment._meta.get_field("seconds")),
+    missing=Picked("missing", Assignment._meta.get_field("missing")),
+    seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
 )
 _fail = PreparedUpdate(
     lambda: Assignment.objects.filter(Among("pk", "pks")),

@@ -6,64 +6,27 @@ it. The SQL is still Django's own, from a plain queryset, so it fits every datab
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.expressions import Expression, F, Func
 from django.db.models.sql import Query, UpdateQuery
 from django.utils.functional import cached_property
 
 from datasets.bulk import as_taken
+from datasets.given import Among, Given, Picked
+
+__all__ = [
+    "Among", "Given", "Picked", "Prepared", "PreparedInsert", "PreparedModels", "PreparedUpdate",
+    "columns_of",
+]  # fmt: skip
 
 Row = list[Any]
 Found = TypeVar("Found", bound=models.Model)
 Columns = Mapping[str, tuple[str, ...]]
 DATABASE = "default"
-
-
-class Given(Expression):
-    """A value of a prepared query that is known only when it is run, by its name there."""
-
-    def __init__(self, name: str, output_field: models.Field[Any, Any] | None = None) -> None:
-        super().__init__(output_field=output_field or models.BigIntegerField())
-        self.name = name
-
-    def as_sql(self, compiler: Any, connection: Any) -> Any:
-        # It stands among the parameters itself, until the query is run.
-        return "%s", [self]
-
-    def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        return self.output_field.get_db_prep_save(value, connection=connection)
-
-
-class Among(Func):
-    """Whether a column holds one of the values of a `Given` list of numbers or texts.
-
-    The list is one parameter however long it is, so that the SQL stays the same.
-    """
-
-    output_field = models.BooleanField()
-    arity = 2
-
-    def __init__(self, column: str, name: str) -> None:
-        super().__init__(F(column), _GivenList(name))
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        form = {"template": "%(expressions)s))", "arg_joiner": " IN (SELECT value FROM json_each("}
-        return self.as_sql(compiler, connection, **form, **extra)
-
-    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        form = {"template": "%(expressions)s)", "arg_joiner": " = ANY("}
-        return self.as_sql(compiler, connection, **form, **extra)
-
-
-class _GivenList(Given):
-    def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        return list(value) if connection.vendor == "postgresql" else json.dumps(list(value))
 
 
 class Prepared:
@@ -96,6 +59,22 @@ def _cursor(connection: Any) -> Any:
     connection.ensure_connection()
     with connection.wrap_database_errors:
         cursor = ServerBindingCursor(connection.connection)  # type: ignore[call-arg]
+    return connection._prepare_cursor(cursor)
+
+
+def _cursor_for_rows(connection: Any) -> Any:
+    """A cursor that takes `$1` for a value on PostgreSQL, and what its database takes elsewhere.
+
+    There `%s` is looked for in the SQL each time where it is long, which takes more time than to
+    write the rows.
+    """
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from psycopg import RawCursor
+
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        cursor = RawCursor(connection.connection)
     return connection._prepare_cursor(cursor)
 
 
@@ -217,13 +196,6 @@ class PreparedUpdate:
             cursor.execute(made.sql, made.parameters(given))
             return int(cursor.rowcount)
 
-    def run_each(self, given: Sequence[Mapping[str, object]]) -> None:
-        """The update for each of these in turn, in one go."""
-        connection = connections[DATABASE]
-        made = _kept(self, connection, self._compiled)
-        with _cursor(connection) as cursor:
-            cursor.executemany(made.sql, [made.parameters(each) for each in given])
-
     def _compiled(self) -> Any:
         query: Any = self._make().query.chain(UpdateQuery)
         query.add_update_values(self._values)
@@ -242,7 +214,7 @@ class PreparedInsert(Generic[Found]):
     ) -> None:
         self._model, self._columns = model, columns
         self._or = " ON CONFLICT DO NOTHING" if new_only else ""
-        self._sql: dict[int, str] = {}
+        self._sql: dict[tuple[str, int], str] = {}
 
     def run(self, *objects: Found) -> None:
         keys = self.rows([[f.pre_save(each, add=True) for f in self._fields] for each in objects])
@@ -253,8 +225,8 @@ class PreparedInsert(Generic[Found]):
         """Writes values in the order of the columns; the keys of the rows, in their order."""
         connection = connections[DATABASE]
         ready = list(chain.from_iterable(as_taken(self._fields, rows)))
-        with _cursor(connection) as cursor:
-            cursor.execute(self._sql_of(len(rows), connection.ops.quote_name), ready)
+        with _cursor_for_rows(connection) as cursor:
+            cursor.execute(self._sql_of(len(rows), connection), ready)
             # Both databases of ours give the keys back in the order of the rows.
             return [key for (key,) in cursor.fetchall()]
 
@@ -264,12 +236,18 @@ class PreparedInsert(Generic[Found]):
         by_name = {field.attname: field for field in fields}
         return [by_name[name] for name in self._columns] if self._columns else fields
 
-    def _sql_of(self, count: int, quoted: Callable[[Any], str]) -> str:
-        if count not in self._sql:
-            meta = self._model._meta
+    def _sql_of(self, count: int, connection: BaseDatabaseWrapper) -> str:
+        key = connection.vendor, count
+        if key not in self._sql:
+            quoted: Callable[[Any], str] = connection.ops.quote_name
+            meta, width = self._model._meta, len(self._fields)
             columns = ", ".join(quoted(field.column) for field in self._fields)
-            row = f"({', '.join(['%s'] * len(self._fields))})"
             into = f"INSERT INTO {quoted(meta.db_table)} ({columns})"
-            rows = ", ".join([row] * count)
-            self._sql[count] = f"{into} VALUES {rows}{self._or} RETURNING {quoted(meta.pk.column)}"
-        return self._sql[count]
+            numbers = range(1, count * width + 1)
+            values = [f"${n}" if connection.vendor == "postgresql" else "%s" for n in numbers]
+            rows = ", ".join(
+                f"({', '.join(values[start : start + width])})"
+                for start in range(0, len(values), width)
+            )
+            self._sql[key] = f"{into} VALUES {rows}{self._or} RETURNING {quoted(meta.pk.column)}"
+        return self._sql[key]

@@ -11,7 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Draft, Item, Label, Rater, Response
 from datasets.prepared import (
+    Among,
     Given,
+    Picked,
     Prepared,
     PreparedInsert,
     PreparedModels,
@@ -147,6 +149,21 @@ class TestWriting:
         )
         assert update.run(pk=mine.pk, missing=missing) == 1
         assert Assignment.objects.filter(missing=missing, lease=None).get() == mine
+
+    def test_an_update_gives_each_row_what_is_picked_for_it(self, study: Study) -> None:
+        rows = [study.assignment(rater) for rater in (study.ada, study.ben)]
+        update = PreparedUpdate(
+            lambda: Assignment.objects.filter(Among("pk", "pks")),
+            missing=Picked("missing", MISSING),
+            seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
+        )
+        missing = {rows[0].pk: {"u": {"answerable": "\"declined\" ⛵"}}, rows[1].pk: {}}
+        seconds = {rows[0].pk: 0.1 + 0.2, rows[1].pk: None}
+        assert update.run(pks=list(seconds), missing=missing, seconds=seconds) == 2
+        for row in rows:
+            row.refresh_from_db()
+        assert {row.pk: row.missing for row in rows} == missing
+        assert {row.pk: row.seconds for row in rows} == seconds
 
     def test_new_rows_get_their_keys_in_their_order(self, study: Study) -> None:
         mine = study.assignment(study.ada)
