@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 JSON = dict[str, Any]
+ANY_FORM: JSON = {}
+"""The schema of an answer whose form nobody enforces."""
 Conditions = Mapping[str, tuple[str, ...]]
 SplitSentences = Callable[[str], Sequence[tuple[int, int]]]
 Reason = Literal["unreadable", "refused", "truncated", "filtered", "too-long", "timeout", "error"]

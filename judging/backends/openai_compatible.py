@@ -89,11 +89,10 @@ class OpenAICompatible:
         body: JSON = {
             "model": self.model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
-            },
         }
+        if request.schema:
+            form = {"name": "answer", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         body |= {name: self.params[name] for name in SENT if name in self.params}
         body["seed"] += request.sample
         if top := self.params.get("logprobs"):
@@ -176,7 +175,11 @@ class OpenAICompatible:
             raise failure from error
 
     def _key(self) -> str:
-        return os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
+        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
+        if not key.isprintable():
+            wrong = f"the key in {self.api_key_env} holds a line break; give it on one line"
+            raise FatalError("key", wrong)
+        return key
 
     def _silence(self, error: BackendError) -> None:
         """Takes out of a failure what nobody may read: the key, and a guarded server's words."""

@@ -8,14 +8,14 @@ the same every time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from annotation.blinding import TURNED
 from annotation.doors import Payload
 from annotation.models import Assignment, Item
-from annotation.presenting import ordered_texts, schema
+from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec
 from judging.conditions.attacks import attacked
 from judging.conditions.controls import emptied, exchanged
@@ -53,6 +53,7 @@ def _attacked(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> ItemSpec
 
 KINDS: dict[str, Kind] = {
     "again": Kind("The same again", "repeat"),
+    "unconstrained": Kind("No form enforced", "repeat"),
     "swapped": Kind("Pairs turned", "repeat"),
     "paraphrase": Kind("Guideline in other words", "repeat"),
     "empty": Kind("No text", "control", _emptied),
@@ -65,6 +66,22 @@ def varied(judge: Judge, spec: ItemSpec, item: Item) -> ItemSpec:
     """The item as this judge is shown it; a judge without a variation sees it as it is."""
     kind = KINDS.get(judge.variation.get("kind", ""))
     return kind.vary(spec, item, judge.variation) if kind and kind.vary else spec
+
+
+def is_unconstrained(judge: Judge) -> bool:
+    """Whether the server is to let a judge answer in any form, though its prompt asks for one."""
+    return bool(judge.variation.get("kind") == "unconstrained")
+
+
+def fields_in_order(judge: Judge, item: Item, own: Sequence[str] = ()) -> list[str]:
+    """The fields of an item's texts in the order in which a judge is shown them.
+
+    None stand for the item's own order. `own` is the order of the judge that a trial tries, which
+    a trial keeps unless it turns pairs.
+    """
+    if judge.variation.get("kind") != "swapped":
+        return list(own)
+    return [text.field for text in reversed(present(item).texts)]
 
 
 def in_order(assignment: Assignment, spec: ItemSpec) -> ItemSpec:
