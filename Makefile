@@ -61,8 +61,9 @@ unit-postgresql: install-dev
 		$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal $(SAME) $(ARGS)
 
 # Alone, since it takes the whole machine. `make test` uses vLLM where it is there, and says how to set
-# it up where it is not.
+# it up where it is not; in CI it sets it up by itself, if its wheels can be had.
 unit-vllm: install-dev
+	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try --if-ci
 	DEBUG=1 TANDEM_VLLM=$${TANDEM_VLLM:-$(VLLM)/bin/vllm} $(BIN)/python -m pytest tests/vllm
 
 vllm: install-dev

@@ -91,6 +91,7 @@ def _cell(cell: Figures) -> list[Sequence[str]]:
         _row(f"{name}: share of ideal", cell["share"], least=cell["least"]),
         _row(f"{name}: the same, whole command", cell["share_of_command"]),
         _row(f"{name}: ms of processor a call", cell["processor"], most=MOST_PROCESSOR),
+        *_bare(name, cell),
         _row(start, cell["start"]),
         _row(f"{name}: calls a second", cell["rate"]),
         _row(f"{name}: peak memory, MB", cell["peak_mb"], most=MOST_MEMORY),
@@ -99,6 +100,16 @@ def _cell(cell: Figures) -> list[Sequence[str]]:
         rejected = f"{name}: rejected share"
         rows.append(_row(rejected, cell["rejected"], most=cell["most_rejected"]))
     return rows
+
+
+def _bare(name: str, cell: Figures) -> list[Sequence[str]]:
+    """What an HTTP client takes by itself: the bar is of a machine where that is about 0.16 ms."""
+    if cell["bare"] is None:
+        return []
+    return [
+        _row(f"{name}: the same of a bare HTTP client", cell["bare"]),
+        _row(f"{name}: times a bare HTTP client", cell["processor"] / cell["bare"]),
+    ]
 
 
 def _others(figures: Figures) -> list[Sequence[str]]:

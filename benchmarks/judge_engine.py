@@ -21,6 +21,7 @@ from tests.fake_openai.running import fake_openai
 
 TEXT = 4000
 PEOPLE, ITEMS, FEW_ITEMS = 4, 1_200, 80
+MOST_BARE = 6_400
 LONG = Cell(0.1, 64, 48_000)
 Say = Callable[[str], None]
 
@@ -56,6 +57,7 @@ class _Bench:
         with fake_openai(*cell.server) as server:
             judge = self._judge(cell, server.url)
             cost = self._run(campaign, judge)
+            bare = self._bare(cell, server.url)
         start = self._run(campaign, judge)
         ran = python("-m", "benchmarks.inside", "judged", judge, env=self.env).answer()["made"]
         seconds = ran["seconds"]
@@ -66,12 +68,21 @@ class _Bench:
             "share": cell.ideal / seconds,
             "share_of_command": cell.ideal / cost.wall,
             "processor": 1000 * (cost.processor - start.processor) / ran["calls"],
+            "bare": bare,
             "start": 1000 * start.processor,
             "rate": ran["calls"] / seconds,
             "peak_mb": cost.peak_mb,
             **ran,
             "rejected": ran["rejected"] / ran["calls"],
         }
+
+    def _bare(self, cell: Cell, url: str) -> float | None:
+        """Milliseconds a call of an HTTP client alone, where the server answers all of them."""
+        if cell.capacity or cell.faults:
+            return None
+        asked = url, cell.at_once, min(cell.calls, MOST_BARE)
+        answer = python("-m", "benchmarks.bare_calls", *asked, env=self.env).answer()
+        return float(answer["processor"])
 
     def saves(self, cell: Cell, items: int) -> dict[str, float]:
         """The 95th percentiles of a save in milliseconds, idle and while a judge is at work."""

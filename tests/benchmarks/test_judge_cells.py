@@ -15,8 +15,8 @@ from tests.cast import ROOT
 
 def cell(**changed: object) -> dict[str, object]:
     figures: dict[str, object] = {
-        "name": "a cell", "share": 0.96, "share_of_command": 0.9, "processor": 0.4, "start": 900.0,
-        "rate": 122.0, "peak_mb": 90.0, "rejected": 0.05, "least": 0.95, "most_rejected": None,
+        "name": "a cell", "share": 0.96, "share_of_command": 0.9, "processor": 0.4, "bare": None,
+        "start": 900.0, "rate": 122.0, "peak_mb": 90.0, "rejected": 0.05, "least": 0.95, "most_rejected": None,
     }  # fmt: skip
     return figures | changed
 
@@ -37,6 +37,13 @@ def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
     assert verdicts(processor=MOST_PROCESSOR + 0.1) == ["holds", "MISSED", "holds"]
     assert verdicts(peak_mb=MOST_MEMORY + 1) == ["holds", "holds", "MISSED"]
     assert verdicts(rejected=0.07, most_rejected=0.06)[-1] == "MISSED"
+
+
+def test_what_a_call_costs_stands_beside_what_the_http_client_costs_alone() -> None:
+    said = lines({"sqlite": {"cells": [cell(bare=0.16)]}})
+    (row,) = [line for line in said.splitlines() if "times a bare HTTP client" in line]
+    assert row.split()[-1] == "2.5"
+    assert "bare" not in lines({"sqlite": {"cells": [cell()]}})
 
 
 def test_a_cell_tells_the_server_and_the_judge_what_it_asks_of_them() -> None:

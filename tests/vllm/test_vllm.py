@@ -25,6 +25,8 @@ from tests.judging.cast import campaign_of, command, query
 from tests.vllm import serving
 from tests.vllm.serving import counter, judge
 
+pytestmark = pytest.mark.processes
+
 # Its second variable must hold where the first says no: more than random weights can know.
 OPTIONS = {"key-point-recall": {"variables": "entailed"}}
 LONG, QUESTIONS = 40, 15

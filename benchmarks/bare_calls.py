@@ -1,0 +1,42 @@
+"""What a call costs the HTTP client alone: `python -m benchmarks.bare_calls URL AT_ONCE CALLS`.
+
+As many requests of the same length, and nothing is done with their answers. It prints one JSON
+object with the milliseconds of processor that a call took. It tells how quick this machine is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+
+import aiohttp
+
+LETTERS = 4500
+
+
+async def ask(url: str, at_once: int, calls: int) -> float:
+    body = {"model": "fake", "messages": [{"role": "user", "content": "x" * LETTERS}]}
+    data, left = json.dumps(body).encode(), iter(range(calls))
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def place() -> None:
+            for _ in left:
+                sent = aiohttp.BytesPayload(data)
+                async with session.post(url, data=sent, headers=headers) as response:
+                    await response.read()
+
+        began = time.process_time()
+        await asyncio.gather(*(place() for _ in range(at_once)))
+        return 1000 * (time.process_time() - began) / calls
+
+
+def main(base: str, at_once: str, calls: str) -> None:
+    url = f"{base}/v1/chat/completions"
+    print(json.dumps({"processor": asyncio.run(ask(url, int(at_once), int(calls)))}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
