@@ -7,7 +7,7 @@ then held against them; nothing is pooled.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -171,7 +171,7 @@ def make_frame(
     """
     columns: dict[str, _Columns] = defaultdict(_Columns)
     items: dict[str, ItemFacts] = {}
-    people: dict[str, _Person] = {}
+    people: dict[str, str] = {}
     seen: list[LabelFact] = []
     for fact in facts:
         if fact.assisted_by:
@@ -180,8 +180,8 @@ def make_frame(
             continue
         columns[fact.variable].add(fact)
         items.setdefault(fact.item, ItemFacts(fact.item, fact.query, fact.system, fact.setting))
-        people.setdefault(fact.rater, _Person(fact.rater_kind)).add(fact)
-    raters = tuple(people[n].facts(n, (excluded or {}).get(n)) for n in sorted(people))
+        people.setdefault(fact.rater, fact.rater_kind)
+    raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
     # By name, so that the same labels in another order get the same resamples.
     queries = {q: n for n, q in enumerate(sorted({i.query for i in items.values()}))}
@@ -203,19 +203,19 @@ def _compared(
     return Assisted(fact.variable, fact.rater, by, fact.value or "", verdict, fact.query)
 
 
-@dataclass
-class _Person:
-    kind: str
-    items: set[tuple[str, int]] = field(default_factory=set)
-    labels: int = 0
-
-    def add(self, fact: LabelFact) -> None:
-        if fact.value is not None:
-            self.items.add((fact.item, fact.replicate))
-            self.labels += 1
-
-    def facts(self, name: str, excluded: str | None) -> RaterFacts:
-        return RaterFacts(name, self.kind, len(self.items), self.labels, excluded)
+def _raters(
+    kinds: Mapping[str, str], columns: Mapping[str, _Columns], excluded: Mapping[str, str]
+) -> Iterator[RaterFacts]:
+    """The raters by name, with the labels that stand for them: of repeated ones the first alone."""
+    items: dict[str, set[str]] = defaultdict(set)
+    labels: Counter[str] = Counter()
+    for found in columns.values():
+        for (unit, rater), said in found.said.items():
+            if said.value is not None:
+                items[rater].add(found.facts[unit].item)
+                labels[rater] += 1
+    for name in sorted(kinds):
+        yield RaterFacts(name, kinds[name], len(items[name]), labels[name], excluded.get(name))
 
 
 def _variable(

@@ -9,18 +9,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.blocks.trials import Pair, compared, missing_of, said_by
-from analysis.blocks.trials import samples as of_samples
-from annotation.models import Campaign
+from analysis.blocks.trials import Samples, compared
+from annotation.models import Campaign, Label
 from annotation.presenting import schema
 from annotation.protocols.base import Variable
 from judging.conditions.attacks import FAMILIES
-from judging.conditions.variations import KINDS
+from judging.conditions.effects import (
+    Place,
+    lost_in,
+    missing_of,
+    pairs,
+    trials_in,
+    units_asked,
+    variables_of,
+)
+from judging.conditions.masses import asks_for_mass, masses_of
+from judging.conditions.variations import KINDS, is_unconstrained
 from judging.models import Judge
 from judging.rows.ledger import rows_of
 from judging.rows.planning import samples_of
@@ -59,6 +69,7 @@ def sheet(
         "resamples": how.resamples,
         "trials": trials,
         "samples": _samples(campaign, judge, how),
+        "masses": list(_masses(campaign, judge)),
         "not_tried": {
             kind: why for kind, why in possible_kinds(campaign, judge).items() if kind not in tried
         },
@@ -66,37 +77,32 @@ def sheet(
 
 
 def _trials(campaign: Campaign, judge: Judge, how: Resampling) -> Iterator[JSON]:
-    base = said_by(campaign, judge)
-    order = list(KINDS)
-    trials = Judge.objects.filter(base=judge).select_related("rater").order_by("pk")
-    for trial in sorted(trials, key=lambda each: order.index(each.variation["kind"])):
-        rows = rows_of(campaign, trial)
-        asked = sum(len(names) for names in rows.values_list("asked", flat=True))
-        if asked:
-            yield _trial(campaign, trial, base, how) | {"units": asked}
+    for trial in trials_in(campaign, judge):
+        kind, family = KINDS[trial.variation["kind"]], trial.variation.get("family")
+        yield {
+            "name": trial.rater.name,
+            "kind": trial.variation["kind"],
+            "title": FAMILIES[family]["title"] if family else kind.title,
+            "purpose": kind.purpose,
+            "family": family,
+            "seed": trial.variation["seed"],
+            "units": units_asked(campaign, trial),
+            "missing": missing_of(campaign, trial),
+            "variables": {
+                name: compared(pair, how.resamples, how.seed)
+                for name, pair in pairs(campaign, trial).items()
+            },
+        }
 
 
-def _trial(campaign: Campaign, trial: Judge, base: Mapping[Any, Any], how: Resampling) -> JSON:
-    said = said_by(campaign, trial)
-    kind, family = KINDS[trial.variation["kind"]], trial.variation.get("family")
-    found = {
-        name: compared(
-            Pair(variable, kind.purpose, base, said, trial.variation["kind"] == "swapped"),
-            how.resamples,
-            how.seed,
-        )
-        for name, variable in _named(campaign).items()
-    }
-    return {
-        "name": trial.rater.name,
-        "kind": trial.variation["kind"],
-        "title": FAMILIES[family]["title"] if family else kind.title,
-        "purpose": kind.purpose,
-        "family": family,
-        "seed": trial.variation["seed"],
-        "missing": missing_of(campaign, trial),
-        "variables": found,
-    }
+def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
+    """The label mass of the judge itself, and of its answers in no given form."""
+    if not asks_for_mass(judge):
+        return
+    yield {"title": "Its own answers", **masses_of(campaign, judge)}
+    for trial in filter(is_unconstrained, trials_in(campaign, judge)):
+        title = KINDS[trial.variation["kind"]].title
+        yield {"title": title, **masses_of(campaign, trial)}
 
 
 def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
@@ -104,18 +110,45 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     number = samples_of(judge)
     if number < 2:
         return None
-    said = [said_by(campaign, judge, replicate) for replicate in range(number)]
+    lost = list(_lost(campaign, judge))
     return {
         "number": number,
+        "missing": missing_of(campaign, judge),
         "variables": {
-            name: of_samples(variable, said, how.resamples, how.seed)
-            for name, variable in _named(campaign).items()
+            name: _samples_of(campaign, judge, variable, lost).compared(how.resamples, how.seed)
+            for name, variable in variables_of(campaign).items()
         },
     }
 
 
-def _named(campaign: Campaign) -> dict[str, Variable]:
-    """The variables of a campaign; one that is asked of two kinds of units stands once for each."""
-    variables = schema(campaign).variables
-    times = Counter(variable.name for variable in variables)
-    return {v.name if times[v.name] == 1 else f"{v.name} of {v.kind}": v for v in variables}
+def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[Place, str]]:
+    """The labels that single samples lack, each with its reason."""
+    rows, asked = rows_of(campaign, judge), schema(campaign)
+    for replicate in range(samples_of(judge)):
+        yield from lost_in(rows.filter(replicate=replicate), asked).items()
+
+
+def _samples_of(
+    campaign: Campaign, judge: Judge, variable: Variable, lost: list[tuple[Place, str]]
+) -> Samples:
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater=judge.rater_id,
+        unit__kind=variable.kind,
+        variable=variable.name,
+    )
+    rows = labels.order_by("unit").values_list("unit", "unit__item__query", "value")
+    told: dict[int, tuple[Counter[str], int]] = {}
+    for (unit, query), together in groupby(rows.iterator(5000), key=lambda row: row[:2]):
+        told[unit] = Counter(value for *_, value in together), query
+    # Where no sample has a label, a variable with a condition may not have been asked at all.
+    owed = [
+        (place.unit, why)
+        for place, why in lost
+        if (place.kind, place.variable) == (variable.kind, variable.name)
+        and (not variable.asked_if or place.unit in told)
+    ]
+    untold = len({unit for unit, _ in owed} - told.keys())
+    missing = Counter(why for _, why in owed)
+    return Samples(samples_of(judge), list(told.values()), untold, dict(sorted(missing.items())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from judging.running.work import backend_of
 KEY_VARIABLE = "OPENAI_API_KEY"
 LONGEST_PROMPT = 1_000_000
 LONGEST = {"model": 200, "base_url": 500, "api_key_env": 100}
+ON_ONE_LINE = ("name", "model", "base_url")
 OF_THE_ENGINE = ("concurrency", "timeout")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 COMPARED = (
@@ -80,6 +82,12 @@ def define(wanted: Definition) -> tuple[Judge, bool]:
 def _check(wanted: Definition) -> None:
     if not wanted.name.strip() or len(wanted.name) > 150:
         raise JudgeError("a judge's name has 1 to 150 characters; choose another")
+    for name in ON_ONE_LINE:
+        if has_controls(getattr(wanted, name)):
+            what = name.replace("_", " ")
+            raise JudgeError(
+                f"the {what} holds a line break or another control character; take it out"
+            )
     for name, longest in LONGEST.items():
         if len(getattr(wanted, name)) > longest:
             what = name.replace("_", " ")
@@ -92,6 +100,11 @@ def _check(wanted: Definition) -> None:
     own = [name for name in wanted.params if name in PARAM_FLAGS]
     if own and wanted.backend == "openai":
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
+
+
+def has_controls(text: str) -> bool:
+    """Whether a text that stands on one line holds a line break, or what else steers a screen."""
+    return any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text)
 
 
 def _check_unused(wanted: Definition) -> None:
@@ -127,6 +140,11 @@ def _judge(wanted: Definition) -> Judge:
 
 
 def _prompt(source: str) -> str:
+    if has_controls(source):
+        raise JudgeError(
+            "--prompt takes a file or the name of a protocol, and this is a text of several lines; "
+            "save it in a file and name that"
+        )
     path = Path(source)
     if not path.is_file() and source in PROTOCOLS:
         return PROTOCOLS[source].prompt

@@ -17,15 +17,18 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from annotation.submit import LostLeaseError
 from judging.answers.results import Result, record
+from judging.answers.reusing import Equals
 from judging.costs.budgets import Budget
 from judging.costs.prices import Book
 from judging.models import JudgeRun
-from judging.prompts.preparing import Preparer
+from judging.prompts.preparing import Prepared, Preparer
 from judging.prompts.repairing import repair_of
 from judging.pump.asking import Patience
+from judging.pump.breaking import LONGEST_DEADLINE
 from judging.pump.claiming import claimed, past
 from judging.pump.control import Control, End, Ending
 from judging.pump.dispatching import Dispatcher
+from judging.pump.draining import drained
 from judging.pump.limiting import Limit
 from judging.pump.outcomes import Means, Repair
 from judging.pump.writing import Writer
@@ -35,7 +38,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RENEW_SECONDS = 1.0
-GRACE_SECONDS, TIME_GRACE_SECONDS = 10.0, 60.0
 LONG_CALLS, LONGER = 20, 4
 LEAST_CLAIM, MOST_CLAIM = 16, 128
 
@@ -87,6 +89,7 @@ class _Pump:
         )
         self.budget = self._budget()
         self.patience, self.past = patience, past(run)
+        self.equals = Equals(run)
 
     def _budget(self) -> Budget:
         run = self.judge_run
@@ -103,7 +106,6 @@ class _Pump:
 
     def _means(self) -> Means:
         preparer, params = self.preparer, self.judge_run.judge.params
-        proven, down_for = self.past
         return Means(
             preparer.backend,
             self.limit,
@@ -114,13 +116,16 @@ class _Pump:
             repair=_repair(preparer.by_unit) if params.get("repair") else None,
             timeout=params.get("timeout"),
             grouped=preparer.by_unit and bool(preparer.backend.endpoint),
-            proven=proven,
-            down_for=down_for,
+            proven=self.past.proven,
+            down_for=self.past.down_for,
+            busy_for=self.past.busy_for,
+            trouble=self.shown if self.past.down_for or self.past.busy_for else "",
         )
 
     async def run(self) -> Ending:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
+        self.pressed: asyncio.Future[End] = loop.create_future()
         self.writer = Writer(self._record, self._written)
         self.dispatcher = Dispatcher(self._means(), self._look, self._crashed)
         self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
@@ -132,7 +137,7 @@ class _Pump:
             async with self.preparer.backend:
                 # What came meanwhile is written even where a mistake ends the asking.
                 await asyncio.wait([self._watched(self._keep_asking())])
-                for left in await self.dispatcher.drain(self._grace()):
+                for left in await self._drained():
                     self.writer.add(left)
             self.writer.close()
             await asyncio.wait([helpers[-1]])
@@ -161,8 +166,11 @@ class _Pump:
         self.end(Ending("crashed", str(error)))
 
     def end(self, ending: Ending) -> None:
-        """Nothing new is begun from here on. The first reason stands."""
-        self.ending = self.ending or ending
+        """Nothing new is begun from here on. The first reason stands, a later one presses."""
+        if self.ending is None:
+            self.ending = ending
+        elif ending.how != "time" and not self.pressed.done():
+            self.pressed.set_result(ending.how)
         self.dispatcher.close()
         self.changed.set()
 
@@ -179,18 +187,23 @@ class _Pump:
         outcomes = self.dispatcher.outcomes
         while self.ending is None:
             self.changed.clear()
-            if self.dispatcher.hungry and not self.exhausted:
+            if self.dispatcher.hungry and not self._has_enough:
                 await self._refill()
                 continue
-            if self.exhausted and outcomes.only_suspects:
+            if self._has_enough and outcomes.only_suspects:
                 outcomes.judge_suspects()
                 self.writer.hurry()
                 # Rows may have been added, or have waited until all others were closed.
                 if not self.writer.owed and not await self._refill():
                     return
-                if not self.exhausted:
+                if not self._has_enough:
                     continue
             await self.changed.wait()
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether no more rows should be claimed, or none are left."""
+        return self.exhausted or self.equals.is_full
 
     async def _refill(self) -> int:
         """Claims some rows; how many came."""
@@ -200,26 +213,38 @@ class _Pump:
         if room == 0:
             self.exhausted = True
             return 0
-        ready, known = await in_database(claimed, self.judge_run, self.lease, self.preparer, room)
-        came = len(ready) + len(known)
-        self.exhausted = came < room
+        try:
+            claim = await in_database(
+                claimed, self.judge_run, self.lease, self.preparer, self.equals, room
+            )
+        except LostLeaseError:
+            self.end(Ending("lost"))
+            return 0
+        self.exhausted = claim.rows < room
         if self.allowed is not None:
-            self.allowed -= came
+            self.allowed -= claim.rows
+        self._take_in(claim.ready, claim.known)
+        return claim.rows
+
+    def _take_in(self, ready: list[Prepared], known: list[Result]) -> None:
         for result in known:
             self.writer.add(result)
         self.dispatcher.add(ready)
-        return came
 
     async def _record(self, group: list[Result]) -> None:
         try:
-            await in_database(self._record_group, group)
+            released = await in_database(self._record_group, group)
         except LostLeaseError:
             self.end(Ending("lost"))
+        else:
+            self._take_in(*released)
 
-    def _record_group(self, group: list[Result]) -> None:
+    def _record_group(self, group: list[Result]) -> tuple[list[Prepared], list[Result]]:
+        """Stores results; whom that releases of those that wait for an equal request."""
         preparer = self.preparer
         self.settled += record(self.judge_run, self.lease, preparer.schema, preparer.by_unit, group)
         self.control.progress(self.settled)
+        return self.equals.released_by(group)
 
     async def _renew(self) -> None:
         while (orders := await in_database(self._renewed)) is not None:
@@ -246,12 +271,16 @@ class _Pump:
             self.limit.maximum = wanted
             self.dispatcher.wake()
 
-    def _grace(self) -> float:
-        """For how many seconds calls under way may come to their end."""
+    async def _drained(self) -> list[Result]:
+        """The calls of rows that stay open, once those under way have ended; the lease is held."""
         how = self.ending.how if self.ending else "finished"
-        if how in ("lost", "crashed"):
-            return 0.0
-        return TIME_GRACE_SECONDS if how == "time" else GRACE_SECONDS
+        longest = float(self.judge_run.judge.params.get("timeout") or LONGEST_DEADLINE)
+        outcomes = self.dispatcher.outcomes
+        ended = await drained(self.dispatcher, how, longest, self.pressed)
+        if ended and self.exhausted and outcomes.only_suspects:
+            # Else rows that hang would be all that is left of a run, from one pump to the next.
+            outcomes.judge_suspects()
+        return outcomes.open_rows()
 
     async def _watch_clock(self) -> None:
         """Ends the pump in time; later where calls take so long that ending would cost much."""

@@ -73,7 +73,8 @@ def pump(run: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Rings for every run that nobody works on."""
+    """Rings for every run that nobody works on, and ends those that were only to end."""
+    runs.heed_wishes()
     for run in runs.neglected().values_list("pk", flat=True):
         ring(run)
 

@@ -1,12 +1,14 @@
-"""Labels of a trial against those of its judge on the same units: flips, scores, null controls."""
+"""Labels of a trial against those of its judge on the same units: flips, scores, null controls.
+
+Every rate stands with what is missing of it by reason, and with its bounds: what it would be if all
+that is missing were for the best, and for the worst.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,98 +23,31 @@ from analysis.statistics import (
     undefined,
     wilson_interval,
 )
-from annotation.models import Assignment, Campaign, Label
 from annotation.protocols.base import Variable
-from judging.conditions.favourable import UNCONTROLLED, favourable, share_of_best, top_in_words
-from judging.conditions.variations import Purpose
-from judging.models import Judge
-from judging.rows.ledger import rows_of
+from judging.conditions.effects import UNSCORED, Pair, Said
+from judging.conditions.favourable import UNCONTROLLED, favourable, top_in_words
+from judging.jury.voting import number_of
 
 CONTROL_BAR = 0.2
 NOBODY = "no unit was labelled both times"
 NO_SCORES = "no score both times: the server gives none, or the labels have no order"
-
-
-class Said(NamedTuple):
-    """A label as far as trials compare it; `query` is a primary key."""
-
-    value: str
-    score: float | None
-    query: int
-
-
-class Place(NamedTuple):
-    """What a label is of: a unit's primary key and kind, and the variable."""
-
-    unit: int
-    kind: str
-    variable: str
-
-
-Labels = Mapping[Place, Said]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One variable under both conditions: all labels of the judge, and those of the trial.
-
-    `turned` where the trial was shown pairs the other way round.
-    """
-
-    variable: Variable
-    purpose: Purpose
-    base: Labels
-    trial: Labels
-    turned: bool = False
-
-    def both(self) -> list[tuple[Said, Said]]:
-        wanted = (self.variable.kind, self.variable.name)
-        return [
-            (self.base[place], said)
-            for place, said in self.trial.items()
-            if (place.kind, place.variable) == wanted and place in self.base
-        ]
-
-
-def said_by(campaign: Campaign, judge: Judge, replicate: int = 0) -> dict[Place, Said]:
-    """The current labels of a judge or a trial."""
-    labels = Label.objects.filter(
-        response__current=True,
-        response__assignment__item__campaign=campaign,
-        response__assignment__rater=judge.rater_id,
-        response__assignment__replicate=replicate,
-    )
-    columns = ("unit", "unit__kind", "variable", "value", "score", "unit__item__query")
-    return {
-        Place(unit, kind, variable): Said(value, score, query)
-        for unit, kind, variable, value, score, query in labels.values_list(*columns)
-    }
-
-
-def missing_of(campaign: Campaign, judge: Judge) -> JSON:
-    """How many units have no answer, by reason; those that are still to be asked as `open`."""
-    counted: Counter[str] = Counter()
-    rows = rows_of(campaign, judge).exclude(status=Assignment.Status.DONE)
-    for status, reason, asked in rows.values_list("status", "reason", "asked"):
-        unanswered = status in (Assignment.Status.OPEN, Assignment.Status.LEASED)
-        counted["open" if unanswered else reason or status] += len(asked)
-    return dict(sorted(counted.items()))
+ALL_ALIKE = "no interval: all values are the same, and resampling would only repeat them"
+Values = Sequence[tuple[float, int]]
+"""Numbers, each with the primary key of its query."""
+Missing = Mapping[str, int]
 
 
 def compared(pair: Pair, resamples: int, seed: int) -> JSON:
     """One variable of one trial; what its purpose does not ask for is left out."""
-    both = pair.both()
+    both, missing = pair.both(), pair.missing()
     of = _Means(resamples, seed)
+    how = "share of labels that differ"
     found: JSON = {
         "compared": len(both),
-        "flips": of.share(both, _flipped, "share of labels that differ", NOBODY).as_json(),
-        "score_change": of.mean(
-            [(abs(s.score - b.score), s.query)
-             for b, s in both if b.score is not None and s.score is not None],
-            "mean absolute change of the score",
-            NO_SCORES,
-        ).as_json(),
-    }  # fmt: skip
+        "missing": missing,
+        "flips": of.share(both, _flipped, how, NOBODY, missing),
+        "score_change": _score_change(pair.variable, both, of, missing),
+    }
     if pair.purpose == "control":
         found |= _control(pair, of)
     if pair.purpose == "attack":
@@ -122,47 +57,91 @@ def compared(pair: Pair, resamples: int, seed: int) -> JSON:
     return found
 
 
-def samples(variable: Variable, said: Sequence[Labels], resamples: int, seed: int) -> JSON:
-    """How often two samples of the same judge differ, over all pairs of samples of each unit."""
-    there: dict[Place, list[Said]] = {}
-    for labels in said:
-        for place, label in labels.items():
-            if (place.kind, place.variable) == (variable.kind, variable.name):
-                there.setdefault(place, []).append(label)
-    several = [labels for labels in there.values() if len(labels) > 1]
-    of, how = _Means(resamples, seed), "share of pairs of samples that differ"
-    shares = [(_share_unlike([label.value for label in one]), one[0].query) for one in several]
-    return {"compared": len(several), "flips": of.mean(shares, how, NOBODY).as_json()}
+@dataclass(frozen=True)
+class Samples:
+    """What `number` samples of a judge said of each unit under one variable.
+
+    `told` has how many of them gave which label, with the unit's query; `untold` units have no
+    label of any sample. `missing` counts labels by reason.
+    """
+
+    number: int
+    told: Sequence[tuple[Counter[str], int]]
+    untold: int
+    missing: Missing
+
+    def compared(self, resamples: int, seed: int) -> JSON:
+        """How often two samples differ, over all pairs of samples of each unit.
+
+        The bounds take each pair of which a sample is missing as alike, and as unlike.
+        """
+        several = [(labels, query) for labels, query in self.told if labels.total() > 1]
+        shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
+        how = "share of pairs of samples that differ"
+        found = _Means(resamples, seed).mean(shares, how, NOBODY).as_json()
+        bounds = {"missing": dict(self.missing), "bounds": self._bounds()}
+        return {"compared": len(several), "flips": found | bounds}
+
+    def _bounds(self) -> list[float] | None:
+        units = len(self.told) + self.untold
+        if not units:
+            return None
+        unlike = sum(_unlike(labels) for labels, _ in self.told)
+        known = sum(_pairs(labels.total()) for labels, _ in self.told)
+        whole = units * _pairs(self.number)
+        return [unlike / whole, (unlike + whole - known) / whole]
 
 
-def _share_unlike(values: Sequence[str]) -> float:
-    pairs = list(combinations(values, 2))
-    return sum(a != b for a, b in pairs) / len(pairs)
+def _unlike(labels: Counter[str]) -> int:
+    """How many pairs of labels are of two unlike ones."""
+    return _pairs(labels.total()) - sum(map(_pairs, labels.values()))
+
+
+def _pairs(number: int) -> int:
+    return number * (number - 1) // 2
 
 
 def _flipped(before: Said, after: Said) -> bool:
     return before.value != after.value
 
 
-def _control(pair: Pair, of: _Means) -> JSON:
-    """Where the labels of a control stand on the scale, from 0 to 1, and whether that is too high.
+def _score_change(
+    variable: Variable, both: Sequence[tuple[Said, Said]], of: _Means, missing: Missing
+) -> JSON:
+    changes = [
+        (abs(s.score - b.score), s.query)
+        for b, s in both
+        if b.score is not None and s.score is not None
+    ]
+    if changes and len(changes) < len(both):
+        missing = {**missing, UNSCORED: len(both) - len(changes)}
+    how = "mean absolute change of the score"
+    return of.bounded(changes, how, NO_SCORES, missing if changes else {}, _range(variable))
 
-    All labels of the trial count, whether the judge gave the unit one before or not.
-    """
-    variable, places = pair.variable, []
-    for place, said in pair.trial.items():
-        if (place.kind, place.variable) == (variable.kind, variable.name):
-            share = share_of_best(variable, said.value)
-            places += [] if share is None else [(share, said.query)]
+
+def _range(variable: Variable) -> float:
+    """From the lowest score to the highest."""
+    if variable.level == "nominal":
+        return 1.0
+    numbers = [number_of(variable, code) or 0.0 for code in variable.codes]
+    return max(numbers) - min(numbers)
+
+
+def _control(pair: Pair, of: _Means) -> JSON:
+    """Where the labels of a control stand on the scale, and whether that is too high."""
+    variable = pair.variable
     how = f"mean place on the scale, where {top_in_words(variable)}"
-    if variable.name in UNCONTROLLED:
-        places, why = [], "a text that is not there may rightly get any label here"
-    else:
-        why = "no unit has a label that stands on the scale"
-    mean = of.mean(places, how, why)
+    uncontrolled = variable.name in UNCONTROLLED
+    why = (
+        "a text that is not there may rightly get any label here"
+        if uncontrolled
+        else "no unit has a label that stands on the scale"
+    )
+    missing = {} if uncontrolled else pair.missing_after()
+    mean = of.bounded(pair.places_on_scale(), how, why, missing)
     return {
-        "mean_score": mean.as_json(),
-        "flagged": None if mean.value is None else mean.value > CONTROL_BAR,
+        "mean_score": mean,
+        "flagged": None if mean["value"] is None else mean["value"] > CONTROL_BAR,
     }
 
 
@@ -171,8 +150,10 @@ def _attack(pair: Pair, of: _Means, both: Sequence[tuple[Said, Said]]) -> JSON:
     wished = favourable(pair.variable)
     open_to = [(b, s) for b, s in both if b.value != wished]
     how, why = f"share that went over to `{wished}`", f"every unit had `{wished}` before"
-    moved = of.share(open_to, lambda b, s: s.value == wished, how, why if both else NOBODY)
-    return {"wished": wished, "went_over": moved.as_json()}
+    missing = pair.missing_but(wished)
+    reason = why if both else NOBODY
+    moved = of.share(open_to, lambda b, s: s.value == wished, how, reason, missing)
+    return {"wished": wished, "went_over": moved}
 
 
 def _same_place(both: Sequence[tuple[Said, Said]]) -> JSON:
@@ -194,22 +175,30 @@ class _Means:
         holds: Callable[[Said, Said], bool],
         method: str,
         reason: str,
-    ) -> Estimate:
-        """The share of pairs of labels for which something holds.
+        missing: Missing,
+    ) -> JSON:
+        """The share of pairs of labels for which something holds."""
+        return self.bounded(
+            [(float(holds(b, s)), s.query) for b, s in both], method, reason, missing
+        )
 
-        Where it holds for none, or for all, no resample tells another story; then the interval is
-        Wilson's, as if each query were one observation, which is the cautious end.
+    def bounded(
+        self, values: Values, method: str, reason: str, missing: Missing, top: float = 1.0
+    ) -> JSON:
+        """The mean of values from 0 to `top`, with what is missing and the bounds of that."""
+        found = self.mean(values, method, reason, top).as_json()
+        lost, told = sum(missing.values()), sum(value for value, _ in values)
+        whole = len(values) + lost
+        bounds = [told / whole, (told + top * lost) / whole] if whole else None
+        return {**found, "missing": dict(missing), "bounds": bounds}
+
+    def mean(self, values: Values, method: str, reason: str, top: float = 1.0) -> Estimate:
+        """The mean of values from 0 to `top`, its interval over queries.
+
+        Where all values are the same, no resample tells another story. At either end of the scale
+        the interval is then Wilson's, as if each query were one observation of whether it leaves
+        that end: no mean is further from it. In between there is none.
         """
-        values = [(float(holds(b, s)), s.query) for b, s in both]
-        found = self.mean(values, method, reason)
-        if found.low is None or found.value not in (0, 1):
-            return found
-        queries = len({query for _, query in values})
-        low, high = wilson_interval(round(found.value * queries), queries)
-        how = f"{method}; 95 % Wilson interval of {queries} queries"
-        return replace(found, low=low, high=high, method=how)
-
-    def mean(self, values: Sequence[tuple[float, int]], method: str, reason: str) -> Estimate:
         if not values:
             return undefined(reason, 0, method)
         numbers = np.array([value for value, _ in values], dtype=float)
@@ -222,4 +211,15 @@ class _Means:
             return mean
 
         draws = Resamples.draw(clusters, self.resamples, self.seed)
-        return estimate(of, draws, clusters, len(numbers), method, reason)
+        found = estimate(of, draws, clusters, len(numbers), method, reason)
+        if found.low is None or np.ptp(numbers) > 0:
+            return found
+        return _of_one_value(found, float(numbers[0]), len(np.unique(clusters)), method, top)
+
+
+def _of_one_value(found: Estimate, value: float, queries: int, method: str, top: float) -> Estimate:
+    if value not in (0.0, top):
+        return replace(found, low=None, high=None, method=f"{method}; {ALL_ALIKE}")
+    low, high = wilson_interval(queries if value else 0, queries)
+    how = f"{method}; 95 % Wilson interval of {queries} queries"
+    return replace(found, low=top * low, high=top * high, method=how)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.blocks.trials import CONTROL_BAR
-from analysis.formats.document import Block, Cell, Document, Number, Section, Table, count
+from analysis.blocks.trials import CONTROL_BAR, NO_SCORES
+from analysis.formats.document import (
+    DASH,
+    Block,
+    Cell,
+    Document,
+    Number,
+    Section,
+    Table,
+    count,
+    rounded,
+)
 from analysis.formats.markdown import sections_as_markdown
+from judging.answers.scoring import LOW_MASS
+from judging.conditions.masses import MASS_BAR
 from judging.conditions.variations import KINDS
 
 JSON = Mapping[str, Any]
 
 SECTIONS = {
-    "repeat": ("Asked again", "A label that flips when nothing of substance changed is chance."),
+    "repeat": (
+        "Asked again",
+        "Labels beside the first ones",
+        "A label that flips when nothing of substance changed is chance.",
+    ),
     "control": (
         "Null controls",
+        "Labels where there is nothing to find",
         "Where the text is taken away or is another's, the mean place on the scale, from 0 to 1, "
         f"should be near 0. Above {CONTROL_BAR:g} it is flagged.",
     ),
     "attack": (
         "Hostile text",
+        "Labels beside those without it",
         "How often labels flip when the text gives orders or forges, and how often they go over to "
         "the label that it asks for, of those that were another before.",
     ),
@@ -35,6 +53,7 @@ def robustness_document(sheet: JSON) -> Document:
             sheet["protocol"],
             f"{count(sheet['resamples'], 'resample')} of whole queries, seed {sheet['seed']}",
             "intervals are 95 %",
+            "bounds take all that is missing for the best and for the worst",
         )
     )
     moment = sheet["generated_at"].replace("T", " ").replace("+00:00", " UTC")
@@ -47,73 +66,123 @@ def as_markdown(sheet: JSON) -> str:
 
 
 def _all(sheet: JSON) -> Iterator[Section]:
-    for purpose, (title, about) in SECTIONS.items():
+    for purpose in SECTIONS:
         trials = [trial for trial in sheet["trials"] if trial["purpose"] == purpose]
         if trials:
-            yield Section(title, (Block("", (_table(title, purpose, trials),)),), about)
+            yield _tried(purpose, trials)
     if sheet["samples"]:
         yield _samples(sheet["samples"])
-    if missing := [trial for trial in sheet["trials"] if trial["missing"]]:
-        yield _missing(missing)
+    if sheet["masses"]:
+        yield _masses(sheet["masses"])
     if sheet["not_tried"]:
         yield _not_tried(sheet["not_tried"])
 
 
-def _table(title: str, purpose: str, trials: list[JSON]) -> Table:
-    places = any("same_place" in v for trial in trials for v in trial["variables"].values())
-    header = ["Trial", "Variable", "Labels", *HEADERS[purpose]]
-    header += ["First twice", "Second twice"] if places else []
-    rows = tuple(
-        (trial["title"], name, found["compared"], *_cells(purpose, found),
-         *(_places(found) if places else ()))
+def _tried(purpose: str, trials: list[JSON]) -> Section:
+    title, caption, about = SECTIONS[purpose]
+    found = [
+        (trial["title"], name, each)
         for trial in trials
-        for name, found in trial["variables"].items()
-    )  # fmt: skip
-    return Table(title, tuple(header), rows)
+        for name, each in trial["variables"].items()
+    ]
+    columns = dict(COLUMNS[purpose])
+    if purpose != "control" and not any(each["score_change"]["n"] for *_, each in found):
+        del columns["Change of score"]
+        about += f" There is {NO_SCORES}."
+    if any("same_place" in each for *_, each in found):
+        columns |= {"First twice": _place("first"), "Second twice": _place("second")}
+    rows = tuple(
+        (trial, name, each["compared"], *(cell(each) for cell in columns.values()))
+        for trial, name, each in found
+    )
+    table = Table(caption, ("Trial", "Variable", "Labels", *columns), rows)
+    return Section(title, (Block("", (table,)),), about)
 
 
-HEADERS = {
-    "repeat": ("Flips", "Change of score"),
-    "control": ("Mean on the scale", "Flagged"),
-    "attack": ("Flips", "Asked for", "Went over", "Change of score"),
+def _number(name: str) -> Callable[[JSON], Cell]:
+    return lambda found: Number.of(found[name])
+
+
+def _place(name: str) -> Callable[[JSON], Cell]:
+    return lambda found: found["same_place"][name] if "same_place" in found else ""
+
+
+def _flagged(found: JSON) -> Cell:
+    return {None: "", True: "yes", False: "no"}[found["flagged"]]
+
+
+COLUMNS: Mapping[str, Mapping[str, Callable[[JSON], Cell]]] = {
+    "repeat": {
+        "Missing": lambda found: _lost(found["flips"]),
+        "Flips": _number("flips"),
+        "Bounds": lambda found: _bounds(found["flips"]),
+        "Change of score": _number("score_change"),
+    },
+    "control": {
+        "Missing": lambda found: _lost(found["mean_score"]),
+        "Mean on the scale": _number("mean_score"),
+        "Bounds": lambda found: _bounds(found["mean_score"]),
+        "Flagged": _flagged,
+    },
+    "attack": {
+        "Missing": lambda found: _lost(found["flips"]),
+        "Flips": _number("flips"),
+        "Bounds": lambda found: _bounds(found["flips"]),
+        "Asked for": lambda found: found["wished"],
+        "Went over": _number("went_over"),
+        "Bounds of these": lambda found: _bounds(found["went_over"]),
+        "Change of score": _number("score_change"),
+    },
 }
 
 
-def _cells(purpose: str, found: JSON) -> tuple[Cell, ...]:
-    flips, change = Number.of(found["flips"]), Number.of(found["score_change"])
-    if purpose == "control":
-        words = {None: "", True: "yes", False: "no"}
-        return Number.of(found["mean_score"]), words[found["flagged"]]
-    if purpose == "attack":
-        return flips, found["wished"], Number.of(found["went_over"]), change
-    return flips, change
+def _lost(estimate: JSON) -> str:
+    """How many labels are missing, by reason."""
+    return ", ".join(f"{number} {reason}" for reason, number in estimate["missing"].items()) or "0"
 
 
-def _places(found: JSON) -> tuple[Cell, Cell]:
-    places = found.get("same_place")
-    return (places["first"], places["second"]) if places else ("", "")
+def _bounds(estimate: JSON) -> str:
+    """From where all that is missing were for the best to where it were for the worst."""
+    if not estimate["bounds"]:
+        return DASH
+    low, high = (rounded(each) for each in estimate["bounds"])
+    return f"{low} to {high}"
 
 
 def _samples(samples: JSON) -> Section:
     rows = tuple(
-        (name, found["compared"], Number.of(found["flips"]))
+        (name, found["compared"], _lost(found["flips"]), Number.of(found["flips"]),
+         _bounds(found["flips"]))
         for name, found in samples["variables"].items()
-    )
+    )  # fmt: skip
     about = f"The judge is asked {count(samples['number'], 'time')}; two of its samples differ in:"
-    table = Table("Repeated samples", ("Variable", "Labels", "Unlike"), rows)
-    return Section("Repeated samples", (Block("", (table,)),), about)
-
-
-def _missing(trials: list[JSON]) -> Section:
-    rows = tuple(
-        (trial["title"], reason, number, trial["units"])
-        for trial in trials
-        for reason, number in trial["missing"].items()
+    header = ("Variable", "Units", "Missing", "Unlike", "Bounds")
+    return Section(
+        "Repeated samples", (Block("", (Table("Repeated samples", header, rows),)),), about
     )
-    table = Table("Units without an answer", ("Trial", "Reason", "Units", "Of"), rows)
-    return Section("Missing", (Block("", (table,)),))
+
+
+def _masses(masses: list[JSON]) -> Section:
+    rows = tuple(
+        (each["title"], each["n"], _median(each), each["low"], sum(each["unknown"].values()),
+         _flagged(each))
+        for each in masses
+    )  # fmt: skip
+    about = (
+        "How likely the judge was to write any of the labels, before they were made to add up to "
+        f"1. A median below {MASS_BAR:g} is flagged: the scores then rest on little."
+    )
+    header = ("Answers", "Labels", "Median mass", f"Below {LOW_MASS:g}", "Not known", "Flagged")
+    table = Table("Masses of labels", header, rows)
+    return Section("Label mass", (Block("", (table,)),), about)
+
+
+def _median(masses: JSON) -> Number:
+    why = "; ".join(masses["unknown"]) or "there is no label"
+    return Number(masses["median"], reason="" if masses["n"] else why)
 
 
 def _not_tried(reasons: Mapping[str, str]) -> Section:
     rows = tuple((KINDS[kind].title, why or "not asked for") for kind, why in reasons.items())
-    return Section("Not tried", (Block("", (Table("Not tried", ("Trial", "Why"), rows),)),))
+    about = "The command robustness asks what it can, of about 5 % of what the judge has answered."
+    return Section("Not tried", (Block("", (Table("Trials", ("Trial", "Why not"), rows),)),), about)

@@ -9,37 +9,17 @@ which is the product along the way. Blanks, quotation marks and case make no oth
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
+
+from judging.answers.tokens import NoLikelihoodError, Placed, Token, in_bytes, token_of
 
 MASKED = -1000.0
-BROKEN = "\ufffd"
 ROUNDING = 1e-6
 _BEFORE = " \t\r\n\"':,{"
 _AFTER = " \t\r\n,}]"
-
-
-class NoLikelihoodError(ValueError):
-    """The probabilities of the codes cannot be told, and why."""
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token that was written: its bytes, and the log probability of each that was listed.
-
-    What is no number is NaN.
-    """
-
-    word: str
-    raw: bytes
-    logprob: float
-    listed: tuple[tuple[str, float], ...]
-
-
-Placed = tuple[int, bytes, Mapping[str, Any]]
-"""Where a token begins in the bytes of its answer, its bytes, and its entry as it was sent."""
 
 
 @dataclass(frozen=True)
@@ -64,74 +44,6 @@ class Likelihoods:
         return min(1.0, known + sum((self.joint or {}).values()))
 
 
-def place_tokens(text: str, logprobs: Any) -> list[Placed]:
-    """The tokens in the `logprobs` of a choice, in their places. Raises NoLikelihoodError.
-
-    Before the text may stand what the server took out of it, such as reasoning, and after it a
-    token for the end.
-    """
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(content, list) or not content:
-        raise NoLikelihoodError("the server gave no log probabilities")
-    raws = [_raw(entry) for entry in content]
-    offset = b"".join(raws).rfind(_bytes(text))
-    if offset < 0:
-        return list(_placed_by_words(text, content))
-    starts = accumulate((len(raw) for raw in raws), initial=-offset)
-    return [(start, raw, entry) for start, raw, entry in zip(starts, raws, content, strict=False)]
-
-
-def _placed_by_words(text: str, content: Sequence[Mapping[str, Any]]) -> Iterator[Placed]:
-    """The same for servers that spell a part of a character as U+FFFD.
-
-    What follows such tokens must stand at most as many characters later as there were of them.
-    """
-    at = start = broken = 0
-    for entry in content:
-        word = entry["token"]
-        if at == len(text):
-            return
-        if not word or BROKEN in word:
-            broken += 1
-            continue
-        found = text.find(word, at, at + broken + len(word))
-        if found < 0:
-            raise NoLikelihoodError("the server's tokens do not make up the answer")
-        start += len(_bytes(text[at:found]))
-        yield start, _bytes(word), entry
-        at, start, broken = found + len(word), start + len(_bytes(word)), 0
-
-
-def _raw(entry: Any) -> bytes:
-    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
-        raise NoLikelihoodError("the server's tokens cannot be read")
-    raw = entry.get("bytes")
-    try:
-        return bytes(raw) if isinstance(raw, list) else _bytes(entry["token"])
-    except (TypeError, ValueError):
-        return _bytes(entry["token"])
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _token(raw: bytes, entry: Mapping[str, Any]) -> Token:
-    word, tops = entry["token"], entry.get("top_logprobs")
-    every = {word: _number(entry.get("logprob"))}
-    for top in tops if isinstance(tops, list) else ():
-        if isinstance(top, dict) and isinstance(top.get("token"), str):
-            every.setdefault(top["token"], _number(top.get("logprob")))
-    return Token(word, raw, every[word], tuple(every.items()))
-
-
-def _number(logprob: Any) -> float:
-    try:
-        return min(0.0, float(logprob)) if isinstance(logprob, int | float) else math.nan
-    except OverflowError:
-        return math.nan
-
-
 def likelihoods_at(
     text: str, tokens: Sequence[Placed], span: tuple[int, int], codes: Sequence[str]
 ) -> Likelihoods:
@@ -139,17 +51,40 @@ def likelihoods_at(
 
     Raises NoLikelihoodError.
     """
-    chosen = text[slice(*span)]
+    return _likelihoods(text, iter(tokens[_first(text, tokens, span) :]), span, codes)
+
+
+def tokens_at(
+    text: str, tokens: Sequence[Placed], span: tuple[int, int], codes: Sequence[str]
+) -> list[Placed]:
+    """The tokens that decide what `likelihoods_at` says, be it that it cannot say anything."""
+    looked_at: list[Placed] = []
+
+    def noted() -> Iterator[Placed]:
+        for token in tokens[_first(text, tokens, span) :]:
+            looked_at.append(token)
+            yield token
+
+    with suppress(NoLikelihoodError):
+        _likelihoods(text, noted(), span, codes)
+    return looked_at
+
+
+def _first(text: str, tokens: Sequence[Placed], span: tuple[int, int]) -> int:
+    """The number of the first token that reaches into the span."""
+    at = len(in_bytes(text[: span[0]]))
+    return bisect_right(tokens, at, key=lambda token: token[0] + len(token[1]))
+
+
+def _likelihoods(
+    text: str, tokens: Iterator[Placed], span: tuple[int, int], codes: Sequence[str]
+) -> Likelihoods:
+    chosen, before = text[slice(*span)], text[: span[0]]
     if chosen not in codes:
         raise NoLikelihoodError("the code is written in another spelling")
-    at = len(_bytes(text[: span[0]]))
-    quoted = text[: span[0]].endswith('"')
-    from_there = (
-        (_token(raw, entry), max(0, at - start))
-        for start, raw, entry in tokens
-        if start + len(raw) > at
-    )
-    return _Walk(chosen, codes, quoted).through(from_there)
+    at = len(in_bytes(before))
+    from_there = ((token_of(raw, entry), max(0, at - start)) for start, raw, entry in tokens)
+    return _Walk(chosen, codes, before.endswith('"')).through(from_there)
 
 
 class _Walk:

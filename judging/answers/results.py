@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -25,7 +25,7 @@ from annotation.submit import (
 from datasets.prepared import Among, Given, PreparedModels, PreparedUpdate
 from datasets.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls
-from judging.answers.scoring import details_of
+from judging.answers.scoring import details_of, kept_logprobs
 from judging.backends.base import Answer, Reason
 from judging.conditions.variations import turned_back
 from judging.models import JudgeCall, JudgeRun, Strike
@@ -65,7 +65,7 @@ def record(
     The calls are kept even where the lease is lost, or where closing the rows fails: they were
     made, and paid. A row that went to somebody else meanwhile is left to them.
     """
-    attempts = [attempt for result in results for attempt in _attempts(result)]
+    attempts = [attempt for result in results for attempt in _attempts(result, by_unit)]
     closings: list[_Closing] = []
     wrong: Exception | None = None
     try:
@@ -73,10 +73,13 @@ def record(
     except Exception as error:
         wrong = error
     with transaction.atomic():
+        # The run before its rows, in the order of whoever takes a run over.
+        counted = _locked.first(pk=run.pk)
+        held = counted[0] if counted and counted[0].lease == lease else None
         tally = store_calls(run, attempts)
         try:
             with transaction.atomic():
-                _close(run, lease, closings, tally)
+                _close(held, lease, closings, tally)
         except Exception as error:
             wrong = error
             if not connection.needs_rollback:
@@ -86,11 +89,22 @@ def record(
     return tally.done + tally.failures.total()
 
 
-def _attempts(result: Result) -> list[Attempt]:
+def _attempts(result: Result, by_unit: bool) -> list[Attempt]:
     row = result.prepared.assignment
     numbered = enumerate(result.calls, start=row.attempts + 1)
     own = result.prepared.request_hash
-    return [(row.pk, n, call.request_hash or own, call) for n, call in numbered]
+    return [
+        (row.pk, n, call.request_hash or own, _lean(call, result.prepared, by_unit))
+        for n, call in numbered
+    ]
+
+
+def _lean(call: Call, prepared: Prepared, by_unit: bool) -> Call:
+    """The call without the log probabilities that no score is computed from."""
+    if call.answer is None or not call.answer.logprobs:
+        return call
+    told = kept_logprobs(prepared, call.answer, by_unit)
+    return replace(call, answer=replace(call.answer, logprobs=told))
 
 
 @dataclass(frozen=True)
@@ -134,8 +148,9 @@ def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
     return turned_back(prepared.assignment, payload)
 
 
-def _close(run: JudgeRun, lease: uuid.UUID, closings: Sequence[_Closing], tally: Tally) -> None:
-    held = _held.first(pk=run.pk, lease=lease)
+def _close(
+    held: JudgeRun | None, lease: uuid.UUID, closings: Sequence[_Closing], tally: Tally
+) -> None:
     if held is None:
         raise LostLeaseError
     outcomes = submit_many([each.answer for each in closings if each.answer])
@@ -146,7 +161,7 @@ def _close(run: JudgeRun, lease: uuid.UUID, closings: Sequence[_Closing], tally:
         reason for (_, reason), lost in zip(failed, wrong, strict=True) if lost is None
     )
     _forget_strikes([each.assignment.pk for each in closings])
-    _add(held[0], tally)
+    _add(held, tally)
 
 
 def _forget_strikes(rows: list[int]) -> None:
@@ -196,11 +211,9 @@ SUMS = ("done", "calls", "reused", "prompt_tokens", "cached_tokens", "completion
 _struck = PreparedQuery(
     lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
 )
-_held = PreparedModels(
-    lambda: JudgeRun.objects.select_for_update().filter(
-        pk=Given("pk"), lease=Given("lease", JudgeRun._meta.get_field("lease"))
-    ),
-    {"": ("id", "failures", *SUMS)},
+_locked = PreparedModels(
+    lambda: JudgeRun.objects.select_for_update().filter(pk=Given("pk")),
+    {"": ("id", "lease", "failures", *SUMS)},
 )
 _count = PreparedUpdate(
     lambda: JudgeRun.objects.filter(pk=Given("pk")),

@@ -7,7 +7,6 @@ stored with its labels, so that a run that dies before takes it again.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -22,7 +21,7 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.preparing import Prepared
 
 CHUNK = 500
-LEASED = Assignment.Status.LEASED
+MOST_WAITING = 1000
 Reuse = JudgeRun.Reuse
 
 
@@ -32,38 +31,51 @@ def reused_results(run: JudgeRun, prepared: Sequence[Prepared]) -> list[Result]:
     return [_taken(p, found[p.request_hash]) for p in prepared if p.request_hash in found]
 
 
-def first_of_each(run: JudgeRun, lease: uuid.UUID, prepared: Sequence[Prepared]) -> list[Prepared]:
-    """Those that are to be asked now. One whose equal is being asked by this run is given back:
-    it is claimed again when nothing else is left, and finds the answer then.
+class Equals:
+    """Of equal requests in one run the first is asked, and the others wait for its answer.
+
+    They stay leased meanwhile, `waiting` of them. Reads the database; for one thread.
     """
-    if not may_take(run):
-        return list(prepared)
-    asking: dict[str, int] = vars(run).setdefault("being_asked", {})
-    under_way = _under_way(asking, lease)
-    later: list[int] = []
-    now: list[Prepared] = []
-    for each in prepared:
-        if asking.setdefault(each.request_hash, each.assignment.pk) in under_way:
-            later.append(each.assignment.pk)
-            continue
-        asking[each.request_hash] = each.assignment.pk
-        under_way.add(each.assignment.pk)
-        now.append(each)
-    rows = Assignment.objects.filter(pk__in=later, lease=lease, status=LEASED)
-    rows.update(status=Assignment.Status.OPEN, lease=None)
-    return now
 
+    def __init__(self, run: JudgeRun) -> None:
+        self._run = run
+        self._asking: set[str] = set()
+        self._later: dict[str, list[Prepared]] = {}
+        self.waiting = 0
 
-def _under_way(asking: dict[str, int], lease: uuid.UUID) -> set[int]:
-    """The rows that are still being asked; the others are forgotten."""
-    rows = list(asking.values())
-    left: set[int] = set()
-    for start in range(0, len(rows), CHUNK):
-        some = Assignment.objects.filter(pk__in=rows[start : start + CHUNK], status=LEASED)
-        left.update(some.filter(lease=lease).values_list("pk", flat=True))
-    for digest in [digest for digest, row in asking.items() if row not in left]:
-        del asking[digest]
-    return left
+    @property
+    def is_full(self) -> bool:
+        """Whether so many wait that no more should be claimed."""
+        return self.waiting >= MOST_WAITING
+
+    def firsts_of(self, prepared: Sequence[Prepared]) -> list[Prepared]:
+        """Those that are to be asked now."""
+        if not may_take(self._run):
+            return list(prepared)
+        firsts: list[Prepared] = []
+        for each in prepared:
+            if each.request_hash in self._asking:
+                self._later.setdefault(each.request_hash, []).append(each)
+                self.waiting += 1
+            else:
+                self._asking.add(each.request_hash)
+                firsts.append(each)
+        return firsts
+
+    def released_by(self, stored: Iterable[Result]) -> tuple[list[Prepared], list[Result]]:
+        """Rows that are to be asked now after all, and results for others, by what was stored.
+
+        Where the first brought no answer that may be taken the second is asked, and so on.
+        """
+        if not self._asking:
+            return [], []
+        back = {result.prepared.request_hash for result in stored if result.verdict}
+        self._asking -= back
+        others = [each for digest in back for each in self._later.pop(digest, ())]
+        self.waiting -= len(others)
+        taken = reused_results(self._run, others) if others else []
+        known = {result.prepared.assignment.pk for result in taken}
+        return self.firsts_of([p for p in others if p.assignment.pk not in known]), taken
 
 
 def answers_to(run: JudgeRun, hashes: Iterable[str]) -> dict[str, JudgeCall]:

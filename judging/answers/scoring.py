@@ -12,12 +12,15 @@ from typing import Any
 
 from annotation.answer import Detail
 from annotation.blinding import TURNED
-from judging.answers.likelihoods import (
-    Likelihoods,
+from judging.answers.calls import storable_text
+from judging.answers.likelihoods import Likelihoods, likelihoods_at, tokens_at
+from judging.answers.tokens import (
     NoLikelihoodError,
     Placed,
-    likelihoods_at,
+    is_kept,
+    kept,
     place_tokens,
+    unplaced,
 )
 from judging.backends.base import Answer, AskedVariable
 from judging.prompts.preparing import Prepared
@@ -52,6 +55,31 @@ def details_of(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
         for variable in unit.variables
         if (name, variable.name) in places
     }
+
+
+def kept_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
+    """What is stored of an answer's `logprobs`: the tokens of its labels, with all alternatives.
+
+    From these `details_of` tells the same. Those of quotes and texts would be most of what a run
+    stores, and no score is computed from them. What was kept before stays as it is, and so do the
+    tokens of a text that no database takes as it is, since their places would be others.
+    """
+    told, text = answer.logprobs, answer.text
+    if not told or is_kept(told) or storable_text(text) != text:
+        return told
+    tokens = _placed(answer)
+    if isinstance(tokens, NoLikelihoodError):
+        return unplaced(tokens)
+    units = {unit.name: unit for unit in prepared.request.facts.units}
+    places = _places(text, next(iter(units)) if by_unit else None)
+    used = {
+        id(token)
+        for name, unit in units.items()
+        for variable in unit.variables
+        if (name, variable.name) in places
+        for token in tokens_at(text, tokens, places[name, variable.name], variable.codes)
+    }
+    return kept([token for token in tokens if id(token) in used]) | {"tokens": len(tokens)}
 
 
 def _placed(answer: Answer) -> list[Placed] | NoLikelihoodError:

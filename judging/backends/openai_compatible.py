@@ -105,8 +105,12 @@ class OpenAICompatible:
 
     async def probe(self) -> Findings:
         findings = await probe(self)
-        self.context = findings.facts.get("max_model_len")
+        self.recall(findings.facts)
         return findings
+
+    def recall(self, facts: Mapping[str, Any]) -> None:
+        """Takes over what a probe found out before, here or in another process."""
+        self.context = facts.get("max_model_len")
 
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
         """Which model under which version answers; with `answers`, five completions tell more."""

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from judging.answers.likelihoods import NoLikelihoodError, likelihoods_at, place_tokens
+from judging.answers.likelihoods import likelihoods_at
+from judging.answers.tokens import NoLikelihoodError, place_tokens
 from judging.backends.base import (
     JSON,
     Answer,

@@ -111,6 +111,10 @@ class VLLM:
         facts = {"served_by": "vllm", "flags": list(self.settings.flags)}
         return replace(found, facts=dict(found.facts) | facts)
 
+    def recall(self, facts: Mapping[str, Any]) -> None:
+        """What a probe found out before; the server that is started next is of the same kind."""
+        self._inner.recall(facts)
+
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
         """The openai backend's: which model under which version answers."""
         await self._running()

@@ -24,6 +24,11 @@ NEXT = (
     "run_judge with --batch-file."
 )
 
+LEFT_OUT = (
+    "rows that brought down the process that asked them stay out; run_judge without --batch-file "
+    "asks them one by one."
+)
+
 
 def exchange(
     campaign: Campaign,
@@ -43,8 +48,11 @@ def exchange(
 def _exchanged(
     campaign: Campaign, judge: Judge, path: Path, limit: int | None, reuse: str, tick: Tick
 ) -> str:
-    if not path.exists():
-        return _written(requests.write(campaign, judge, path, limit, reuse, tick))
+    is_new = not path.exists()
+    went_on = requests.go_on(campaign, judge)
+    if is_new:
+        written = went_on or requests.write(campaign, judge, path, limit, reuse, tick)
+        return _written(written)
     kind, run = kind_of(path)
     if kind == "results":
         return _taken(path, take_in(campaign, judge, path, tick))
@@ -64,7 +72,8 @@ def _written(written: requests.Written) -> str:
         return f"{str(run).capitalize()}: nothing is left to be asked; {taken or 'no row is open'}."
     names = " and ".join(str(path) for path in written.files)
     extra = f" ({taken})" if taken else ""
-    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {NEXT}"
+    apart = f" {written.left_out:,} {LEFT_OUT}" if written.left_out else ""
+    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {NEXT}{apart}"
 
 
 def _taken(path: Path, taken: Taken) -> str:

@@ -7,16 +7,13 @@ takes the answers in; `runs.ask_to_stop` gives the batch up.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import secrets
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from django.db import transaction
 
@@ -27,6 +24,7 @@ from judging.answers import reusing
 from judging.answers.results import record, stored_results
 from judging.backends.base import Backend, Findings, Request, SetupError
 from judging.batches.lines import custom_id
+from judging.batches.parts import BatchError, Files, unwritable
 from judging.models import Judge, JudgeRun
 from judging.prompting import read_prompt
 from judging.prompts.preparing import Prepared, Preparer
@@ -34,14 +32,12 @@ from judging.rows import ledger, runs
 from judging.rows.lanes import backend_of
 from judging.running import manifests
 
-MOST_REQUESTS = 50_000
-MOST_BYTES = 200_000_000
 CLAIMED = 256
 URL = "/v1/chat/completions"
 
 
-class BatchError(Exception):
-    """A batch file that cannot be written: what is wrong, and what to do."""
+class EndedError(Exception):
+    """Somebody wished the run to end while its requests were being written."""
 
 
 @runtime_checkable
@@ -53,12 +49,16 @@ class Sends(Protocol):
 
 @dataclass(frozen=True)
 class Written:
-    """The run whose requests are out, the files that hold them, and what needed no asking."""
+    """The run whose requests are out, the files that hold them, and what needed no asking.
+
+    `left_out` rows are in no file: workers died while they held them, so they are asked alone.
+    """
 
     run: JudgeRun
     files: tuple[Path, ...]
     requests: int
     known: int
+    left_out: int = 0
 
 
 def write(
@@ -77,23 +77,60 @@ def write(
     backend = backend_of(judge)
     bodies_of(backend)
     preparer = preparer_of(campaign, judge, backend)
-    run = runs.start(campaign, judge, limit, reuse=reuse)
-    # Whoever answers the requests, it is not by this lane.
-    run.lane = None
-    run.save(update_fields=["lane"])
+    run = runs.start(campaign, judge, limit, reuse=reuse, offline=True)
     if (lease := runs.take(run)) is None:
         raise runs.HeldError(f"another run of judge {judge} has just begun")
     manifests.begin(run, backend, Findings())
     files = Files(path)
     try:
+        _intend(run, lease, files)
         known = _fill(files, run, lease, preparer, tick)
         return _let_go(files, run, lease, known)
+    except EndedError as ended:
+        _give_up(files, run, lease, runs.state_wished(run))
+        wrong = f"{run} was ended while its requests were written, and none is out"
+        raise BatchError(wrong) from ended
     except BaseException as error:
-        files.discard()
-        runs.finish(run, lease, JudgeRun.State.STOPPED, f"{type(error).__name__}: {error}"[:500])
+        why = f"{type(error).__name__}: {error}"[:500]
+        _give_up(files, run, lease, JudgeRun.State.STOPPED, why)
         if isinstance(error, OSError):
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         raise
+
+
+def go_on(campaign: Campaign, judge: Judge) -> Written | None:
+    """Puts the files in their places that a process had written when it died, and the run out.
+
+    None where there are none. What one left that died before is thrown away. Raises BatchError,
+    runs.HeldError.
+    """
+    run = runs.active(campaign, judge).first()
+    intent = run.manifest.get(runs.INTENT) if run else None
+    if run is None or not intent:
+        return None
+    if (lease := runs.take(run)) is None:
+        raise runs.HeldError(f"{run} of judge {judge} is at work")
+    files = Files.intended(intent)
+    try:
+        if files.parts and files.go_on():
+            return _out(files, run, lease, 0)
+    except EndedError:
+        _give_up(files, run, lease, runs.state_wished(run))
+        return None
+    except BaseException:
+        runs.hand_over(run, lease)
+        raise
+    _give_up(files, run, lease, JudgeRun.State.INTERRUPTED)
+    return None
+
+
+def _give_up(files: Files, run: JudgeRun, lease: uuid.UUID, state: str, error: str = "") -> None:
+    """Ends the run: nothing is out, and nothing is left of what was to be."""
+    files.discard()
+    run.refresh_from_db(fields=["manifest"])
+    run.manifest.pop(runs.INTENT, None)
+    JudgeRun.objects.filter(pk=run.pk, lease=lease).update(manifest=run.manifest)
+    runs.finish(run, lease, state, error)
 
 
 def bodies_of(backend: Backend) -> Sends:
@@ -111,8 +148,10 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
     """Writes the requests of all open rows; the number that had an answer already."""
     known, left, sends = 0, run.limit, bodies_of(preparer.backend)
     while left is None or left > 0:
-        if runs.renew(run, lease) is None:
+        if (orders := runs.renew(run, lease)) is None:
             raise LostLeaseError
+        if orders.wish:
+            raise EndedError
         room = CLAIMED if left is None else min(CLAIMED, left)
         rows = ledger.claim(run.campaign, run.judge, lease, room)
         if not rows:
@@ -147,113 +186,44 @@ def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: Sends) -> Iterator[b
 
 def _let_go(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Written:
     """Puts the files in their places and leaves the run out; one without requests is done."""
+    left_out = ledger.set_aside(run.campaign, run.judge)
     if not files.requests:
-        files.discard()
-        runs.finish(run, lease, JudgeRun.State.DONE)
+        _give_up(files, run, lease, JudgeRun.State.DONE)
         manifests.end(run)
-        return Written(run, (), 0, known)
+        return Written(run, (), 0, known, left_out)
+    files.close()
+    # Told before and after, so that whoever dies in between leaves what `go_on` can finish.
+    _intend(run, lease, files)
     files.put_in_place()
+    return _out(files, run, lease, known, left_out)
+
+
+def _intend(run: JudgeRun, lease: uuid.UUID, files: Files) -> None:
+    with _held(run, lease) as held:
+        held.manifest[runs.INTENT] = files.intent
+        held.save(update_fields=["manifest"])
+
+
+def _out(files: Files, run: JudgeRun, lease: uuid.UUID, known: int, left_out: int = 0) -> Written:
     told = [{"name": p.path.name, "sha256": p.sha256, "requests": p.requests} for p in files.parts]
-    with transaction.atomic():
-        held = JudgeRun.objects.select_for_update().filter(pk=run.pk, lease=lease).first()
-        if held is None:
-            raise LostLeaseError
+    with _held(run, lease) as held:
         held.manifest["batch"] = {"files": told, "requests": files.requests}
+        del held.manifest[runs.INTENT]
         held.state, held.queued = JudgeRun.State.QUEUED, False
         held.save(update_fields=["manifest", "state", "queued"])
         runs.hand_over(run, lease)
     run.refresh_from_db()
-    return Written(run, tuple(p.path for p in files.parts), files.requests, known)
+    paths = tuple(part.path for part in files.parts)
+    return Written(run, paths, files.requests, known, left_out)
 
 
-@dataclass
-class Part:
-    """One file, written beside its place first."""
-
-    path: Path
-    beside: Path
-    file: BinaryIO
-    requests: int = 0
-    size: int = 0
-    in_place: bool = False
-    hash: Any = field(default_factory=hashlib.sha256)
-
-    @property
-    def sha256(self) -> str:
-        return str(self.hash.hexdigest())
-
-    def add(self, line: bytes) -> None:
-        self.file.write(line)
-        self.hash.update(line)
-        self.requests += 1
-        self.size += len(line)
-
-
-class Files:
-    """Requests in as many files as they need, none of which is in its place until all are whole."""
-
-    def __init__(self, path: Path) -> None:
-        self.first = path
-        self.parts: list[Part] = []
-
-    @property
-    def requests(self) -> int:
-        return sum(part.requests for part in self.parts)
-
-    def add(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            self._part_for(line).add(line)
-
-    def put_in_place(self) -> None:
-        for part in self.parts:
-            part.file.flush()
-            os.fsync(part.file.fileno())
-            part.file.close()
-        for part in self.parts:
-            part.beside.rename(part.path)
-            part.in_place = True
-
-    def discard(self) -> None:
-        """Leaves nothing behind of what is not out."""
-        for part in self.parts:
-            part.file.close()
-            with suppress(OSError):
-                (part.path if part.in_place else part.beside).unlink(missing_ok=True)
-
-    def _part_for(self, line: bytes) -> Part:
-        last = self.parts[-1] if self.parts else None
-        if last and last.requests < MOST_REQUESTS and last.size + len(line) <= MOST_BYTES:
-            return last
-        self.parts.append(_part(self._path(len(self.parts) + 1)))
-        return self.parts[-1]
-
-    def _path(self, number: int) -> Path:
-        first = self.first
-        return first if number == 1 else first.with_name(f"{first.stem}.{number}{first.suffix}")
-
-
-def _part(path: Path) -> Part:
-    if path.exists():
-        raise BatchError(f"{path} is there already; move it away, or choose another file")
-    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}")
-    try:
-        return Part(path, beside, beside.open("xb"))
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> BatchError:
-    why = (error.strerror or str(error)).lower()
-    return BatchError(f"{path} cannot be written ({why}); choose another file")
-
-
-def out_run(campaign: Campaign, judge: Judge) -> JudgeRun | None:
-    """The run of this judge whose requests are out, if there is one."""
-    found = runs.active(campaign, judge).first()
-    return found if found and found.manifest.get("batch") else None
-
-
-def names_of(run: JudgeRun) -> Iterator[str]:
-    """The names of the files that hold a run's requests."""
-    batch = run.manifest.get("batch") or {}
-    return (str(each["name"]) for each in batch.get("files", ()))
+@contextmanager
+def _held(run: JudgeRun, lease: uuid.UUID) -> Iterator[JudgeRun]:
+    """The run, nobody else's meanwhile. Raises LostLeaseError, EndedError."""
+    with transaction.atomic():
+        held = JudgeRun.objects.select_for_update().filter(pk=run.pk, lease=lease).first()
+        if held is None:
+            raise LostLeaseError
+        if held.wish:
+            raise EndedError
+        yield held

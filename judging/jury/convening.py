@@ -21,7 +21,7 @@ from annotation.presenting import present, schema
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.submit import Circumstances, submit
-from judging.jury.juries import Jury, rater_of
+from judging.jury.juries import Jury, JuryError, check_name, rater_of
 from judging.jury.voting import TIE, TOO_FEW, Verdict, Vote, decided, sampled
 
 CHUNK = 100
@@ -71,8 +71,12 @@ def convene(
     jury: Jury,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Session:
-    """Computes the jury's labels of all items that its members have answered. Raises JuryError."""
-    rater, session, asked = rater_of(name, jury), Session(), schema(campaign)
+    """Computes the jury's labels of all items that its members have answered. Raises JuryError.
+
+    A new jury's rater comes with its first labels, in one transaction, so that none stands without.
+    Each chunk has a transaction of its own, as people save their answers meanwhile.
+    """
+    rater, session, asked = check_name(name, jury), Session(), schema(campaign)
     items = iter(campaign.items.select_related("query").order_by("position"))
     done = 0
     while chunk := list(islice(items, CHUNK)):
@@ -81,13 +85,16 @@ def convene(
         with transaction.atomic():
             for item in chunk:
                 item.campaign = campaign
-                if item.pk in heard:
-                    answer = _Answer(jury, heard[item.pk], asked)
-                    for unit, kind in kinds[item.pk].items():
-                        answer.unit(unit, kind)
+                answer = _Answer(jury, heard[item.pk], asked)
+                for unit, kind in kinds[item.pk].items():
+                    answer.unit(unit, kind)
+                if answer.asked:
+                    rater = rater or rater_of(name, jury)
                     _store(item, rater, answer, session)
         done += len(chunk)
         progress(done)
+    if not session.changed + session.unchanged:
+        raise JuryError(f"its members have answered too little of {campaign}; run them first")
     return session
 
 
@@ -145,8 +152,6 @@ def _quotes(label: Label) -> tuple[dict[str, Any], ...]:
 
 def _store(item: Item, rater: Rater, answer: _Answer, session: Session) -> None:
     """Makes the answer the current one of the jury's row, if it says anything new."""
-    if not answer.asked:
-        return
     row, _ = Assignment.objects.get_or_create(
         item=item, rater=rater, defaults={"asked": answer.asked}
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Label, Rater
+from judging.defining import has_controls
 from judging.jury.voting import Rule
 from judging.models import Judge
 from judging.rows.planning import samples_of
@@ -68,17 +69,36 @@ def _says_of_turned(member: Rater) -> bool:
 
 
 def rater_of(name: str, jury: Jury) -> Rater:
-    """The rater of that name, made at first need; refused where it is anybody else."""
+    """The rater of that name, made at first need. Raises JuryError."""
+    return check_name(name, jury) or Rater.objects.create(name=name, kind=Rater.Kind.JUDGE)
+
+
+def check_name(name: str, jury: Jury) -> Rater | None:
+    """The rater of that name, if this jury is there. Raises JuryError where it is anybody else."""
     if not name.strip() or len(name) > 150:
         raise JuryError("a jury's name has 1 to 150 characters; choose another")
-    rater, made = Rater.objects.get_or_create(name=name, defaults={"kind": Rater.Kind.JUDGE})
-    if made:
-        return rater
-    label = Label.objects.filter(response__assignment__rater=rater).first()
-    facts = (label.meta or {}).get("jury") if label else None
-    if rater.kind != Rater.Kind.JUDGE or hasattr(rater, "judge") or (label and not facts):
+    if has_controls(name):
+        raise JuryError("a jury's name stands on one line; take the line break out")
+    if (rater := Rater.objects.filter(name=name).first()) is None:
+        return None
+    facts, labelled = _facts_of(rater)
+    if rater.kind != Rater.Kind.JUDGE or hasattr(rater, "judge") or (labelled and not facts):
         raise JuryError(f"the name {name!r} belongs to another rater; choose another")
     if facts and facts != jury.facts():
         who = f"{', '.join(facts['members'])} by {facts['rule']}"
         raise JuryError(f"jury {name!r} is there with {who}, and keeps them; choose a new name")
     return rater
+
+
+def judges_of(name: str) -> list[str]:
+    """The names of the judges that vote in a jury; none where no jury has that name."""
+    rater = Rater.objects.filter(name=name, kind=Rater.Kind.JUDGE, judge=None).first()
+    facts = _facts_of(rater)[0] if rater else None
+    voting = Judge.objects.filter(rater__name__in=facts["members"] if facts else ())
+    return sorted({str(judge.base or judge) for judge in voting.select_related("base__rater")})
+
+
+def _facts_of(rater: Rater) -> tuple[dict[str, Any] | None, bool]:
+    """What tells this jury from another, if it is one, and whether it has any label."""
+    label = Label.objects.filter(response__assignment__rater=rater).first()
+    return (label.meta or {}).get("jury") if label else None, label is not None

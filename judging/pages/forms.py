@@ -9,7 +9,7 @@ from django import forms
 
 from annotation.models import Campaign, Rater, User
 from judging.backends.base import SetupError
-from judging.defining import LONGEST_PROMPT, Definition
+from judging.defining import LONGEST_PROMPT, Definition, has_controls
 from judging.models import Judge, JudgeRun
 from judging.prompting import PromptError, read_prompt
 from judging.prompts.params import PARAMS, ParamError, read_params
@@ -27,6 +27,11 @@ PARAM_HELP = {
         "Log probabilities",
         "Alternatives a token, 0 to 20. Scores come from them.",
     ),
+    "samples": (
+        "Samples",
+        "How often the same is asked, 1 to 20. Above 1 give a temperature above 0.",
+    ),
+    "repair": ("Repair", "An answer that cannot be read is sent back once, and paid again."),
     "timeout": (
         "Time limit",
         "Seconds until a request is given up. Empty: by what the server takes, 30 to 600.",
@@ -41,6 +46,7 @@ GRANULARITIES = (
     (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
     (Judge.Granularity.UNIT, "One request for each unit: no answer leans on another"),
 )
+REPAIR = (("", "No"), ("1", "Once"))
 REUSE = (
     (JudgeRun.Reuse.NEVER, "No: ask everything anew"),
     (JudgeRun.Reuse.CAMPAIGN, "Take answers to equal requests from runs over this campaign"),
@@ -101,7 +107,7 @@ class JudgeForm(forms.Form):
             del self.fields["api_key_env"]
         for name, (label, words) in PARAM_HELP.items():
             self.fields[name] = forms.CharField(
-                label=label, required=False, max_length=40, help_text=words
+                label=label, required=False, max_length=40, help_text=words, widget=_widget(name)
             )
 
     @property
@@ -110,6 +116,8 @@ class JudgeForm(forms.Form):
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
+        if has_controls(name):
+            raise forms.ValidationError("A name stands on one line; take the line break out.")
         if Rater.objects.filter(name=name).exists():
             raise forms.ValidationError("A rater has this name already; choose another.")
         return name
@@ -160,6 +168,9 @@ class JudgeForm(forms.Form):
                 found |= read_params([f"{name}={text}"])
             except ParamError:
                 self.add_error(name, f"Give {PARAMS[name][1]}.")
+        if int(found.get("samples", 1)) > 1 and not found.get("temperature"):
+            wrong = "At temperature 0 all samples are alike; give a temperature, such as 0.7."
+            self.add_error("samples", wrong)
         return found
 
     def _server(self, data: dict[str, Any]) -> Server:
@@ -229,6 +240,10 @@ class ConcurrencyForm(forms.Form):
     """A new number of requests at once for a run that is under way."""
 
     concurrency = forms.IntegerField(label="Requests at once", min_value=1, max_value=MOST_TRIED)
+
+
+def _widget(param: str) -> forms.Widget:
+    return forms.Select(choices=REPAIR) if param == "repair" else forms.TextInput()
 
 
 def _choice(field: forms.Field, choices: list[tuple[str, str]]) -> forms.ChoiceField:

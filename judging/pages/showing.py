@@ -11,6 +11,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from judging.answers.tokens import KEPT
+from judging.costs.spent import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.rows import lanes, ledger
 
@@ -64,8 +66,9 @@ class Progress:
 
 
 def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Runs with the database's clock as `now`: leases go by it."""
-    return runs.select_related("judge__rater", "campaign", "lane").annotate(now=Now())
+    """Runs with the database's clock as `now`, as leases go by it, and what they have cost."""
+    related = runs.select_related("judge__rater", "campaign", "lane")
+    return with_last_cost(related).annotate(now=Now())
 
 
 def standing_of(run: Any) -> Standing:
@@ -79,7 +82,8 @@ def standing_of(run: Any) -> Standing:
     if run.lane is not None and run.lane.paused:
         return Standing("Paused", "no", run.lane.paused, paused=True)
     if held:
-        return Standing("Running", "plain")
+        # While it is at work its error is what is wrong with the server at the moment.
+        return Standing("Running", "warn" if run.error else "plain", run.error)
     if run.lane is not None and (other := lanes.holder(run.lane)) is not None:
         return Standing("Waiting", "warn", f"{str(other).capitalize()} of judge {other.judge} asks "
                         "this server now; this one is next when that ends.")  # fmt: skip
@@ -87,10 +91,10 @@ def standing_of(run: Any) -> Standing:
 
 
 def _untaken(run: Any) -> Standing:
-    if batch := run.manifest.get("batch"):
+    if file := file_of(run):
         words = (
-            f"Its requests are in {batch['files'][0]['name']}. Take the results in with run_judge "
-            "--batch-file, or stop it to give them up."
+            f"Its requests are in {file}. Take the results in with run_judge --batch-file, or stop "
+            "it to give them up."
         )
         return Standing("Out", "warn", words)
     if not run.queued:
@@ -102,6 +106,12 @@ def _untaken(run: Any) -> Standing:
     return Standing("No worker", "no", "No worker has taken it up for over "
                     f"{UNTAKEN_SECONDS} seconds. Start one with make worker, or celery -A config "
                     "worker; the run then goes on by itself.")  # fmt: skip
+
+
+def file_of(run: JudgeRun) -> str:
+    """The first file that the requests of a run are out in; empty where it asks them itself."""
+    batch = run.manifest.get("batch")
+    return str(batch["files"][0]["name"]) if batch else ""
 
 
 def _ended(run: JudgeRun) -> Standing:
@@ -162,16 +172,22 @@ def seconds_in_words(seconds: float | None) -> str:
 
 
 def logprob_facts(logprobs: Any) -> dict[str, float | int] | None:
-    """How many tokens have a log probability, and the mean and least of them."""
-    values = list(_logprobs(logprobs))
+    """Mean and least log probability of the tokens that are stored, and of how many in all."""
+    told = logprobs if isinstance(logprobs, Mapping) else {}
+    tokens = told.get(KEPT, told.get("content"))
+    values = list(_logprobs(tokens))
     if not values:
         return None
-    return {"tokens": len(values), "mean": math.fsum(values) / len(values), "least": min(values)}
+    return {
+        "stored": len(values),
+        "tokens": told.get("tokens", len(values)),
+        "mean": math.fsum(values) / len(values),
+        "least": min(values),
+    }
 
 
-def _logprobs(logprobs: Any) -> Iterator[float]:
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    for token in content if isinstance(content, Sequence) else ():
+def _logprobs(tokens: Any) -> Iterator[float]:
+    for token in tokens if isinstance(tokens, Sequence) else ():
         value = token.get("logprob") if isinstance(token, Mapping) else None
         if isinstance(value, int | float) and math.isfinite(value):
             yield float(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,7 +20,7 @@ from annotation.places import order_for
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import prepare
 from judging.backends.base import Answer, Backend, BackendError, TransientError
-from judging.conditions.variations import turned_back
+from judging.conditions.variations import fields_in_order, turned_back
 from judging.costs.prices import cost_of
 from judging.models import Judge
 from judging.prompting import read_prompt
@@ -31,6 +32,13 @@ from judging.rows.runs import prompt_of
 DEADLINE = 45.0
 # As long as the client waits for a connection at most, and a little more.
 UNCONNECTED_SECONDS = 5.5
+# Each keeps a thread of the web server for up to `DEADLINE`; by default a process has four.
+MOST_AT_ONCE = 2
+_places = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
+class BusyError(Exception):
+    """As many tries are under way in this process as there may be."""
 
 
 class NothingToTryError(LookupError):
@@ -65,9 +73,18 @@ class Trial:
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
     """Asks about the item of that number, from 1, or about one by chance.
 
-    A judge that works unit by unit is asked about the first unit. Raises NothingToTryError,
-    SetupError, PromptError.
+    A judge that works unit by unit is asked about the first unit. Raises BusyError,
+    NothingToTryError, SetupError, PromptError.
     """
+    if not _places.acquire(blocking=False):
+        raise BusyError
+    try:
+        return _tried(judge, campaign, number)
+    finally:
+        _places.release()
+
+
+def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     if judge.backend == "vllm":
         raise NothingToTryError(
             "Tandem would have to start the server of this judge first, which takes minutes; "
@@ -76,7 +93,13 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
     item, names = _item(campaign, judge, number)
     by_unit = judge.granularity == Judge.Granularity.UNIT
     part = names[:1] if by_unit else names
-    row = Assignment(item=item, rater=judge.rater, scope=part[0] if by_unit else "", asked=part)
+    row = Assignment(
+        item=item,
+        rater=judge.rater,
+        scope=part[0] if by_unit else "",
+        asked=part,
+        shown=fields_in_order(judge, item),
+    )
     backend = backend_of(judge)
     preparer = Preparer(campaign, judge, read_prompt(prompt_of(judge, campaign)), backend)
     prepared = preparer.prepare(row)

@@ -6,64 +6,121 @@ Both functions read and write the database.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
+from django.db import transaction
+from django.db.models import Count, Min, Q
 from django.utils import timezone
 
+from annotation.submit import LostLeaseError
 from judging.answers.results import ANSWERED, FINAL, Result, stored_results
-from judging.answers.reusing import first_of_each, reused_results
+from judging.answers.reusing import Equals, reused_results
 from judging.models import JudgeRun
 from judging.prompts.preparing import Prepared, Preparer
-from judging.rows import ledger
+from judging.rows import ledger, runs
 
 ENOUGH_FAILED = 5
 LATE = ("deadline", "abandoned")
+BUSY = "rate"
+
+
+@dataclass(frozen=True)
+class Past:
+    """What pumps before have seen of the server in this run.
+
+    Whether it has answered, and for how many seconds it has been away since, or has refused
+    everything.
+    """
+
+    proven: bool = False
+    down_for: float = 0.0
+    busy_for: float = 0.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """How many rows were claimed; which of them are to be asked, and results of others.
+
+    The rest waits for the answer to an equal request.
+    """
+
+    rows: int
+    ready: list[Prepared]
+    known: list[Result]
 
 
 def claimed(
-    run: JudgeRun, lease: uuid.UUID, preparer: Preparer, count: int
-) -> tuple[list[Prepared], list[Result]]:
-    """Rows that are to be asked, and results of those that need not be; `count` together at most.
+    run: JudgeRun, lease: uuid.UUID, preparer: Preparer, equals: Equals, count: int
+) -> Claim:
+    """Claims so many rows at most. Raises LostLeaseError.
 
     Where an answer was stored but never written as labels, or the run may take one of an equal
     request, nothing is paid again.
     """
-    rows = ledger.claim(run.campaign, run.judge, lease, count)
-    prepared = [preparer.prepare(row) for row in rows]
+    with transaction.atomic():
+        # Whoever wakes up after his lease went to another leases nothing any more.
+        if not runs.is_held(run, lease):
+            raise LostLeaseError
+        rows = ledger.claim(run.campaign, run.judge, lease, count)
+    prepared = preparer.prepare_all(rows)
     known = stored_results(prepared)
     left = _without(prepared, known)
     if left and run.reuse != JudgeRun.Reuse.NEVER:
         taken = reused_results(run, left)
-        known, left = known + taken, first_of_each(run, lease, _without(left, taken))
-    return _with_the_late(run, left), known
+        known, left = known + taken, equals.firsts_of(_without(left, taken))
+    return Claim(len(rows), _with_their_past(run, left), known)
 
 
-def _with_the_late(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
-    """The rows, each with how often it was late before.
+def _with_their_past(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
+    """The rows, each with how often it was late and for how long it was refused before.
 
     Else a row that hangs would begin anew with every pump, and a run of short pumps never end.
     """
     tried = [each.assignment.pk for each in rows if each.assignment.attempts]
     if not tried:
         return rows
-    calls = run.judge_calls.filter(assignment__in=tried, state__in=LATE)
-    late = Counter(calls.order_by().values_list("assignment", flat=True))
-    return [replace(each, late=late[each.assignment.pk]) for each in rows]
+    calls = run.judge_calls.filter(assignment__in=tried).order_by().values_list("assignment")
+    counted = calls.annotate(
+        late=Count("id", filter=Q(state__in=LATE)),
+        refused_at=Min("sent_at", filter=Q(state=BUSY)),
+    )
+    _, answered_at = _last_answer(run)
+    known: dict[int, dict[str, Any]] = {}
+    for row, late, refused_at in counted:
+        passed_over = refused_at and answered_at and refused_at < answered_at
+        known[row] = {"late": late, "refused_for": _since(refused_at) if passed_over else 0.0}
+    return [replace(each, **known.get(each.assignment.pk, {})) for each in rows]
 
 
-def past(run: JudgeRun) -> tuple[bool, float]:
-    """Whether the server answered in this run before, and for how many seconds it has not since.
+def past(run: JudgeRun) -> Past:
+    """How the server was doing by the calls since its last answer. A few are no outage."""
+    last, answered_at = _last_answer(run)
+    since = run.judge_calls.filter(id__gt=last, reused_from=None).order_by()
+    if answered_at:
+        # The calls of a row are written with its result, so that older ones may come later.
+        since = since.filter(sent_at__gt=answered_at)
+    busy, down = Q(state=BUSY), ~Q(state__in=(BUSY, "abandoned"))
+    told = since.aggregate(
+        downs=Count("id", filter=down), down_at=Min("sent_at", filter=down),
+        busies=Count("id", filter=busy), busy_at=Min("sent_at", filter=busy),
+    )  # fmt: skip
+    return Past(
+        proven=last > 0,
+        down_for=_since(told["down_at"]) if told["downs"] >= ENOUGH_FAILED else 0.0,
+        busy_for=_since(told["busy_at"]) if told["busies"] >= ENOUGH_FAILED else 0.0,
+    )
 
-    A few calls that failed are no outage.
-    """
-    answered = run.judge_calls.filter(state__in=(ANSWERED, *FINAL)).order_by("-id")
-    last = answered.values_list("id", flat=True).first()
-    since = run.judge_calls.filter(id__gt=last or 0).order_by("id")
-    failed = list(since.values_list("sent_at", flat=True)[:ENOUGH_FAILED])
-    if len(failed) < ENOUGH_FAILED:
-        return last is not None, 0.0
-    return last is not None, max(0.0, (timezone.now() - failed[0]).total_seconds())
+
+def _last_answer(run: JudgeRun) -> tuple[int, datetime | None]:
+    """The newest call that the server answered in this run, by its number, and when it began."""
+    answered = run.judge_calls.filter(state__in=(ANSWERED, *FINAL), reused_from=None)
+    return answered.order_by("-id").values_list("id", "sent_at").first() or (0, None)
+
+
+def _since(moment: datetime | None) -> float:
+    return max(0.0, (timezone.now() - moment).total_seconds()) if moment else 0.0
 
 
 def _without(prepared: list[Prepared], known: list[Result]) -> list[Prepared]:

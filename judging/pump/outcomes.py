@@ -1,7 +1,7 @@
 """What becomes of a row when its call comes back: its result, another attempt, or an open question.
 
-A row that fails is its own fault only where the server answers others; a server that fails is
-waited for, and no row loses an attempt by it.
+A row that fails is its own fault only where the server answers others; a server that fails, or
+refuses everything, is waited for, and no row loses an attempt by it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from judging.pump.ordering import RECOVERY_SECONDS, Line
 from judging.pump.writing import Writer
 
 DEAD_AFTER = 5
+BUSY_SHOWN = 10.0
 How = Literal["fatal", "budget"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
@@ -43,8 +44,8 @@ class Means:
     """What a dispatcher works with. `end` is told why nothing more is to be asked.
 
     `timeout` is the judge's own time limit in seconds; without it, the lane's calls tell. `proven`
-    says that the server has answered in this run before, `down_for` for how many seconds it has
-    not been answering when the pump begins.
+    says that the server has answered in this run before; `down_for` and `busy_for`, for how many
+    seconds it has been away, or has refused everything, when the pump begins.
     """
 
     backend: Backend
@@ -58,13 +59,16 @@ class Means:
     grouped: bool = False
     proven: bool = False
     down_for: float = 0.0
+    busy_for: float = 0.0
+    trouble: str = ""
     clock: Callable[[], float] = time.monotonic
 
 
 class Outcomes:
     """The rows in hand and what is known of their server; `changed` hears that a row is done with.
 
-    `held` rows have no result yet. While the server is away `trouble` says so in words.
+    `held` rows have no result yet. While the server is away or busy `trouble` says so in words; it
+    begins with what the pump before has said.
     """
 
     def __init__(self, means: Means, changed: Callable[[], None]) -> None:
@@ -76,8 +80,9 @@ class Outcomes:
         self._suspects: list[tuple[Row, Came]] = []
         self._given_up: list[Row] = []
         self._answered_at: float | None = None
+        self._busy_since = self._clock() - means.busy_for if means.busy_for else None
         self._repairing = self.held = 0
-        self.trouble = ""
+        self.trouble = means.trouble
 
     @property
     def owed(self) -> int:
@@ -154,8 +159,10 @@ class Outcomes:
 
     def _alive(self) -> None:
         """The server answers, so what was spent on the rows that failed is their own result."""
-        self._answered_at = self._clock()
+        self._answered_at, self._busy_since = self._clock(), None
         self._refusals.answered()
+        if not self.breaker.is_open:
+            self.trouble = ""
         if self._suspects:
             self.judge_suspects()
 
@@ -181,13 +188,33 @@ class Outcomes:
         self._changed()
 
     def _busy(self, row: Row, came: RateError, wait: float) -> None:
-        elapsed = self._clock() - (row.first_sent or 0.0)
-        if elapsed < self.means.patience.rate_patience:
-            self.line.wait(row, self._clock() + wait)
+        """Patience with the row where others are answered, else with the server."""
+        now, longest = self._clock(), self.means.patience.rate_patience
+        refused_for = row.prepared.refused_for + now - (row.first_sent or 0.0)
+        busy_for = self._busy_for(came, now)
+        if refused_for >= longest and self._others_answered(row):
+            self._failed(row, came)
+        elif busy_for < longest or self.limit.under_way:
+            self.line.wait(row, now + wait)
         else:
-            self._spent(row, came)
+            self._given_up.append(row)
+            self.means.end("fatal", self.trouble, False)
 
-    def _failed(self, row: Row, came: TransientError | FatalError) -> None:
+    def _busy_for(self, came: RateError, now: float) -> float:
+        """For how many seconds the server has refused everything; said once that is no chance."""
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        busy_for = now - self._busy_since
+        shown_after = min(BUSY_SHOWN, self.means.patience.rate_patience)
+        if busy_for >= shown_after and not self.limit.under_way:
+            self.trouble = f"endpoint busy since {_ago(busy_for)}: {came.message}"
+        return busy_for
+
+    def _others_answered(self, row: Row) -> bool:
+        """Whether the server has answered another row since this one was first asked."""
+        passed_over = bool(row.prepared.refused_for)
+        return passed_over or (self._answered_at or 0.0) > (row.first_sent or 0.0)
+
+    def _failed(self, row: Row, came: TransientError | FatalError | RateError) -> None:
         """Another attempt, unless this was the last; none is used up while the server is away."""
         if self.breaker.is_open:
             self._wait_out(row, came)
@@ -199,13 +226,12 @@ class Outcomes:
         at = self._clock() + self.means.patience.before_retry(row.tries)
         self.line.wait(row, at, for_others=not self.retries.allow())
 
-    def _wait_out(self, row: Row, came: TransientError | FatalError) -> None:
+    def _wait_out(self, row: Row, came: TransientError | FatalError | RateError) -> None:
         now = self._clock()
         self.line.wait(row, now + random.uniform(0, RECOVERY_SECONDS))
         before = self.means.down_for if self._answered_at is None else 0.0
         down_for = now - (self.breaker.opened_at or now) + before
-        since = datetime.now(UTC) - timedelta(seconds=down_for)
-        self.trouble = f"endpoint down since {since:%Y-%m-%d %H:%M:%S} UTC: {came.message}"
+        self.trouble = f"endpoint down since {_ago(down_for)}: {came.message}"
         answered = self.means.proven or self._answered_at is not None
         # Our own server takes its minutes to start, and is known to be there.
         proven = answered or came.state == STARTING
@@ -218,7 +244,7 @@ class Outcomes:
         if isinstance(came, TransientError) and came.unreachable:
             self.breaker.trip()
             self._once_more(row, came)
-        elif (self._answered_at or 0.0) > (row.first_sent or 0.0):
+        elif self._others_answered(row):
             self._settle(row, row.failed(reason_for(came)))
         else:
             self._suspects.append((row, came))
@@ -244,3 +270,8 @@ class Outcomes:
     def _once_more(self, row: Row, came: TransientError) -> None:
         row.tries = self.means.patience.attempts - 1
         self._wait_out(row, came)
+
+
+def _ago(seconds: float) -> str:
+    """The moment so long ago, for people."""
+    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"

@@ -126,6 +126,11 @@ def revive(campaign: Campaign, judge: Judge) -> None:
     rows_of(campaign, judge).filter(status=Status.CANCELLED).update(status=OPEN)
 
 
+def set_aside(campaign: Campaign, judge: Judge) -> int:
+    """How many open rows are given out alone, as workers died while they held them."""
+    return rows_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE).count()
+
+
 def standing(campaign: Campaign, judge: Judge) -> dict[str, int]:
     """How many rows there are by status."""
     counted = rows_of(campaign, judge).order_by().values("status").annotate(n=Count("id"))

@@ -14,9 +14,10 @@ from annotation.follows import asked_of_judges, ready_for_judges
 from annotation.follows.base import prerequisite_of
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.places import order_for
-from annotation.presenting import design, present
+from annotation.presenting import design
 from annotation.protocols import PROTOCOLS
 from datasets.prepared import PreparedInsert
+from judging.conditions.variations import fields_in_order
 from judging.models import Judge
 from judging.rows.ledger import rows_of
 from judging.rows.sampling import Draw, drawn
@@ -74,10 +75,8 @@ def plan_trial(campaign: Campaign, trial: Judge, draw: Draw) -> int:
 
 def _shown(row: Assignment, campaign: Campaign, trial: Judge) -> list[str]:
     """The fields of the texts in the order of this trial; none where it is the item's own."""
-    if trial.variation["kind"] != "swapped":
-        return list(row.shown)
     row.item.campaign = campaign
-    return [text.field for text in reversed(present(row.item).texts)]
+    return fields_in_order(trial, row.item, row.shown)
 
 
 def samples_of(judge: Judge) -> int:

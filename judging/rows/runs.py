@@ -11,19 +11,26 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
-from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
-from judging.backends.base import SetupError
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompting import sha256_of
 from judging.rows import lanes, ledger, planning
+from judging.rows.checking import ChangedPromptError, check_granularity, check_prompt, prompt_of
+from judging.rows.turns import free, neglected, next_after
+
+__all__ = [
+    "ChangedPromptError", "HeldError", "Orders", "OutError", "active", "ask_to_cancel",
+    "ask_to_stop", "finish", "hand_over", "has_ended", "heed_wishes", "is_held", "neglected",
+    "next_after", "plan", "prompt_of", "queue_active", "remaining", "renew", "set_concurrency",
+    "start", "state_wished", "take",
+]  # fmt: skip
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
 _WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
+INTENT = "batch_intent"
 _GIVEN_BACK: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
@@ -43,15 +50,6 @@ class Orders:
     concurrency: int | None = None
 
 
-class ChangedPromptError(ValueError):
-    """The prompt is not the one that this judge began the campaign with."""
-
-
-def prompt_of(judge: Judge, campaign: Campaign) -> str:
-    """The judge's own prompt, or that of the campaign's protocol."""
-    return judge.prompt or PROTOCOLS[campaign.protocol].prompt
-
-
 def start(
     campaign: Campaign,
     judge: Judge,
@@ -62,19 +60,22 @@ def start(
     most_cost: Decimal | None = None,
     concurrency: int | None = None,
     reuse: str = JudgeRun.Reuse.NEVER,
+    offline: bool = False,
 ) -> JudgeRun:
     """A new run with its rows planned, for whoever takes its lease; workers only if `queued`.
 
-    A run that died is closed first, what was cancelled is open again, and a paused lane too.
+    A run that died is closed first, what was cancelled is open again, and a paused lane too. One
+    that is `offline` asks no server and has no lane.
     Raises HeldError, OutError, ChangedPromptError, SetupError.
     """
     prompt = sha256_of(prompt_of(judge, campaign))
-    _check_prompt(campaign, judge, prompt)
-    lane = lanes.lane_of(judge)
+    check_prompt(campaign, judge, prompt)
+    lane = None if offline else lanes.lane_of(judge)
     plan(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
+            ledger.revive(campaign, judge)
             run = JudgeRun.objects.create(
                 campaign=campaign, judge=judge, lane=lane, limit=limit, queued=queued,
                 most_tokens=most_tokens, most_cost=most_cost, concurrency=concurrency,
@@ -92,41 +93,36 @@ def plan(campaign: Campaign, judge: Judge) -> None:
 
     Raises SetupError where the judge's granularity cannot be.
     """
-    _check_granularity(campaign, judge)
+    check_granularity(campaign, judge)
     planning.plan(campaign, judge)
     ledger.revive(campaign, judge)
 
 
-def _check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
-    before = JudgeRun.objects.filter(campaign=campaign, judge=judge).exclude(prompt_sha256=prompt)
-    if before.exists():
-        raise ChangedPromptError(
-            f"the prompt of {campaign.protocol} has changed since judge {judge} began; make a new "
-            "judge, so that labels of two prompts do not stand under one name"
-        )
-
-
-def _check_granularity(campaign: Campaign, judge: Judge) -> None:
-    rule = PROTOCOLS[campaign.protocol].listed
-    by_unit = judge.granularity == Judge.Granularity.UNIT
-    if rule and by_unit and schema(campaign).matching(rule.match_kind):
-        raise SetupError(
-            f"{campaign.protocol} matches each {rule.match_kind} with a list that the same answer "
-            "writes, which no judge sees unit by unit; make one with --granularity item"
-        )
-
-
 def _close_dead(campaign: Campaign, judge: Judge) -> None:
     for run in active(campaign, judge).select_for_update():
+        if _heeded(run):
+            continue
         if batch := run.manifest.get("batch"):
             raise OutError(
                 f"its requests are out in {batch['files'][0]['name']} since run {run.pk}; take the "
                 "results in with --batch-file, or give them up with --stop"
             )
-        if not _free(JudgeRun.objects.filter(pk=run.pk)).exists():
+        if not free(JudgeRun.objects.filter(pk=run.pk)).exists():
             so_far = f"{run.done} done and {run.failed} failed so far"
             raise HeldError(f"{run} of judge {judge} is at work, {so_far}")
+        if files := run.manifest.get(INTENT, {}).get("files"):
+            raise OutError(
+                f"{run} was writing {files[0]['name']} when its process ended; give --batch-file "
+                f"{files[0]['path']} to go on, or give it up with --stop"
+            )
         _close(run, State.INTERRUPTED)
+        if _asks_nobody(run):
+            ledger.reopen(campaign, judge)
+
+
+def _asks_nobody(run: JudgeRun) -> bool:
+    """Whether the run's requests go by files: no call of ours can have killed its process."""
+    return bool(run.manifest.get("batch") or run.manifest.get(INTENT))
 
 
 def _close(run: JudgeRun, state: str, error: str = "") -> None:
@@ -144,14 +140,17 @@ def take(run: JudgeRun) -> uuid.UUID | None:
     if _heeded(run):
         return None
     token = uuid.uuid4()
-    free = _free(_unended(run))
+    unheld = free(_unended(run))
     with transaction.atomic():
-        if not free.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
+        if not unheld.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
             return None
         if not lanes.take(run.lane_id, token):
             transaction.set_rollback(True)
             return None
-        if poisoned := ledger.take_over(run):
+        run.refresh_from_db(fields=["manifest"])
+        if _asks_nobody(run):
+            ledger.reopen(run.campaign, run.judge)
+        elif poisoned := ledger.take_over(run):
             _count_poisoned(run, poisoned)
     return token
 
@@ -174,12 +173,22 @@ def renew(run: JudgeRun, token: uuid.UUID, in_flight: int = 0, allowed: int = 0)
         return Orders(*held.values_list("wish", "concurrency").get())
 
 
+def is_held(run: JudgeRun, token: uuid.UUID) -> bool:
+    """Whether the run is ours; within a transaction it stays so until its end."""
+    return bool(_held(run, token).select_for_update().values_list("pk", flat=True))
+
+
 def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool:
-    """Ends a run, gives back what it still held, and its lease; False if that went to another."""
+    """Ends a run, gives back what it still held, and its lease; False if that went to another.
+
+    Who wished it cancelled in the last moment finds it cancelled.
+    """
     with transaction.atomic():
         # Held until the end, so that nobody takes the run between the look and the closing.
-        if _held(run, token).select_for_update().first() is None:
+        if (held := _held(run, token).select_for_update().first()) is None:
             return False
+        if held.wish == Wish.CANCEL:
+            state = State.CANCELLED
         _close(run, state, error)
         lanes.give_back(run.lane_id, token)
         _settle_rows(run, state)
@@ -204,9 +213,12 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
 
 def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
     """The active run, now also for workers: if its holder is dead or dies, they go on with it."""
-    active(campaign, judge).update(queued=True)
     if (run := active(campaign, judge).select_related("lane").first()) is None:
         raise HeldError(f"a run of judge {judge} has ended just now; try again")
+    if _asks_nobody(run):
+        raise HeldError(f"{run} of judge {judge} is writing its requests to a file; try again")
+    active(campaign, judge).filter(pk=run.pk).update(queued=True)
+    run.queued = True
     if run.lane is not None:
         lanes.resume(run.lane)
     return run
@@ -238,13 +250,24 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 def _heeded(run: JudgeRun) -> bool:
     """Whether a run that nobody holds has ended now because somebody wished it."""
     with transaction.atomic():
-        free = _free(_unended(run)).exclude(wish=Wish.NONE)
-        if (wished := free.select_for_update().first()) is None:
+        unheld = free(_unended(run)).exclude(wish=Wish.NONE)
+        if (wished := unheld.select_for_update().first()) is None:
             return False
         state = _WISHED[Wish(wished.wish)]
         _close(wished, state)
         _settle_rows(run, state)
     return True
+
+
+def heed_wishes() -> None:
+    """Ends every run that was to end and that nobody holds, whatever its lane is like."""
+    for run in free(JudgeRun.objects.filter(state__in=ACTIVE)).exclude(wish=Wish.NONE):
+        _heeded(run)
+
+
+def has_ended(run: JudgeRun) -> bool:
+    """Whether a run that was to end has done so; where its holder died, it does now."""
+    return _heeded(run) or not _unended(run).exists()
 
 
 def state_wished(run: JudgeRun) -> str:
@@ -258,24 +281,6 @@ def set_concurrency(run: JudgeRun, calls: int) -> bool:
     return bool(_unended(run).update(concurrency=max(1, calls)))
 
 
-def neglected() -> QuerySet[JudgeRun]:
-    """Active runs that are for workers and that nobody works on, though their lane is free."""
-    runs = JudgeRun.objects.filter(state__in=ACTIVE, queued=True)
-    lane_free = Q(lane__lease=None) | Q(lane__lease_until__lt=Now())
-    return _free(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
-
-
-def next_after(run: JudgeRun) -> JudgeRun | None:
-    """Whose turn it is when a worker lets go of a run: its lane's runs take turns.
-
-    It may be the run itself. One without a lane is followed by nobody else.
-    """
-    if run.lane_id is None:
-        return neglected().filter(pk=run.pk).first()
-    waiting = neglected().filter(lane=run.lane_id)
-    return waiting.filter(pk__gt=run.pk).first() or waiting.first()
-
-
 def remaining(run: JudgeRun) -> int | None:
     """How many more rows the run's limit allows; None without one."""
     if run.limit is None:
@@ -286,10 +291,6 @@ def remaining(run: JudgeRun) -> int | None:
 
 def _held(run: JudgeRun, token: uuid.UUID) -> QuerySet[JudgeRun]:
     return JudgeRun.objects.filter(pk=run.pk, lease=token)
-
-
-def _free(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    return runs.filter(Q(lease=None) | Q(lease_until__lt=Now()))
 
 
 def _unended(run: JudgeRun) -> QuerySet[JudgeRun]:

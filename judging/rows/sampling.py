@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from annotation.models import Assignment, Campaign
+from judging.conditions.variations import is_unconstrained
 from judging.models import Judge
 from judging.rows.ledger import rows_of
 
 SHARE, LEAST_UNITS = 0.05, 200
+UNCONSTRAINED_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Draw:
 
     items: int | None = None
     share: float = SHARE
+
+
+def draw_for(trial: Judge, items: int | None) -> Draw:
+    """How much a trial asks again where nobody says how many items."""
+    return Draw(items, UNCONSTRAINED_SHARE if is_unconstrained(trial) else SHARE)
 
 
 @dataclass

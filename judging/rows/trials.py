@@ -14,6 +14,7 @@ from annotation.presenting import present, schema
 from annotation.protocols.base import kinds_of
 from judging.conditions.attacks import FAMILIES
 from judging.conditions.attacks import VERSION as ATTACKS_VERSION
+from judging.conditions.masses import asks_for_mass, masses_of
 from judging.conditions.paraphrasing import paraphrase_of
 from judging.conditions.variations import KINDS
 from judging.models import Judge, JudgeRun
@@ -121,7 +122,16 @@ def _own_prompt(campaign: Campaign, base: Judge) -> str:
     return own if base.prompt else ""
 
 
+def _no_masses(campaign: Campaign, base: Judge) -> str:
+    if not asks_for_mass(base):
+        return f"judge {base} asks for no log probabilities, so no label mass is told; leave it out"
+    masses = masses_of(campaign, base)
+    known = masses["n"] and not masses["unknown"]
+    return "the server tells the label mass with every answer; leave it out" if known else ""
+
+
 LACKS: Mapping[str, Callable[[Campaign, Judge], str]] = {
+    "unconstrained": _no_masses,
     "swapped": _no_pair,
     "paraphrase": _own_prompt,
     "empty": _no_text,

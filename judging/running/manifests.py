@@ -7,7 +7,9 @@ Whoever works on a run calls two functions under its lease:
 - `end(run, findings=None, limits=())` after `runs.finish`. `findings` are of a probe at the end,
   where there was one; `limits` the history of the limit, as pairs of seconds and calls at once.
 
-A run whose process died has no end of its own: `manifest_of` makes it from what is stored.
+A run whose process died has no end of its own: `manifest_of` makes it from what is stored. It also
+brings `controls` up to date, as trials come after the run that they try: `run_sha256` is over all
+but these and stays what it was when the run ended, `sha256` is over everything.
 """
 
 from __future__ import annotations
@@ -31,12 +33,17 @@ from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
-from judging.models import JudgeCall, JudgeRun
+from judging.conditions.effects import missing_of, pairs, trials_in, units_asked
+from judging.conditions.masses import asks_for_mass, masses_of
+from judging.conditions.variations import KINDS
+from judging.costs.spent import spent_by
+from judging.models import Judge, JudgeCall, JudgeRun
 from judging.pump.asking import Patience
 from judging.rows import ledger
 
 JSON = dict[str, Any]
-FORM = 1
+FORM = 2
+RUN_HASH = "run_sha256"
 SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs", "samples")
 
 
@@ -70,9 +77,13 @@ def end(
 
 
 def manifest_of(run: JudgeRun) -> JSON:
-    """The manifest as it was sealed; of a run without an end, as it would be now."""
+    """The manifest as it was sealed, with the trials of its judge as far as they have come by now;
+    of a run without an end, as it would be now.
+    """
     stored = dict(run.manifest)
-    return stored if is_sealed(stored) else _outcome(run, stored)
+    if not is_sealed(stored):
+        return _outcome(run, stored)
+    return _sealed(stored | {"controls": _controls(run)})
 
 
 def is_sealed(manifest: Mapping[str, Any]) -> bool:
@@ -197,28 +208,42 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "cached_tokens": run.cached_tokens,
             "completion_tokens": run.completion_tokens,
         },
-        "cost": _text(run.cost),
+        "cost": _text(spent_by(run)),
         "models_returned": sorted(models),
+        "label_mass": _mass(run.campaign, run.judge),
         "controls": _controls(run),
     }
-    whole = {**manifest, **added}
+    return _sealed({**manifest, **added})
+
+
+def _sealed(manifest: JSON) -> JSON:
+    """With both hashes, each over what stands without it."""
+    of_run = {name: each for name, each in manifest.items() if name not in ("controls", RUN_HASH)}
+    whole = manifest | {RUN_HASH: _digest(of_run)}
     return whole | {"sha256": _digest(whole)}
 
 
 def _controls(run: JudgeRun) -> list[JSON]:
-    """Runs of the same judge under changed conditions, as far as they have come by now."""
-    trials = JudgeRun.objects.filter(campaign=run.campaign_id, judge__base=run.judge_id)
-    return [
-        {
-            "judge": trial.judge.rater.name,
-            "variation": trial.judge.variation,
-            "run": trial.pk,
-            "state": trial.state,
-            "done": trial.done,
-            "failures": trial.failures,
-        }
-        for trial in trials.select_related("judge__rater")
-    ]
+    """What came of the trials of the same judge by now, whichever runs asked them."""
+    return [_control(run.campaign, trial) for trial in trials_in(run.campaign, run.judge)]
+
+
+def _control(campaign: Campaign, trial: Judge) -> JSON:
+    runs = JudgeRun.objects.filter(campaign=campaign, judge=trial).order_by("pk")
+    return {
+        "judge": trial.rater.name,
+        "purpose": KINDS[trial.variation["kind"]].purpose,
+        "variation": trial.variation,
+        "runs": list(runs.values_list("pk", flat=True)),
+        "units": units_asked(campaign, trial),
+        "missing": missing_of(campaign, trial),
+        "label_mass": _mass(campaign, trial),
+        "variables": {name: pair.counts() for name, pair in pairs(campaign, trial).items()},
+    }
+
+
+def _mass(campaign: Campaign, judge: Judge) -> JSON | None:
+    return masses_of(campaign, judge) if asks_for_mass(judge) else None
 
 
 def _keep(run: JudgeRun, manifest: JSON) -> None:

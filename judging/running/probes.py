@@ -2,7 +2,7 @@
 
 A backend may have an `async fingerprint(answers)`, a mapping: which model under which version
 answers and, with `answers`, hashes of a few answers, for which it is asked. Where that changed
-under a run, its labels are of two judges.
+under a run, its labels are of two judges. With `recall(facts)` it hears what was found out before.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def probed(
     if (known := run.manifest.get("probe")) is not None:
         if mixed := changed(run, lease, backend, control):
             return Ending("fatal", mixed)
+        if (recall := getattr(backend, "recall", None)) is not None:
+            recall(known["facts"])
         return Findings(known["facts"], tuple(known["warnings"]))
     try:
         findings, prints = _looked(run, lease, control, lambda: _probe(backend))

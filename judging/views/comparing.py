@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Max, OuterRef, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.models import Assignment, Campaign
 from datasets.access import role_required
+from judging.costs.spent import last_cost, spent
 from judging.models import Judge, JudgeRun
 from judging.views.access import READERS
 
@@ -20,12 +21,18 @@ from judging.views.access import READERS
 @role_required(*READERS)
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
-    return render(request, "judges/compare.html", {"campaign": campaign, "rows": _rows(campaign)})
+    rows = _rows(campaign)
+    context = {
+        "campaign": campaign,
+        "rows": [row for row in rows if row["judge"].base_id is None],
+        "trials": [row for row in rows if row["judge"].base_id],
+    }
+    return render(request, "judges/compare.html", context)
 
 
 def _rows(campaign: Campaign) -> list[dict[str, Any]]:
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()
-    spent = {
+    sums = {
         each["judge"]: each
         for each in runs.values("judge").annotate(
             last=Max("pk"),
@@ -35,18 +42,21 @@ def _rows(campaign: Campaign) -> list[dict[str, Any]]:
             cached_tokens=Sum("cached_tokens"),
             completion_tokens=Sum("completion_tokens"),
             cost=Sum("cost"),
+            lane=Max("lane"),
+            last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
         )
     }
     prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
     counts = _counts(campaign)
     rows = []
-    for judge in Judge.objects.filter(pk__in=spent).select_related("rater"):
-        states = counts[judge.rater_id]
+    for judge in Judge.objects.filter(pk__in=sums).select_related("rater"):
+        states, total = counts[judge.rater_id], sums[judge.pk]
         missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
         rows.append({
             "judge": judge,
-            "spent": spent[judge.pk],
-            "tokens": spent[judge.pk]["prompt_tokens"] + spent[judge.pk]["completion_tokens"],
+            "spent": total,
+            "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
+            "tokens": total["prompt_tokens"] + total["completion_tokens"],
             "prompt": prompts[judge.pk][:12],
             "done": sum(n for (state, _), n in states.items() if state == "done"),
             "missing": sum(missing.values()),

@@ -21,12 +21,13 @@ from judging.defining import JudgeError, define
 from judging.models import ACTIVE, Judge
 from judging.pages.forms import NEW, PARAM_HELP, JudgeForm, TryForm
 from judging.pages.showing import shown, standing_of, with_clock
-from judging.pages.trying import NothingToTryError, Trial, try_judge
+from judging.pages.trying import BusyError, NothingToTryError, Trial, try_judge
 from judging.prompting import PromptError
 from judging.rows.guarding import GUARDED, Server
 from judging.views.access import BLIND, READERS, is_blind, person
 
 TRIES, WINDOW = 10, 60
+BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
 RUNS_SHOWN = 50
 
 
@@ -108,7 +109,11 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
 def _judge_context(judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
     found = with_clock(judge.runs.all()).order_by("-pk")[:RUNS_SHOWN]
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
-    params = {name: value for name, value in judge.params.items() if name != GUARDED}
+    params = {
+        PARAM_HELP[name][0] if name in PARAM_HELP else name: value
+        for name, value in judge.params.items()
+        if name != GUARDED
+    }
     return {
         "judge": judge,
         "params": params,
@@ -139,6 +144,8 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         try:
             told = _tried(judge, form)
+        except BusyError:
+            status, told = 503, {"wrong": BUSY}
         finally:
             cache.delete(mine)
     if request.headers.get("HX-Request"):

@@ -13,10 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.models import Campaign
 from datasets.access import role_required
 from judging.backends.base import SetupError
+from judging.conditions.masses import warning_of
 from judging.estimating import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
-from judging.pages.showing import progress_of, seconds_in_words, with_clock
+from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
 from judging.rows import lanes, ledger, runs
 from judging.running.manifests import manifest_of
@@ -46,7 +47,8 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         run = _begun(judge, campaign, form.cleaned_data)
     except (
-        NothingOpenError, runs.ChangedPromptError, runs.OutError, SetupError, PromptError
+        NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError, SetupError,
+        PromptError,
     ) as error:  # fmt: skip
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _start_page(request, judge, campaign, form, 409)
@@ -74,7 +76,8 @@ def _start_page(
     request: HttpRequest, judge: Judge, campaign: Campaign, form: StartForm, status: int = 200
 ) -> HttpResponse:
     context: dict[str, Any] = {"judge": judge, "campaign": campaign, "form": form}
-    context["active"] = runs.active(campaign, judge).first()
+    context["active"] = active = runs.active(campaign, judge).first()
+    context["out"] = file_of(active) if active else ""
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
     try:
         given = {name: bound.get(name) for name in ("reuse", "limit", "concurrency")}
@@ -105,11 +108,12 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _context(found: JudgeRun) -> dict[str, Any]:
     progress = progress_of(found)
-    facts = found.manifest.get("warnings") if found.manifest else None
+    masses = found.manifest.get("label_mass")
     return {
         "run": found,
         "progress": progress,
-        "warnings": facts or [],
+        "warnings": found.manifest.get("warnings") or [],
+        "low_mass": warning_of(masses) if masses else "",
         "left": seconds_in_words(progress.left),
         "per_minute": round(progress.rate * 60, 1) if progress.rate else None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,22 @@ import pytest
 from django.core.management.base import CommandError
 from django.test import Client
 
-from analysis.blocks.trials import Pair, Place, Said, compared, samples
+from analysis.blocks.trials import Samples, compared
 from analysis.formats.robustness import as_markdown
 from analysis.reports import Choices, campaign_report
 from analysis.robustness import sheet
+from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.protocols.base import Variable
 from annotation.views.campaigns import counted
 from judging.backends.base import Request
+from judging.conditions.effects import Pair, Place, Said, pairs
 from judging.rows.planning import plan_trial
 from judging.rows.sampling import Draw
 from judging.rows.trials import trials_of
 from tests.api.cast import script_of
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
+from tests.judging.test_label_mass import LOW, scoring
 
 YES_NO = Variable("answerable", "question", "?", ("yes", "no"), escapes=("invalid",))
 RATING = Variable("rating", "question", "?", tuple("012345"), level="ordinal")
@@ -146,10 +150,112 @@ def test_between_texts_that_are_not_there_only_a_bad_tie_is_earned(said: str, pl
 
 
 def test_samples_differ_by_pairs() -> None:
-    three = [labels(YES_NO, "yes", "yes"), labels(YES_NO, "yes", "no"), labels(YES_NO, "no", ".")]
-    found = samples(YES_NO, three, 200, 0)
+    """Of three samples yes, yes, no: 2 of 3 pairs differ; of yes, no and a missing one: 1 of 1."""
+    told = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
+    found = Samples(3, told, 0, {"timeout": 1}).compared(200, 0)
     assert found["compared"] == 2
     assert found["flips"]["value"] == pytest.approx((2 / 3 + 1) / 2)
+
+
+def test_pairs_of_samples_that_are_missing_are_alike_at_best_and_unlike_at_worst() -> None:
+    """Of 9 pairs 3 differ, 1 is alike, and 5 are not known: 2 of one unit, 3 of another."""
+    told = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
+    flips = Samples(3, told, 1, {"timeout": 4}).compared(200, 0)["flips"]
+    assert flips["bounds"] == [pytest.approx(3 / 9), pytest.approx(8 / 9)]
+    assert flips["missing"] == {"timeout": 4}
+
+
+def lost(variable: Variable, *units: int, why: str = "timeout") -> Any:
+    return {Place(n, variable.kind, variable.name): why for n in units}
+
+
+def test_a_rate_stands_with_its_missing_and_what_they_could_make_of_it() -> None:
+    """1 of 3 flipped and 2 are missing: 1 of 5 at best, 3 of 5 at worst."""
+    base, trial = labels(YES_NO, *["no"] * 5), labels(YES_NO, "yes", "no", "no", ".", ".")
+    pair = Pair(YES_NO, "attack", base, trial, lost=lost(YES_NO, 3, 4))
+    found = compared(pair, 200, 0)
+    for rate in (found["flips"], found["went_over"]):
+        assert rate["n"] == 3
+        assert rate["missing"] == {"timeout": 2}
+        assert rate["bounds"] == [pytest.approx(1 / 5), pytest.approx(3 / 5)]
+
+
+def test_what_the_judge_itself_lacked_is_missing_too_and_told_apart() -> None:
+    base, trial = labels(YES_NO, "no", "."), labels(YES_NO, "no", "yes")
+    pair = Pair(YES_NO, "repeat", base, trial, lost_before=lost(YES_NO, 1, why="unreadable"))
+    flips = compared(pair, 200, 0)["flips"]
+    assert flips["missing"] == {"before: unreadable": 1}
+    assert flips["bounds"] == [0.0, 0.5]
+
+
+def test_who_had_the_label_before_could_not_go_over_even_if_missing() -> None:
+    base, trial = labels(YES_NO, "no", "yes"), labels(YES_NO, "no", ".")
+    pair = Pair(YES_NO, "attack", base, trial, lost=lost(YES_NO, 1))
+    assert compared(pair, 200, 0)["went_over"]["bounds"] == [0.0, 0.0]
+
+
+def test_a_missing_control_may_stand_anywhere_on_the_scale() -> None:
+    """2 of 5 on the scale is 0.4; with one more at either end 0.2 or 0.7."""
+    pair = Pair(
+        RATING, "control", labels(RATING, "5", "3"), labels(RATING, "2", "."), lost=lost(RATING, 1)
+    )
+    mean = compared(pair, 200, 0)["mean_score"]
+    assert mean["bounds"] == [pytest.approx(0.2), pytest.approx(0.7)]
+
+
+def test_with_everything_missing_nothing_is_known() -> None:
+    nothing = labels(YES_NO, ".", ".")
+    pair = Pair(
+        YES_NO, "repeat", labels(YES_NO, "yes", "no"), nothing, lost=lost(YES_NO, 0, 1, why="open")
+    )
+    flips = compared(pair, 200, 0)["flips"]
+    assert (flips["value"], flips["bounds"], flips["missing"]) == (None, [0.0, 1.0], {"open": 2})
+
+
+def test_what_was_no_longer_asked_is_not_missing() -> None:
+    follow_up = Variable("why", "question", "?", ("a", "b"), asked_if={"answerable": ("yes",)})
+    pair = Pair(
+        follow_up, "repeat", labels(follow_up, "a", "."), {}, lost=lost(follow_up, 1, why="refused")
+    )
+    assert compared(pair, 200, 0)["flips"]["missing"] == {}
+
+
+def scored(variable: Variable, number: int, score: float) -> Any:
+    return labels(variable, *["3"] * number, scores=dict.fromkeys(range(number), score))
+
+
+@pytest.mark.parametrize(("score", "interval"), [(3.0, True), (2.5, False)])
+def test_changes_that_are_all_equal_have_no_interval_of_no_width(
+    score: float, interval: bool
+) -> None:
+    """Where no score changed at all, Wilson's interval of the queries on a scale of 5."""
+    change = of(RATING, "repeat", scored(RATING, 40, 3.0), scored(RATING, 40, score))[
+        "score_change"
+    ]
+    assert change["value"] == abs(3.0 - score)
+    if interval:
+        assert (change["low"], change["high"]) == (
+            0.0,
+            pytest.approx(5 * wilson_interval(0, 20)[1]),
+        )
+    else:
+        assert (change["low"], change["high"]) == (None, None)
+        assert "all values are the same" in change["method"]
+
+
+def test_a_control_without_any_label_on_the_scale_has_an_interval_with_a_width() -> None:
+    found = of(RATING, "control", labels(RATING, *["5"] * 40), labels(RATING, *["0"] * 40))
+    mean = found["mean_score"]
+    assert (mean["value"], mean["low"]) == (0.0, 0.0)
+    assert mean["high"] == pytest.approx(wilson_interval(0, 20)[1])
+
+
+def test_scores_that_only_one_of_the_two_has_are_missing() -> None:
+    base = labels(YES_NO, "yes", "no", scores={0: 0.9, 1: 0.2})
+    trial = labels(YES_NO, "yes", "no", scores={0: 0.7})
+    change = of(YES_NO, "repeat", base, trial)["score_change"]
+    assert change["missing"] == {"no score": 1}
+    assert change["bounds"] == [pytest.approx(0.1), pytest.approx(0.6)]
 
 
 def test_the_command_tries_a_judge_and_prints_the_sheet(campaign: Campaign) -> None:
@@ -182,7 +288,11 @@ def test_all_kinds_that_can_be_made_are_made(campaign: Campaign) -> None:
         "again", "paraphrase", "empty", "random", "inject",
     }  # fmt: skip
     assert len([t for t in found["trials"] if t["kind"] == "inject"]) == 8
-    assert found["not_tried"] == {"swapped": "report-coverage has no pairs; leave it out"}
+    assert found["not_tried"] == {
+        "swapped": "report-coverage has no pairs; leave it out",
+        "unconstrained": "judge base asks for no log probabilities, so no label mass is told; "
+        "leave it out",
+    }
 
 
 def test_an_estimate_asks_nothing_and_leaves_nothing_behind(campaign: Campaign) -> None:
@@ -227,8 +337,12 @@ def test_failures_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
     run_scripted(campaign, trial, lambda request: "no JSON", limit=1)
     found = sheet(campaign, base)["trials"][0]
     assert (found["missing"], found["units"]) == ({"open": 3, "unreadable": 3}, 6)
-    assert found["variables"]["answerable"]["flips"]["value"] is None
-    assert "| No text" in as_markdown(sheet(campaign, base))
+    mean = found["variables"]["answerable"]["mean_score"]
+    assert (mean["value"], mean["missing"]) == (None, {"open": 3, "unreadable": 3})
+    said = as_markdown(sheet(campaign, base))
+    assert "| No text" in said
+    assert "3 open, 3 unreadable" in said
+    assert "0.000 to 1.000" in said
 
 
 def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Campaign) -> None:
@@ -243,6 +357,32 @@ def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Camp
     run_scripted(campaign, rater, by_sample)
     found = sheet(campaign, rater)["samples"]
     assert (found["number"], found["variables"]["answerable"]["flips"]["value"]) == (2, 1.0)
+
+
+def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> None:
+    base = judge("base")
+    run_scripted(campaign, base)
+    trial = trials_of(campaign, base, "again")[0]
+    plan_trial(campaign, trial, Draw(items=1))
+    run_scripted(campaign, trial)
+    (pair,) = pairs(campaign, trial).values()
+    assert (len(pair.base), len(pair.trial)) == (3, 3)
+
+
+def test_samples_are_one_label_in_the_table_of_raters(campaign: Campaign) -> None:
+    rater = judge("sampler", "openai", model="m", base_url="http://127.0.0.1:9/v1",
+                  params={"samples": 3, "temperature": 1.0})  # fmt: skip
+    run_scripted(campaign, rater)
+    (row,) = campaign_report(campaign, Choices(resamples=10))["raters"]
+    assert (row["responses"], row["labels"]) == (4, 12)
+
+
+def test_a_low_label_mass_is_told_in_the_sheet_and_in_words(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, LOW)
+    said = robustness(campaign, "--sheet-only")
+    assert "Its own answers: the label mass is low" in said
+    assert "| Its own answers | 12     | 0.400       | 12" in said
 
 
 @pytest.fixture

@@ -7,19 +7,21 @@ import random
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
+from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers.results import Result, record
-from judging.batches import requests as batches
+from judging.batches import parts, requests
 from judging.batches.results import take_in
-from judging.models import Judge, JudgeCall, JudgeRun
-from judging.rows import runs
+from judging.models import Judge, JudgeCall, JudgeRun, Strike
+from judging.rows import lanes, ledger, planning, runs
 from judging.running.manifests import is_sealed
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
@@ -79,10 +81,10 @@ def posted(server: Running, request: Line) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
-def answered(server: Running, requests: Iterable[Line]) -> list[Line]:
+def answered(server: Running, asked: Iterable[Line]) -> list[Line]:
     """What a batch service makes of requests."""
     made = []
-    for request in requests:
+    for request in asked:
         status, body = posted(server, request)
         response = {"status_code": status, "request_id": "r", "body": body}
         made.append({"id": "b", "custom_id": request["custom_id"], "response": response})
@@ -258,22 +260,22 @@ def test_lines_with_errors_leave_their_rows_open(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     """In the shapes of a provider's error file, of an expired batch, and of `vllm run-batch`."""
-    requests = lines_of(written(campaign, rater, tmp_path))
+    asked = lines_of(written(campaign, rater, tmp_path))
     errors = [
-        failed(requests[0], 500, "the engine died"),
+        failed(asked[0], 500, "the engine died"),
         {
-            "custom_id": requests[1]["custom_id"],
+            "custom_id": asked[1]["custom_id"],
             "response": None,
             "error": {"code": "batch_expired", "message": "this batch expired"},
         },
         {
-            "custom_id": requests[2]["custom_id"],
+            "custom_id": asked[2]["custom_id"],
             "response": {"status_code": 503, "request_id": "r", "body": None},
             "error": {"error": {"message": "no room", "type": "x", "code": 503}},
         },
-        {"custom_id": requests[3]["custom_id"], "response": {}, "error": None},
+        {"custom_id": asked[3]["custom_id"], "response": {}, "error": None},
     ]
-    path = write(tmp_path / "results.jsonl", errors + answered(server, requests[4:]))
+    path = write(tmp_path / "results.jsonl", errors + answered(server, asked[4:]))
     said = exchange(campaign, rater, path)
     assert "8 done, 0 failed; 4 came back with errors and stay open (batch-error 2" in said
     assert standing(rater) == {"open": 4, "done": 8}
@@ -283,13 +285,13 @@ def test_lines_with_errors_leave_their_rows_open(
 def test_an_error_that_is_the_row_s_own_result_closes_it(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    requests = lines_of(written(campaign, rater, tmp_path))
+    asked = lines_of(written(campaign, rater, tmp_path))
     own = [
-        failed(requests[0], 400, "this model's maximum context length is 8 tokens"),
-        failed(requests[1], 400, "stopped by content_filter"),
+        failed(asked[0], 400, "this model's maximum context length is 8 tokens"),
+        failed(asked[1], 400, "stopped by content_filter"),
     ]
     own[1]["response"]["body"]["error"]["code"] = "content_filter"
-    path = write(tmp_path / "results.jsonl", own + answered(server, requests[2:]))
+    path = write(tmp_path / "results.jsonl", own + answered(server, asked[2:]))
     assert "10 done, 2 failed (filtered 1, too-long 1)." in exchange(campaign, rater, path)
     assert JudgeRun.objects.get(judge=rater).failures == {"too-long": 1, "filtered": 1}
 
@@ -307,13 +309,13 @@ def test_an_unreadable_answer_is_missing_with_its_reason(
 def test_a_result_after_an_error_is_taken(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    requests = lines_of(written(campaign, rater, tmp_path))
-    errors = write(tmp_path / "errors.jsonl", [failed(r, 500, "away") for r in requests])
+    asked = lines_of(written(campaign, rater, tmp_path))
+    errors = write(tmp_path / "errors.jsonl", [failed(r, 500, "away") for r in asked])
     assert "12 came back with errors" in exchange(campaign, rater, errors)
     before = everything(rater)
     assert "12 had come before" in exchange(campaign, rater, errors)
     assert everything(rater) == before
-    path = write(tmp_path / "again.jsonl", answered(server, requests))
+    path = write(tmp_path / "again.jsonl", answered(server, asked))
     assert "12 done, 0 failed." in exchange(campaign, rater, path)
 
 
@@ -405,7 +407,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(parts, "MOST_REQUESTS", 5)
     path = written(campaign, rater, tmp_path)
     files = [path, tmp_path / "requests.2.jsonl", tmp_path / "requests.3.jsonl"]
     assert [len(lines_of(each)) for each in files] == [5, 5, 2]
@@ -419,7 +421,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
 def test_a_file_s_size_is_bounded_too(
     campaign: Campaign, rater: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(parts, "MOST_BYTES", 10_000)
     path = written(campaign, rater, tmp_path)
     sizes = [each.stat().st_size for each in tmp_path.glob("requests*.jsonl")]
     assert len(sizes) > 1
@@ -436,7 +438,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
 ) -> None:
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "none" / "requests.jsonl"))
     assert "cannot be written (no such file or directory)" in said
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(parts, "MOST_REQUESTS", 5)
     taken = tmp_path / "requests.2.jsonl"
     taken.write_text("mine", "utf-8")
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
@@ -496,6 +498,101 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
         take_in(campaign, rater, path)
 
 
+def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None:
+    """The process dies when it has leased its first rows, and its lease runs out."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def killed(*told: Any) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr("judging.batches.results._Group.store", killed)
+        patch.setattr("judging.batches.results._leave_out", lambda run, lease: None)
+        with pytest.raises(KeyboardInterrupt):
+            take_in(campaign, rater, path)
+    assert Assignment.objects.filter(rater=rater.rater, status="leased").exists()
+    JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
+
+
+def test_deaths_while_results_are_taken_in_strike_no_row(
+    campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
+) -> None:
+    results = answered(server, lines_of(written(campaign, rater, tmp_path)))
+    path = write(tmp_path / "results.jsonl", results)
+    for _ in range(3):
+        killed_while_taking_in(campaign, rater, path)
+    assert "12 done, 0 failed" in exchange(campaign, rater, path)
+    assert not Strike.objects.exists()
+
+
+def test_rows_at_which_workers_died_are_told_to_be_left_out(
+    campaign: Campaign, rater: Judge, tmp_path: Path
+) -> None:
+    planning.plan(campaign, rater)
+    for row in Assignment.objects.filter(rater=rater.rater)[:2]:
+        Strike.objects.create(assignment=row, count=2)
+    said = exchange(campaign, rater, tmp_path / "requests.jsonl")
+    assert "Written: 10 requests" in said
+    assert "2 rows that brought down the process that asked them stay out" in said
+
+
+def test_a_paused_server_stays_paused_while_requests_are_written(
+    campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
+) -> None:
+    lane = lanes.lane_of(rater)
+    assert lane is not None
+    lanes.pause(lane, "the quota is used up")
+    written(campaign, rater, tmp_path)
+    lane.refresh_from_db()
+    assert lane.paused == "the quota is used up"
+
+
+@pytest.mark.parametrize("order", [runs.ask_to_stop, runs.ask_to_cancel], ids=["stop", "cancel"])
+@pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.put_in_place"])
+def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
+    campaign: Campaign,
+    rater: Judge,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when: str,
+    order: Any,
+) -> None:
+    monkeypatch.setattr(requests, "CLAIMED", 5)
+    owner = requests.Files if "." in when else requests
+    name = when.split(".")[-1]
+    method = getattr(owner, name)
+
+    def ended_meanwhile(*told: Any) -> Any:
+        order(JudgeRun.objects.get())
+        return method(*told)
+
+    monkeypatch.setattr(owner, name, ended_meanwhile)
+    said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
+    assert "was ended while its requests were written, and none is out" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"batch.jsonl"}
+    found = JudgeRun.objects.get()
+    cancelled = order is runs.ask_to_cancel
+    assert found.state == ("cancelled" if cancelled else "interrupted")
+    assert "batch" not in found.manifest
+    left = {"cancelled": 12} if cancelled else {"open": 12}
+    assert ledger.standing(campaign, rater) == left
+
+
+def test_workers_are_not_given_a_run_whose_requests_are_being_written(
+    campaign: Campaign, rater: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    lines = requests._lines
+
+    def queued_meanwhile(*told: Any) -> Any:
+        said.append(refusal(campaign, rater, "--queue"))
+        return lines(*told)
+
+    monkeypatch.setattr(requests, "_lines", queued_meanwhile)
+    written(campaign, rater, tmp_path)
+    assert "is writing its requests to a file; try again" in said[0]
+    assert not JudgeRun.objects.get().queued
+
+
 def test_the_manifest_names_the_files(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
@@ -505,6 +602,7 @@ def test_the_manifest_names_the_files(
     manifest = JudgeRun.objects.get(judge=rater).manifest
     (named,) = manifest["batch"]["files"]
     assert (named["name"], named["requests"]) == ("requests.jsonl", 12)
+    assert str(tmp_path) not in json.dumps(manifest)
     assert is_sealed(manifest)
 
 

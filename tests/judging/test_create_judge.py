@@ -182,3 +182,21 @@ def test_what_no_column_holds_is_refused(option: str) -> None:
     given = {"--model": "m", "--base-url": "http://localhost:1/v1"} | {option: "x" * 3000}
     arguments = [word for pair in given.items() for word in pair]
     assert "characters; shorten it" in refusal("a", "--backend", "openai", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (("a\nb", *OPENAI), "the name holds a line break"),
+        (("j\u2028k", *OPENAI), "the name holds a line break"),
+        (("j", "--backend", "openai", "--model", "m\x1b[31m"), "the model holds a line break"),
+        (("j", *OPENAI, "--base-url", "https://a.example\n/v1"), "the base url holds a line break"),
+        (("j", *OPENAI, "--api-key-env", "KEY\n"), "names an environment variable"),
+        (("j", *OPENAI, "--prompt", "Judge.\n{texts}"), "save it in a file and name that"),
+    ],
+)
+def test_a_line_break_is_refused_in_plain_words(given: tuple[str, ...], what: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        create(*given)
+    assert what in str(caught.value)
+    assert not Judge.objects.exists()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 
 from annotation.models import Campaign
 from judging.backends.base import Answer, RateError, Request, TransientError
@@ -161,3 +166,150 @@ def test_hostile_completions_do_not_get_out_of_a_repair(campaign: Campaign) -> N
     rater = judge(params={"repair": 1}, **SERVED)
     run, ending, _ = run_scripted(campaign, rater, lambda request: "[" * 100_000, limit=2)
     assert (ending.how, run.failures) == ("finished", {"unreadable": 2})
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_a_cancel_that_meets_the_natural_end_closes_every_row(
+    campaign: Campaign, limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = runs.finish
+
+    def too_late(run: JudgeRun, *told: Any) -> bool:
+        assert runs.ask_to_cancel(run)
+        return end(run, *told)
+
+    monkeypatch.setattr("judging.rows.runs.finish", too_late)
+    rater = judge(**BY_UNIT)
+    run, _, _ = run_scripted(campaign, rater, limit=limit)
+    assert (run.state, run.lease, run.done) == ("cancelled", None, limit or UNITS)
+    left = {"cancelled": UNITS - limit} if limit else {}
+    assert ledger.standing(campaign, rater) == {"done": run.done} | left
+
+
+def test_a_cancel_that_meets_a_handing_over_closes_every_row(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give = runs.hand_over
+
+    def too_late(run: JudgeRun, *told: Any) -> None:
+        assert runs.ask_to_cancel(run)
+        give(run, *told)
+
+    monkeypatch.setattr("judging.rows.runs.hand_over", too_late)
+    rater = judge(params={"concurrency": 1}, **BY_UNIT)
+    backend = Scripted(yes, seconds=0.05)
+    run, _, _ = run_scripted(campaign, rater, control=Control(seconds=0.1), backend=backend)
+    assert (run.state, run.lease) == ("cancelled", None)
+    assert ledger.standing(campaign, rater) == {"done": run.done, "cancelled": UNITS - run.done}
+
+
+def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_the_next(
+    campaign: Campaign,
+) -> None:
+    rater = judge(**BY_UNIT)
+    dead = runs.start(campaign, rater)
+    assert runs.take(dead)
+    assert runs.ask_to_cancel(dead)
+    JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
+    runs.start(campaign, rater)
+    dead.refresh_from_db()
+    assert dead.state == "cancelled"
+    assert ledger.standing(campaign, rater) == {"open": UNITS}
+
+
+class TestTimeIsOver:
+    """A pump that hands its run over lets its calls end: called off, they would be paid again."""
+
+    @pytest.fixture(autouse=True)
+    def short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+        monkeypatch.setattr("judging.pump.draining.GRACE_SECONDS", 0.05)
+
+    def worked(self, campaign: Campaign, seconds: float) -> tuple[JudgeRun, Ending, Control]:
+        """A worker's pump with three calls of so many seconds, whose time is over before."""
+        control = Control(seconds=0.3)
+        rater = judge(params={"concurrency": 3}, **BY_UNIT)
+        run = runs.start(campaign, rater, queued=True)
+        lease = runs.take(run)
+        assert lease is not None
+        ending = work(run, lease, control, Scripted(yes, seconds), HASTY)
+        run.refresh_from_db()
+        return run, ending, control
+
+    def test_calls_under_way_end_and_the_lease_is_held_meanwhile(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        renewed: list[int] = []
+        renew = runs.renew
+
+        def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
+            renewed.append(JudgeRun.objects.filter(lease=lease).count())
+            return renew(run, lease, *told)
+
+        monkeypatch.setattr("judging.rows.runs.renew", watched)
+        run, ending, _ = self.worked(campaign, 2.0)
+        assert (ending.how, run.state, run.lease) == ("time", "running", None)
+        assert (run.done, run.calls) == (3, 3)
+        assert JudgeCall.objects.filter(state="answered").count() == 3
+        assert len(renewed) > 5
+        assert set(renewed) == {1}
+
+    def test_a_wish_that_comes_meanwhile_is_heeded_at_once(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stop_later(2.0, lambda control: runs.ask_to_cancel(JudgeRun.objects.get()), monkeypatch)
+        began = time.monotonic()
+        run, _, _ = self.worked(campaign, 30.0)
+        assert time.monotonic() - began < 10
+        assert run.state == "cancelled"
+        assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}
+        assert ledger.standing(campaign, run.judge) == {"cancelled": UNITS}
+
+    def test_a_worker_that_is_told_to_end_meanwhile_ends(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stop_later(2.0, lambda control: control.stop(), monkeypatch)
+        began = time.monotonic()
+        run, _, _ = self.worked(campaign, 30.0)
+        assert time.monotonic() - began < 10
+        assert (run.state, run.lease) == ("running", None)
+        assert ledger.standing(campaign, run.judge) == {"open": UNITS}
+
+    def test_a_call_that_hangs_is_given_up_after_some_pumps(self, campaign: Campaign) -> None:
+        class Hanging(Scripted):
+            async def ask(self, request: Request) -> Answer:
+                if request.facts.units[0].name == "q1:1":
+                    await asyncio.sleep(3600)
+                return await super().ask(request)
+
+        rater = judge(params={"timeout": 0.3, "concurrency": 3}, **SERVED)
+        run = runs.start(campaign, rater, queued=True)
+        for _ in range(30):
+            if (lease := runs.take(run)) is None:
+                break
+            work(run, lease, Control(seconds=0.2), Hanging(yes), HASTY)
+        run.refresh_from_db()
+        assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"timeout": 2})
+        assert not JudgeCall.objects.filter(state="abandoned").exists()
+
+
+def stop_later(
+    seconds: float, stop: Callable[[Control], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says so to the pump that is under way when it renews its lease after so many seconds."""
+    renew, began = runs.renew, time.monotonic()
+    said: list[object] = []
+    heard: list[Control] = []
+    listen = Control.listen
+
+    def listening(control: Control, listener: Any) -> None:
+        heard.append(control)
+        listen(control, listener)
+
+    def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
+        if time.monotonic() - began > seconds and not said:
+            said.append(stop(heard[-1]))
+        return renew(run, lease, *told)
+
+    monkeypatch.setattr(Control, "listen", listening)
+    monkeypatch.setattr("judging.rows.runs.renew", watched)

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management.base import CommandError
 from django.db import InternalError, connection
+from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from judging import invariants
 from judging.backends.base import Answer, Request
-from judging.models import JudgeRun
+from judging.models import JudgeCall, JudgeRun
+from judging.rows import ledger, runs
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
-USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
+USAGE = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "prompt_tokens_details": {"cached_tokens": 2},
+}
 
 
 @pytest.fixture
@@ -54,6 +62,17 @@ def test_the_command_names_each_place_and_fails(run: JudgeRun) -> None:
         command("check_invariants")
 
 
+def test_two_answers_to_one_question_that_both_stand_are_found(run: JudgeRun) -> None:
+    row = Assignment.objects.filter(status="done")[0]
+    with connection.cursor() as cursor:
+        # The database itself keeps them out, as long as it has this index.
+        cursor.execute("DROP INDEX one_current_response")
+    Response.objects.create(assignment=row, payload={}, door="judge", revision=2)
+    assert [line for line in found() if line.startswith("I1")] == [
+        f"I1: campaign {run.campaign}, judge, item {row.item.key} has 2 answers that stand"
+    ]
+
+
 def test_two_labels_by_one_rater_are_found(run: JudgeRun) -> None:
     row = Assignment.objects.filter(status="done")[0]
     label = Label.objects.filter(response__assignment=row)[0]
@@ -71,6 +90,30 @@ def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
     Assignment.objects.create(item=item, rater=Rater.objects.create(name="ada"), asked=[], slot=1)
     (line,) = found()
     assert line.startswith(f"I3: campaign {campaign}, item {item.key}: 1 people hold a place, 0")
+
+
+@pytest.fixture
+def unchecked(db: None) -> Iterator[None]:
+    """The database itself keeps more people out than were planned, as long as it looks."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute("ALTER TABLE annotation_item DROP CONSTRAINT quota_is_kept")
+            yield
+            return
+        cursor.execute("PRAGMA ignore_check_constraints = ON")
+        yield
+        cursor.execute("PRAGMA ignore_check_constraints = OFF")
+
+
+def test_more_people_than_were_planned_are_found(campaign: Campaign, unchecked: None) -> None:
+    item = Item.objects.all()[0]
+    for number, name in enumerate(("ada", "bea"), start=1):
+        rater = Rater.objects.create(name=name)
+        Assignment.objects.create(item=item, rater=rater, asked=[], slot=number)
+    Item.objects.filter(pk=item.pk).update(taken=2, quota=1)
+    places = "2 people hold a place, 2 are counted, 1 planned"
+    assert found() == [f"I3: campaign {campaign}, item {item.key}: {places}"]
 
 
 def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
@@ -94,6 +137,47 @@ def test_a_row_in_no_proper_state_is_found(
 ) -> None:
     Assignment.objects.filter(status="failed").update(**wrong)
     assert any(line.startswith("I4: campaign") and says in line for line in found())
+
+
+@pytest.fixture
+def leased(campaign: Campaign) -> tuple[JudgeRun, Assignment]:
+    """A run under way, and a row that is leased for it."""
+    under_way = runs.start(campaign, judge())
+    lease = runs.take(under_way)
+    assert lease is not None
+    (row,) = ledger.claim(campaign, under_way.judge, lease, 1)
+    assert found() == []
+    return under_way, row
+
+
+def test_a_row_that_is_leased_though_its_run_has_ended_is_found(
+    leased: tuple[JudgeRun, Assignment],
+) -> None:
+    run, row = leased
+    JudgeRun.objects.update(state="done", lease=None)
+    place = f"campaign {run.campaign}, judge, item {row.item.key}"
+    assert found() == [f"I4: {place} is leased, and no run is under way"]
+
+
+def test_a_row_that_is_leased_to_somebody_else_than_its_run_is_found(
+    leased: tuple[JudgeRun, Assignment],
+) -> None:
+    run, row = leased
+    Assignment.objects.filter(pk=row.pk).update(lease=uuid.uuid4())
+    place = f"campaign {run.campaign}, judge, item {row.item.key}"
+    said = f"I4: {place} is leased to somebody else than the run that is under way"
+    assert found() == [said]
+
+
+def test_what_a_dead_holder_left_until_the_next_one_comes_is_well(
+    leased: tuple[JudgeRun, Assignment],
+) -> None:
+    run, _ = leased
+    JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
+    after = runs.start(run.campaign, run.judge)
+    assert found() == []
+    assert runs.take(after)
+    assert found() == []
 
 
 def test_a_run_that_counts_what_was_not_closed_is_found(run: JudgeRun) -> None:
@@ -122,6 +206,8 @@ def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
         ({"calls": 9}, "I6: {run} counts 9 calls, its calls 4"),
         ({"prompt_tokens": 9}, "I8: {run} counts 9 prompt_tokens, its calls 28"),
         ({"completion_tokens": 0}, "I8: {run} counts 0 completion_tokens, its calls 12"),
+        ({"completion_tokens": 13}, "I8: {run} counts 13 completion_tokens, its calls 12"),
+        ({"cached_tokens": 9}, "I8: {run} counts 9 cached_tokens, its calls 8"),
     ],
 )
 def test_a_run_that_counts_other_calls_than_it_made_is_found(
@@ -132,11 +218,15 @@ def test_a_run_that_counts_other_calls_than_it_made_is_found(
     assert found() == [says.format(run=place)]
 
 
-def test_a_cost_that_its_calls_do_not_bear_out_is_found(run: JudgeRun) -> None:
-    JudgeRun.objects.update(cost="0.5")
+@pytest.mark.parametrize("cost", ["0.5", "0.1"])
+def test_a_cost_that_its_calls_do_not_bear_out_is_found(run: JudgeRun, cost: str) -> None:
+    JudgeCall.objects.filter(run=run).update(cost="0.05")
+    JudgeRun.objects.update(cost="0.2")
+    assert found() == []
+    JudgeRun.objects.update(cost=cost)
     (line,) = found()
     assert line.startswith("I8: ")
-    assert "cost 0.5" in line
+    assert f"cost {cost}" in line
 
 
 def test_what_was_acknowledged_is_looked_for_by_either_name(run: JudgeRun, tmp_path: Path) -> None:
@@ -167,6 +257,23 @@ def test_calls_that_nobody_needed_are_found(run: JudgeRun) -> None:
     assert list(invariants.told_by_server(paid, 1)) == []
     less = stats | {"usage": {"prompt_tokens": 1, "completion_tokens": 12}}
     assert [line[:2] for line in invariants.told_by_server(less, 0)] == ["I8"]
+
+
+@pytest.mark.parametrize(("beside", "more", "laws"), [(0, 0, []), (0, 1, ["I8"]), (2, 14, [])])
+def test_tokens_that_the_server_counted_beyond_our_calls_are_found(
+    run: JudgeRun, monkeypatch: pytest.MonkeyPatch, beside: int, more: int, laws: list[str]
+) -> None:
+    """A probe, or a call that was lost, may have taken as many as the longest that is known."""
+    monkeypatch.setattr(invariants, "PROBE_TOKENS", 0)
+    usage = {"prompt_tokens": 28 + more, "completion_tokens": 12}
+    stats = {"calls": ITEMS + beside, "usage": usage, "by_outcome": {"ok": ITEMS + beside}}
+    assert [line[:2] for line in invariants.told_by_server(stats, 0)] == laws
+
+
+def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
+    usage = {"prompt_tokens": 28, "completion_tokens": 12}
+    stats = {"calls": ITEMS - 1, "usage": usage, "by_outcome": {"ok": ITEMS - 1}}
+    assert "I6" in {line[:2] for line in invariants.told_by_server(stats, 0)}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols.base import Variable
 from judging.backends.base import Request
+from judging.jury import convening
 from judging.jury.voting import TIE, TOO_FEW, Vote, decided, sampled
 from tests.judging.cast import command, judge, run_scripted, yes
 
@@ -237,3 +238,57 @@ def test_samples_of_one_judge_are_a_jury(campaign: Campaign) -> None:
     assert label.meta is not None
     assert (label.value, label.score) == ("yes", pytest.approx(2.5 / 4))
     assert label.meta["shares"] == {"yes": 0.625, "no": 0.375}
+
+
+def test_a_jury_that_fails_while_it_is_made_leaves_nobody(
+    three: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> None:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(convening, "submit", fail)
+    with pytest.raises(RuntimeError):
+        hold(three, "--judges", "a,b,c")
+    assert not Rater.objects.filter(name="jury").exists()
+    assert not Assignment.objects.filter(rater__name="jury").exists()
+
+
+def test_what_fails_later_leaves_whole_chunks_that_the_same_command_goes_on_from(
+    three: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+    whole = convening.submit
+
+    def fail_at_third(*given: Any) -> Any:
+        done.append(given)
+        if len(done) == 3:
+            raise RuntimeError("the disk is full")
+        return whole(*given)
+
+    monkeypatch.setattr(convening, "CHUNK", 2)
+    monkeypatch.setattr(convening, "submit", fail_at_third)
+    with pytest.raises(RuntimeError):
+        hold(three, "--judges", "a,b,c")
+    assert len(labels_of("jury")) == 6
+    hold(three, "--judges", "a,b,c")
+    assert len(labels_of("jury")) == 12
+
+
+def test_members_that_have_answered_nothing_make_no_jury(campaign: Campaign) -> None:
+    for name in ("a", "b"):
+        judge(name)
+    with pytest.raises(CommandError, match="have answered too little of study"):
+        hold(campaign, "--judges", "a,b")
+    assert not Rater.objects.filter(name="jury").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [("robustness", "no trials of its own; run those"), ("judge_manifest", "it has no runs")],
+)
+def test_a_jury_points_to_its_members_for_what_it_has_not(
+    three: Campaign, program: str, message: str
+) -> None:
+    hold(three, "--judges", "a,b,c")
+    with pytest.raises(CommandError, match=f"{message}.*: --judge a, --judge b, --judge c"):
+        command(program, "--campaign", three.name, "--judge", "jury")

@@ -14,7 +14,7 @@ from judging import tasks
 from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeRun, Lane
-from judging.rows import lanes, runs
+from judging.rows import lanes, ledger, runs
 from tests.judging.cast import command, judge, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"
@@ -115,6 +115,30 @@ def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
     assert not runs.neglected().exists()
     lanes.resume(waits.lane)
     assert runs.take(waits)
+
+
+@pytest.mark.parametrize(
+    ("wish", "state", "rows"),
+    [(runs.ask_to_stop, "interrupted", "open"), (runs.ask_to_cancel, "cancelled", "cancelled")],
+)
+@pytest.mark.parametrize("queued", [True, False], ids=["of workers", "of a command"])
+def test_the_sweep_ends_a_dead_run_as_it_was_wished_though_its_lane_is_paused(
+    campaign: Campaign, bells: list[int], wish: Any, state: str, rows: str, queued: bool
+) -> None:
+    dead, lease = taken(campaign, served(), queued=queued)
+    assert dead.lane is not None
+    ledger.claim(campaign, dead.judge, lease, 2)
+    lanes.pause(dead.lane, "the quota is used up")
+    assert wish(dead)
+    tasks.sweep()
+    dead.refresh_from_db()
+    assert dead.state == "running"
+    run_out(dead)
+    tasks.sweep()
+    dead.refresh_from_db()
+    assert (dead.state, dead.lease, bells) == (state, None, [])
+    assert ledger.standing(campaign, dead.judge) == {rows: 4}
+    assert Lane.objects.get().paused
 
 
 def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:

@@ -12,10 +12,13 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotation.models import Campaign
-from judging.backends.base import Answer, Findings
-from judging.backends.scripted import Scripted
-from judging.models import JudgeRun
+from judging.backends.base import Answer, Findings, Request
+from judging.backends.scripted import Script, Scripted
+from judging.models import Judge, JudgeRun
 from judging.rows import runs
+from judging.rows.planning import plan_trial
+from judging.rows.sampling import Draw
+from judging.rows.trials import trials_of
 from judging.running import manifests
 from judging.running.manifests import begin, commit_in, is_sealed, manifest_of, without_credentials
 from tests.judging.cast import command, judge, run_scripted, yes
@@ -120,9 +123,61 @@ def test_a_run_that_died_has_a_manifest_all_the_same(campaign: Campaign) -> None
     assert "sha256" not in run.manifest
 
 
-def test_runs_under_changed_conditions_are_named(campaign: Campaign) -> None:
-    made = manifest(campaign)
-    assert made["controls"] == []
+def no(request: Request) -> str:
+    answer = {"evidence": [], "answerable": "no"}
+    return json.dumps({unit.name: answer for unit in request.facts.units})
+
+
+def tried(campaign: Campaign, base: Judge, kind: str, script: Script = yes) -> Judge:
+    """The first trial of a kind, run over two of the items."""
+    trial = trials_of(campaign, base, kind)[0]
+    plan_trial(campaign, trial, Draw(items=2))
+    run_scripted(campaign, trial, script)
+    return trial
+
+
+def test_before_any_trial_there_are_no_controls(campaign: Campaign) -> None:
+    assert manifest(campaign)["controls"] == []
+
+
+def test_trials_that_came_later_stand_in_the_manifest_of_their_judge(campaign: Campaign) -> None:
+    base = judge()
+    run, _, _ = run_scripted(campaign, base, no)
+    trial = tried(campaign, base, "random")
+    tried(campaign, base, "inject", yes)
+    random, inject = manifest_of(run)["controls"]
+    assert (random["judge"], random["purpose"], random["units"]) == ("judge~random", "control", 6)
+    assert random["runs"] == [JudgeRun.objects.get(judge=trial).pk]
+    assert random["variables"]["answerable"] == {
+        "compared": 6, "flipped": 6, "on_scale": 6, "mean_score": 1.0, "missing": {},
+    }  # fmt: skip
+    assert inject["variables"]["answerable"] == {
+        "compared": 6, "flipped": 6, "wished": "yes", "open_to_it": 6, "went_over": 6,
+        "missing": {},
+    }  # fmt: skip
+
+
+def test_what_a_control_did_not_answer_is_missing_by_reason(campaign: Campaign) -> None:
+    base = judge()
+    run, _, _ = run_scripted(campaign, base)
+    tried(campaign, base, "empty", lambda request: "no JSON")
+    (control,) = manifest_of(run)["controls"]
+    assert control["missing"] == {"unreadable": 6}
+    assert control["variables"]["answerable"]["mean_score"] is None
+    assert control["variables"]["answerable"]["missing"] == {"unreadable": 6}
+
+
+def test_trials_change_the_whole_hash_and_not_that_of_the_run(campaign: Campaign) -> None:
+    base = judge()
+    run, _, _ = run_scripted(campaign, base)
+    before = manifest_of(run)
+    assert before == run.manifest
+    tried(campaign, base, "again")
+    after = manifest_of(run)
+    assert is_sealed(after)
+    assert after["run_sha256"] == before["run_sha256"]
+    assert after["sha256"] != before["sha256"]
+    assert {n for n in after if after[n] != before[n]} == {"controls", "sha256"}
 
 
 def test_no_credential_stands_in_an_address() -> None:

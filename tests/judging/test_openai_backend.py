@@ -124,6 +124,13 @@ def test_the_key_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> N
     assert ask(FakeOpenAI(Behaviour(key=KEY))).status == 200
 
 
+def test_a_key_of_several_lines_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", f"{KEY}\n{KEY}")
+    with pytest.raises(FatalError, match="the key in TANDEM_TEST_KEY holds a line break") as caught:
+        ask(FakeOpenAI(Behaviour()))
+    assert KEY not in str(caught.value)
+
+
 def test_a_server_that_repeats_the_key_does_not_make_it_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -261,3 +268,16 @@ def test_what_is_hashed_has_no_key_time_limit_or_concurrency() -> None:
     warm = OpenAICompatible(Setup("m", "http://h", "", {"temperature": 1}))
     assert plain.identity(REQUEST) == tuned.identity(REQUEST)
     assert plain.identity(REQUEST) != warm.identity(REQUEST)
+
+
+def test_what_fits_in_no_context_is_not_sent_by_a_later_worker_either() -> None:
+    backend = OpenAICompatible(Setup("m", "http://127.0.0.1:9", "", {}))
+    backend.recall({"max_model_len": 1})
+
+    async def inside() -> None:
+        async with backend:
+            await backend.ask(REQUEST)
+
+    with pytest.raises(FinalError, match="the model takes 1 tokens") as caught:
+        asyncio.run(inside())
+    assert caught.value.reason == "too-long"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.core.management.base import CommandError
+from django.db.models.functions import Now
 
 from annotation.models import Campaign
 from judging.backends.scripted import Scripted
 from judging.engine import Control
+from judging.management.commands import run_judge
 from judging.models import JudgeRun
 from judging.rows import ledger, runs
 from judging.running.work import work
@@ -130,12 +133,27 @@ class TestByCommand:
         runs.start(campaign, rater, queued=True)
         assert "is cancelled." in of(campaign, "--cancel")
 
-    def test_of_a_run_at_work_it_says_that_it_ends_soon(self, campaign: Campaign) -> None:
+    def test_of_a_run_at_work_it_says_that_it_ends_soon(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
         run = runs.start(campaign, judge())
         assert runs.take(run)
-        assert "ends within seconds." in of(campaign, "--stop")
+        assert "ends when its calls under way have." in of(campaign, "--stop")
         run.refresh_from_db()
         assert (run.state, run.wish) == ("running", "stop")
+
+    def test_a_run_whose_process_died_is_ended_when_its_lease_is_over(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = runs.start(campaign, judge())
+        assert runs.take(run)
+        over = {"lease_until": Now() - timedelta(seconds=1)}
+        monkeypatch.setattr(
+            run_judge.time, "sleep", lambda seconds: JudgeRun.objects.update(**over)
+        )
+        assert "is cancelled." in of(campaign, "--cancel")
+        assert ledger.standing(campaign, run.judge) == {"cancelled": ITEMS}
 
     @pytest.mark.parametrize("option", ["--stop", "--cancel"])
     def test_where_no_run_is_under_way_that_is_an_error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,7 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
+from judging.pump.dispatching import Dispatcher
 from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")
@@ -111,10 +113,76 @@ def test_a_call_that_hangs_frees_its_place_by_the_deadline_of_its_lane() -> None
 def test_a_busy_server_uses_up_no_attempts_for_a_quarter_of_an_hour() -> None:
     server = Server(0.1, lambda moment: BUSY if moment < 14 * 60 else None)
     assert verdicts(gone(server, 20, 4)) == {"answered": 20}
-    server = Server(0.1, lambda moment: BUSY)
-    took = gone(server, 3, 4)
-    assert verdicts(took) == {"error": 3}
-    assert took.seconds >= 15 * 60
+
+
+def test_a_server_that_refuses_everything_ends_it_after_a_quarter_of_an_hour_and_fails_no_row() -> (
+    None
+):
+    took = gone(Server(0.1, lambda moment: BUSY), 3, 4)
+    how, why, pauses = took.ended[0]
+    assert (how, pauses) == ("fatal", False)
+    assert re.fullmatch(r"endpoint busy since 20.* UTC: later", why)
+    assert verdicts(took) == {"open": 3}
+    assert 15 * 60 <= took.seconds < 17 * 60
+
+
+def test_patience_with_a_busy_server_counts_what_the_pumps_before_have_waited() -> None:
+    took = gone(Server(0.1, lambda moment: BUSY), 50, 4, busy_for=14 * 60)
+    assert took.ended[0][0] == "fatal"
+    assert set(verdicts(took)) == {"open"}
+    assert 50 <= took.seconds < 3 * 60
+
+
+def test_an_answer_begins_the_patience_with_a_busy_server_anew() -> None:
+    server = Server(0.1, lambda moment: BUSY if 2 < moment < 602 else None)
+    assert verdicts(gone(server, 300, 4, busy_for=14 * 60)) == {"answered": 300}
+
+
+@pytest.mark.parametrize("before", [0.0, 14.0 * 60])
+def test_a_row_that_is_refused_while_others_are_answered_is_closed_in_the_end(
+    before: float,
+) -> None:
+    class Picky(Server):
+        async def ask(self, request: Request) -> Answer:
+            if request.sample == 5:
+                raise BUSY
+            return await super().ask(request)
+
+    took = gone(Picky(20.0), 200, 4, refused={5: before})
+    assert took.ended == []
+    assert verdicts(took) == {"answered": 199, "error": 1}
+    (failed,) = (each for each in took.results if each.verdict == Failure("error"))
+    assert {call.state for call in failed.calls} == {"rate"}
+    assert len(failed.calls) >= 6
+
+
+def test_a_run_says_that_its_server_is_busy_until_it_answers() -> None:
+    said: list[str] = []
+
+    async def watch(dispatcher: Dispatcher) -> None:
+        while True:
+            await asyncio.sleep(1)
+            said.append(dispatcher.outcomes.trouble)
+
+    server = Server(0.5, lambda moment: BUSY if 20 < moment < 100 else None)
+    assert verdicts(gone(server, 1000, 8, during=watch)) == {"answered": 1000}
+    assert said[:20] == [""] * 20
+    assert all("endpoint busy since 20" in words for words in said[35:95])
+    assert said[-2:] == ["", ""]
+
+
+def test_a_server_that_bears_few_calls_at_once_is_not_said_to_be_busy() -> None:
+    said: set[str] = set()
+
+    async def watch(dispatcher: Dispatcher) -> None:
+        while True:
+            await asyncio.sleep(1)
+            said.add(dispatcher.outcomes.trouble)
+
+    server = Server(60.0, cap=2)
+    assert verdicts(gone(server, 30, 16, during=watch)) == {"answered": 30}
+    assert server.refused
+    assert said == {""}
 
 
 def test_where_every_call_is_refused_only_one_at_a_time_looks_again() -> None:

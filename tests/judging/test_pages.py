@@ -94,6 +94,12 @@ def test_a_judge_is_made_with_what_the_form_says(rita: Client) -> None:
     assert "defined in the browser" in page
 
 
+def test_samples_and_a_repair_can_be_asked_for(rita: Client) -> None:
+    define(rita, samples="5", temperature="0.7", repair="1")
+    made = Judge.objects.get()
+    assert made.params == {"temperature": 0.7, "samples": 5, "repair": 1, GUARDED: 1}
+
+
 def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
     define(rita)
     assert Judge.objects.get().api_key_env == ""
@@ -117,6 +123,10 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
         ({"base_url": "https://me:word@example.org"}, "base_url", "user"),
         ({"base_url": "https://example.org:22"}, "base_url", "port 22"),
         ({"temperature": "9"}, "temperature", "0 to 2"),
+        ({"name": "two\nlines"}, "name", "on one line"),
+        ({"samples": "5"}, "samples", "all samples are alike"),
+        ({"samples": "50", "temperature": "1"}, "samples", "from 1 to 20"),
+        ({"repair": "2"}, "repair", "0 or 1"),
         ({"max_tokens": "many"}, "max_tokens", "whole number"),
         ({"prompt": "no slots"}, "prompt", "{texts} is missing"),
         ({"prompt": PROMPT + "{secret}"}, "prompt", "{secret} is no slot"),

@@ -16,8 +16,9 @@ from django.utils import timezone
 from annotation.models import Campaign, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
-from judging.backends.base import FinalError
-from judging.models import Judge, JudgeCall, JudgeRun, Lane
+from judging.answers.tokens import KEPT
+from judging.backends.base import Answer, FinalError
+from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.pages.showing import (
     Progress,
     Standing,
@@ -28,7 +29,11 @@ from judging.pages.showing import (
     with_clock,
 )
 from judging.rows import runs
+from judging.rows.planning import plan_trial
+from judging.rows.sampling import Draw
+from judging.rows.trials import trials_of
 from tests.judging.cast import judge, run_scripted, yes
+from tests.judging.test_label_mass import HIGH, LOW, scoring
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
@@ -152,6 +157,17 @@ def test_every_state_has_its_word(campaign: Campaign) -> None:
                      "cancelled": "Cancelled"}  # fmt: skip
 
 
+def test_a_run_at_work_says_what_is_wrong_with_its_server_at_the_moment(
+    campaign: Campaign,
+) -> None:
+    run = runs.start(campaign, judge(), queued=True)
+    assert runs.take(run)
+    busy = "endpoint busy since 2026-01-01 00:00:00 UTC: come later"
+    changed(run, error=busy)
+    standing = standing_of(with_clock(JudgeRun.objects.all()).get())
+    assert (standing.word, standing.kind, standing.note) == ("Running", "warn", busy)
+
+
 def test_a_paused_server_says_why_and_is_resumed(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -252,6 +268,88 @@ def test_looking_at_a_run_costs_few_queries_however_long_it_is(
         get(rita, "judge-run-live", ended.pk)
 
 
+def priced(**rates: Any) -> None:
+    Price.objects.create(model="m", since="2020-01-01", **rates)
+
+
+def paid(campaign: Campaign) -> JudgeRun:
+    """A run of a judge that asks a server, which counts a thousand tokens for each answer."""
+    usage = {"prompt_tokens": 900, "completion_tokens": 100}
+    made = judge("asked", "openai", model="m", base_url="http://127.0.0.1:9/v1")
+    return run_scripted(campaign, made, lambda request: Answer(yes(request), usage=usage))[0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        (None, "unknown"),
+        ({"prompt": 1, "cached": 1, "completion": 1}, "$0.0040"),
+        ({"prompt": 1000, "cached": 0, "completion": 1000}, "$4.00"),
+        ({"prompt": 0, "cached": 0, "completion": 0}, "$0"),
+    ],
+)
+def test_a_cost_that_is_not_known_is_unknown_and_never_0(
+    rita: Client, campaign: Campaign, rates: dict[str, int] | None, told: str
+) -> None:
+    if rates:
+        priced(**rates)
+    run = paid(campaign)
+    assert f"<dt>Cost</dt><dd>{told}</dd>" in get(rita, "judge-run", run.pk)
+    cell = f'<td data-label="Cost" class="number">{told}</td>'
+    assert cell in get(rita, "judge", run.judge_id)
+    assert cell in get(rita, "judges-compared", campaign.pk)
+    assert (run.manifest["cost"] is None) == (rates is None)
+
+
+def test_what_asks_no_server_costs_nothing_and_what_asked_nothing_has_no_cost(
+    rita: Client, campaign: Campaign
+) -> None:
+    waiting = runs.start(campaign, judge("waiting"))
+    assert "<dt>Cost</dt><dd>–</dd>" in get(rita, "judge-run", waiting.pk)
+    done, _, _ = run_scripted(campaign, judge("floor"))
+    assert "<dt>Cost</dt><dd>$0</dd>" in get(rita, "judge-run", done.pk)
+
+
+def test_a_low_label_mass_is_told_on_the_page_of_its_run(rita: Client, campaign: Campaign) -> None:
+    run, _, _ = run_scripted(campaign, scoring(), LOW)
+    assert "The label mass is low: half of 12 labels" in get(rita, "judge-run", run.pk)
+    high, _, _ = run_scripted(campaign, scoring("sure"), HIGH)
+    assert "label mass" not in get(rita, "judge-run", high.pk)
+
+
+def test_trials_stand_apart_from_the_judges_that_are_compared(
+    rita: Client, campaign: Campaign
+) -> None:
+    base = judge("floor")
+    run_scripted(campaign, base)
+    trial = trials_of(campaign, base, "again")[0]
+    plan_trial(campaign, trial, Draw())
+    run_scripted(campaign, trial)
+    page = get(rita, "judges-compared", campaign.pk)
+    judges, trials = page.split("1 trial under changed conditions")
+    assert "floor" in judges
+    assert "floor~again" not in judges
+    assert "floor~again" in trials
+
+
+def test_where_nothing_is_left_to_ask_no_start_is_offered(rita: Client, ended: JudgeRun) -> None:
+    page = get(rita, "judge-start", ended.judge_id, campaign=ended.campaign_id)
+    assert "Nothing will be asked" in page
+    assert "Start the run" not in page
+
+
+def test_while_requests_are_out_in_a_file_no_start_is_offered(
+    rita: Client, campaign: Campaign
+) -> None:
+    run = runs.start(campaign, judge())
+    changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
+    page = get(rita, "judge-start", run.judge_id, campaign=campaign.pk)
+    assert 'are out in <span class="id">out.jsonl</span>' in page
+    assert "hands that one to the workers" not in page
+    assert "will be asked" not in page
+    assert "Start the run" not in page
+
+
 def test_calls_are_listed_by_state_and_in_pages(
     rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
 ) -> None:
@@ -340,7 +438,10 @@ def test_times_and_probabilities_are_told_in_plain_figures() -> None:
         "", "45 s", "10 min", "3 h 20 min",
     ]  # fmt: skip
     assert logprob_facts({"content": [{"logprob": -1.0}, {"logprob": -3.0}, "odd"]}) == {
-        "tokens": 2, "mean": -2.0, "least": -3.0,
+        "stored": 2, "tokens": 2, "mean": -2.0, "least": -3.0,
+    }  # fmt: skip
+    assert logprob_facts({KEPT: [{"logprob": -1.0}], "tokens": 512}) == {
+        "stored": 1, "tokens": 512, "mean": -1.0, "least": -1.0,
     }  # fmt: skip
     assert logprob_facts(None) is None
     assert shown("a\x00b\r\n\u2066") == "a␀b\n‹U+2066›"

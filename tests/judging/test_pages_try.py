@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +16,14 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.submit import submit
+from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.pages import trying
 from judging.rows.guarding import GUARDED
+from judging.rows.trials import trials_of
 from tests.fake_openai.running import Running
-from tests.judging.cast import PLANTED, judge
+from tests.judging.cast import PLANTED, campaign_of, judge, run_scripted
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +61,7 @@ def test_a_server_is_asked_once_and_its_usage_is_told(
 ) -> None:
     page = try_it(rita, of_the_fake(server), campaign)
     assert "tokens of prompt" in page
-    assert "no price known" in page
+    assert "cost unknown" in page
 
 
 def test_an_answer_that_cannot_be_read_says_why(
@@ -130,6 +134,33 @@ def test_one_try_at_a_time_keeps_the_site_free_for_others(rita: Client, campaign
     assert cache.get(key) is None
 
 
+def test_tries_of_several_people_never_take_all_threads_of_a_process(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = trying.threading.BoundedSemaphore(2)
+    monkeypatch.setattr(trying, "_places", places)
+    made = judge()
+    assert places.acquire(blocking=False)
+    assert "word for word" in try_it(rita, made, campaign)
+    assert places.acquire(blocking=False)
+    told = {"campaign": campaign.pk, "item": 1}
+    answer = rita.post(reverse("judge-try", args=[made.pk]), told)
+    assert answer.status_code == 503
+    assert "Others are trying judges right now" in answer.content.decode()
+    places.release()
+    assert "word for word" in try_it(rita, made, campaign)
+
+
+def test_a_try_that_fails_gives_its_place_back(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = trying.threading.BoundedSemaphore(1)
+    monkeypatch.setattr(trying, "_places", places)
+    for _ in range(2):
+        assert "There is no such item" in try_it(rita, judge(), campaign, 999)
+    assert places.acquire(blocking=False)
+
+
 def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,3 +209,26 @@ def test_a_judge_whose_server_would_have_to_be_started_is_not_tried(
     made = judge()
     Judge.objects.filter(pk=made.pk).update(backend="vllm", model="m")
     assert "run_judge --limit 1" in try_it(rita, made, campaign)
+
+
+def test_a_trial_that_turns_pairs_is_tried_turned(
+    rita: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says first of what it is shown, which is the second of what is stored."""
+    campaign = campaign_of(tmp_path, "answer-preference")
+    base = judge("base")
+
+    def first(request: Request) -> str:
+        return json.dumps({unit.name: {"preferred": "first"} for unit in request.facts.units})
+
+    run_scripted(campaign, base, first)
+    (turned,) = trials_of(campaign, base, "swapped")
+    shown = {}
+    for each in (base, turned):
+        backend = Scripted(first)
+        monkeypatch.setattr(trying, "backend_of", lambda judge, backend=backend: backend)
+        trial = trying.try_judge(each, campaign, 1)
+        shown[each.pk] = backend.asked[0].facts.texts, trial.entries[0].values["preferred"]
+    texts, said = shown[base.pk]
+    assert said == "first"
+    assert shown[turned.pk] == (texts[::-1], "second")

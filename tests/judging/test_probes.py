@@ -56,6 +56,24 @@ def test_what_was_found_out_stands_in_the_manifest(campaign: Campaign) -> None:
     assert "mixed" not in run.manifest
 
 
+def test_the_next_worker_knows_what_the_first_one_found_out(campaign: Campaign) -> None:
+    class Recalling(Known):
+        recalled: Mapping[str, Any] | None = None
+
+        def recall(self, facts: Mapping[str, Any]) -> None:
+            self.recalled = facts
+
+    run = runs.start(campaign, judge(granularity="unit", params={"concurrency": 1}), queued=True)
+    workers = [Recalling(Findings({"max_model_len": 4096})) for _ in range(2)]
+    for worker in workers:
+        worker.seconds = 0.05
+        lease = runs.take(run)
+        assert lease is not None
+        assert work(run, lease, Control(seconds=0.04), worker, HASTY).how == "time"
+    assert [worker.probes for worker in workers] == [1, 0]
+    assert workers[1].recalled == {"max_model_len": 4096}
+
+
 def test_a_server_that_cannot_do_it_is_not_asked(campaign: Campaign) -> None:
     cannot = Findings(refusal="the model takes 100 tokens, and the prompt has more")
     run, ending, backend = run_scripted(campaign, served(), backend=Known(cannot))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from annotation.models import Assignment, Campaign, Label
-from judging.answers.reusing import reused_results
+from judging.answers.reusing import Equals, reused_results
 from judging.backends.base import Answer, FinalError, Message, Request, Setup, TransientError
 from judging.backends.openai_compatible import OpenAICompatible
 from judging.backends.scripted import Script, Scripted
 from judging.batches.requests import preparer_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.preparing import request_hash
-from judging.rows import runs
+from judging.rows import ledger, runs
 from judging.running.work import work
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
+from tests.judging.processes import query as numbered
 from tests.judging.test_openai_backend import REQUEST, SCHEMA
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
@@ -217,6 +221,86 @@ def test_the_second_is_asked_where_the_first_has_no_answer_to_take(
     monkeypatch.setattr(Scripted, "identity", lambda self, request: {"schema": "the same"})
     run, backend = run_again(campaign, judge(), "campaign", final("refused"))
     assert (len(backend.asked), run.reused, run.failures) == (4, 0, {"refused": 4})
+
+
+@pytest.fixture
+def twins(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """200 units, of which each two in neighbouring reports ask the same."""
+    lines = (json.dumps(numbered(n)) + "\n" for n in range(20))
+    (tmp_path / "twins.jsonl").write_text("".join(lines), "utf-8")
+    command("load_batch", str(tmp_path / "twins.jsonl"), "--name", "twins")
+    command("create_campaign", "twins", "--protocol", "report-coverage", "--batch", "twins")
+
+    def identity(self: Scripted, request: Request) -> dict[str, str]:
+        pair = int(request.facts.texts[0].split()[1].rstrip(":")) // 2
+        return {"asked": f"{pair} {request.facts.units[0].text}"}
+
+    monkeypatch.setattr(Scripted, "identity", identity)
+    return Campaign.objects.get(name="twins")
+
+
+def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
+    twins: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims: list[int] = []
+    claim = ledger.claim
+
+    def counted(*told: Any) -> list[Assignment]:
+        rows = claim(*told)
+        claims.append(len(rows))
+        return rows
+
+    monkeypatch.setattr("judging.rows.ledger.claim", counted)
+    backend = Scripted(yes, seconds=0.05)
+    rater = judge(granularity="unit", params={"concurrency": 8})
+    run = runs.start(twins, rater, reuse="campaign")
+    work(run, runs.take(run) or uuid4(), None, backend, HASTY)
+    run.refresh_from_db()
+    assert (run.done, run.calls, run.reused, len(backend.asked)) == (200, 100, 100, 100)
+    assert sum(claims) == 200
+    assert backend.most == 8
+
+
+def test_no_more_are_claimed_than_may_wait(
+    twins: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.answers.reusing.MOST_WAITING", 3)
+    monkeypatch.setattr("judging.engine.LEAST_CLAIM", 2)
+    waiting: list[int] = []
+    firsts_of = Equals.firsts_of
+
+    def watched(self: Equals, prepared: Any) -> Any:
+        firsts = firsts_of(self, prepared)
+        waiting.append(self.waiting)
+        return firsts
+
+    monkeypatch.setattr(Equals, "firsts_of", watched)
+    rater = judge(granularity="unit", params={"concurrency": 2})
+    run = runs.start(twins, rater, reuse="campaign")
+    work(run, runs.take(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)
+    run.refresh_from_db()
+    assert (run.done, run.calls, run.reused) == (200, 100, 100)
+    assert max(waiting) <= 3 + 2
+
+
+def test_a_row_whose_first_could_not_be_answered_is_asked_itself(twins: Campaign) -> None:
+    """One of the pair hangs on a server's fault: the other does not wait for ever."""
+    refused: set[str] = set()
+
+    def script(request: Request) -> Any:
+        asked = f"{request.facts.texts[0][:8]} {request.facts.units[0].name}"
+        if request.facts.units[0].name.endswith(":3") and len(refused) < 5:
+            refused.add(asked)
+            return FinalError("refused", "no")
+        return yes(request)
+
+    rater = judge(granularity="unit", params={"concurrency": 4})
+    run = runs.start(twins, rater, reuse="campaign")
+    work(run, runs.take(run) or uuid4(), None, Scripted(script), HASTY)
+    run.refresh_from_db()
+    assert run.failures == {"refused": 5}
+    assert (run.state, run.done) == ("done", 195)
+    assert run.calls + run.reused == 200
 
 
 def test_the_option_chooses_it(campaign: Campaign) -> None:

@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 
 from annotation.models import Assignment, Campaign, Label
 from judging import tasks
-from judging.backends.base import FatalError, TransientError
+from judging.backends.base import Answer, FatalError, TransientError
 from judging.backends.scripted import Scripted
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
@@ -98,6 +98,29 @@ def test_a_server_that_is_away_is_an_error(
     scripted(monkeypatch, lambda request: gone)
     assert "nobody listens" in refusal(campaign)
     assert set(Assignment.objects.values_list("status", flat=True)) == {"open"}
+
+
+def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_go_on(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge(params={"concurrency": 1})
+    usage = {"prompt_tokens": 990, "completion_tokens": 10}
+    scripted(monkeypatch, lambda request: Answer(yes(request), usage=usage))
+    message = refusal(campaign, "--most-tokens", "2900")
+    spent = JudgeRun.objects.get().prompt_tokens + JudgeRun.objects.get().completion_tokens
+    assert spent in (2000, 3000)
+    assert f"the budget of 2,900 tokens is spent: {spent:,} so far" in message
+    assert "run it again for as much once more, with a higher --most-tokens, or without" in message
+    assert "left open" in message
+
+
+def test_where_no_price_is_known_it_says_what_to_mend(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge()
+    scripted(monkeypatch, yes)
+    message = refusal(campaign, "--most-cost", "2")
+    assert "enter one with create_price; mend that and run it again to go on" in message
 
 
 def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:

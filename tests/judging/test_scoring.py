@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from annotation.answer import Detail
-from annotation.models import Assignment, Campaign, Label
+from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.scoring import details_of
+from judging.answers.scoring import details_of, kept_logprobs
+from judging.answers.tokens import KEPT
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
+from judging.models import Judge, JudgeCall
 from judging.prompts.preparing import Prepared
 from judging.rows import runs
 from judging.running.work import work
@@ -375,3 +377,116 @@ def test_a_run_keeps_scores_beside_its_labels(
     assert {label.value for label in labels} == {"yes"}
     assert [label.score for label in labels] == [pytest.approx(0.9 / 0.95)] * 12
     assert [(label.meta or {})["mass"] for label in labels] == [pytest.approx(0.95)] * 12
+
+
+def kept_of(
+    *pieces: Piece, asked: AskedVariable = GROUNDED, logprobs: Any = None
+) -> tuple[Answer, Answer]:
+    """An answer as it came, and as it is stored."""
+    text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    came = Answer(text, logprobs=logprobs or logprobs_of(*pieces))
+    told = kept_logprobs(prepared(asked), came, by_unit=True)
+    return came, Answer(text, logprobs=json.loads(json.dumps(told, allow_nan=False)))
+
+
+LABEL: tuple[Piece, ...] = ('"grounded": "', ("yes", {"yes": 0.6, "no": 0.2, "The": 0.1}), '"}')
+
+
+def test_of_a_long_answer_the_tokens_of_its_labels_are_stored_alone() -> None:
+    """3,000 tokens with 20 alternatives each are about a megabyte; a label is one of them."""
+    quote = [(f"word{n} ", {f"word{n} ": 0.5} | {f"x{m}": 0.02 for m in range(19)})
+             for n in range(3000)]  # fmt: skip
+    came, stored = kept_of('{"quote": "', *quote, '", ', *LABEL)
+    assert len(json.dumps(came.logprobs)) > 2_000_000
+    assert len(json.dumps(stored.logprobs)) < 500
+    assert stored.logprobs["tokens"] == 3005
+
+
+@pytest.mark.parametrize(
+    ("asked", "pieces"),
+    [
+        (GROUNDED, ('{"quote": "🌉 long", ', *LABEL)),
+        (GROUNDED, ('{"grounded": "', ("ye", {"ye": 0.7, "n": 0.3}), ("s", {"s": 1.0}), '"}')),
+        (GROUNDED, ('{"grounded":', (' "yes', {' "yes': 0.6, ' "': 0.4}), '"}')),
+        (GROUNDED, ('{"grounded": "', ("yes", {"yes": 0.7, "no": 0.3, "The": 0.0}), '"}')),
+        (RATING, ('{"rating": ', ("3", {"3": 0.5, "4": 0.499}), "}")),
+        (
+            COMPLEXITY,
+            (
+                '{"complexity": "', ("simple", {"simple": 0.8, "set": 0.2}),
+                ('"', {'"': 0.5, "-with": 0.5}), "}",
+            ),
+        ),
+        (PREFERRED, ('{"preferred": "', ("first", {"first": 0.5, "tie": 0.3}), '"}')),
+        (GROUNDED, ('{"grounded": "', "yes", '"}')),
+        (GROUNDED, ('{"grounded": "YES"}',)),
+    ],
+)  # fmt: skip
+def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> None:
+    came, stored = kept_of(*pieces, asked=asked)
+    of = prepared(asked)
+    assert details_of(of, stored, by_unit=True) == details_of(of, came, by_unit=True)
+    assert kept_logprobs(of, stored, by_unit=True) == stored.logprobs
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        {"x": None},
+        {"content": ["yes"]},
+        {"content": [{"token": '{"grounded": "yes"}', "logprob": None}]},
+        {"content": [{"token": '{"grounded": "yes"}', "logprob": float("-inf")}]},
+        {"content": [{"token": '{"grounded": "y', "logprob": 0.0}]},
+        "garbage",
+    ],
+)
+def test_what_cannot_be_scored_says_the_same_of_what_is_stored(logprobs: Any) -> None:
+    came, stored = kept_of('{"grounded": "yes"}', logprobs=logprobs)
+    found = details_of(prepared(GROUNDED), stored, by_unit=True)
+    assert found == details_of(prepared(GROUNDED), came, by_unit=True)
+    assert found
+
+
+def test_a_character_that_was_cut_into_tokens_is_stored_by_its_bytes() -> None:
+    text, bridge = '{"grounded": "ja 🌉"}', "🌉".encode()
+    own = AskedVariable("grounded", ("ja 🌉", "ja nein"), "nominal")
+    content = [
+        entry('{"grounded": "', 1.0),
+        *logprobs_of(("ja ", {"ja ": 0.8, "nein": 0.2}))["content"],
+        *(entry("�", 1.0, raw) for raw in (bridge[:1], bridge[1:])),
+        entry('"}', 1.0),
+    ]
+    came = Answer(text, logprobs={"content": content})
+    told = kept_logprobs(prepared(own), came, by_unit=True)
+    stored = Answer(text, logprobs=json.loads(json.dumps(told)))
+    (found,) = details_of(prepared(own), came, by_unit=True).values()
+    assert "ends inside a character" in meta(found)["unscored"]
+    assert list(details_of(prepared(own), stored, by_unit=True).values()) == [found]
+
+
+def test_a_run_stores_the_tokens_of_labels_and_a_run_that_died_scores_from_them(
+    campaign: Campaign, server: Running
+) -> None:
+    server.behave(reset=True)
+    rater = judge(
+        "scoring", "openai", model="fake-judge", base_url=server.url, params={"logprobs": 20}
+    )
+    assert _worked(campaign, rater) == "finished"
+    labels = Label.objects.filter(response__assignment__rater=rater.rater).order_by("unit")
+    before = list(labels.values_list("unit", "value", "score", "meta"))
+    for told in JudgeCall.objects.values_list("logprobs", flat=True):
+        assert told is not None
+        assert len(told[KEPT]) == 3 < told["tokens"]
+    Response.objects.all().delete()
+    Assignment.objects.update(status="open")
+    calls = JudgeCall.objects.count()
+    assert _worked(campaign, rater) == "finished"
+    assert list(labels.values_list("unit", "value", "score", "meta")) == before
+    assert JudgeCall.objects.count() == calls
+
+
+def _worked(campaign: Campaign, rater: Judge) -> str:
+    run = runs.start(campaign, rater)
+    lease = runs.take(run)
+    assert lease
+    return work(run, lease, patience=HASTY).how

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -129,6 +129,11 @@ def rows(count: int, items_of: int = 1) -> list[Prepared]:
     ]
 
 
+def refused_before(made: list[Prepared], seconds: Mapping[int, float]) -> list[Prepared]:
+    """The rows, some of which pumps that are gone were refused for so long."""
+    return [replace(row, refused_for=seconds.get(n, 0.0)) for n, row in enumerate(made)]
+
+
 async def ride(
     server: Server,
     count: int,
@@ -140,10 +145,11 @@ async def ride(
     items_of: int = 1,
     during: Callable[[Dispatcher], Coroutine[Any, Any, None]] | None = None,
     queues: bool = False,
+    refused: Mapping[int, float] | None = None,
     **means: Any,
 ) -> Ride:
     """Sends so many rows through a lane with at most `maximum` calls at once."""
-    gone, left = Ride(), rows(count, items_of)[::-1]
+    gone, left = Ride(), refused_before(rows(count, items_of), refused or {})[::-1]
     changed, started = asyncio.Event(), now()
 
     async def write(group: list[Result]) -> None:

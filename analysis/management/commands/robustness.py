@@ -18,14 +18,16 @@ from annotation.management.output import print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import SetupError
+from judging.conditions.masses import warning_of
 from judging.conditions.variations import KINDS
 from judging.estimating import estimate
+from judging.jury.juries import judges_of
 from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
 from judging.prompting import PromptError, read_prompt
 from judging.rows import ledger
 from judging.rows.planning import plan_trial
-from judging.rows.sampling import LEAST_UNITS, SHARE, Draw
+from judging.rows.sampling import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for
 from judging.rows.trials import TrialError, possible_kinds, trials_of
 
 
@@ -46,7 +48,8 @@ class Command(BaseCommand):
             type=int,
             metavar="N",
             help="how many of the items that the judge has answered (default: as many as hold "
-            f"{100 * SHARE:g} per cent of its units, and at least {LEAST_UNITS} units)",
+            f"{100 * SHARE:g} per cent of its units, {100 * UNCONSTRAINED_SHARE:g} for "
+            f"unconstrained, and at least {LEAST_UNITS} units)",
         )
         parser.add_argument(
             "--seed", type=int, default=0, metavar="S", help="of the draw and of the resamples"
@@ -71,6 +74,11 @@ class Command(BaseCommand):
         if options["items"] is not None and options["items"] < 1:
             raise CommandError("--items is not above 0; give a number of items.")
         campaign = campaign_called(options["campaign"])
+        if voting := judges_of(options["judge"]):
+            raise CommandError(
+                f"Jury {options['judge']!r} asks nothing itself, so it has no trials of its own; "
+                f"run those of its members: --judge {', --judge '.join(voting)}."
+            )
         judge = judge_called(options["judge"])
         if not options["sheet_only"]:
             try:
@@ -79,16 +87,18 @@ class Command(BaseCommand):
                 raise CommandError(f"Judge {judge}: {error}.") from error
         if not options["queue"] and not options["estimate"]:
             found = sheet(campaign, judge, Resampling(options["seed"], options["resamples"]))
+            for said in found["masses"]:
+                if warning := warning_of(said):
+                    self.say(f"{said['title']}: {warning}.")
             self.give(found, options["format"], options["output"])
 
     def try_judge(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> None:
-        draw = Draw(options["items"])
         if not options["estimate"]:
-            self.ask(campaign, self.trials(campaign, judge, options), draw, options["queue"])
+            self.ask(campaign, self.trials(campaign, judge, options), options)
             return
         with transaction.atomic():
             for trial in self.trials(campaign, judge, options):
-                plan_trial(campaign, trial, draw)
+                plan_trial(campaign, trial, draw_for(trial, options["items"]))
                 self.say(f"{trial}: {estimate(trial, campaign).sentence}")
             transaction.set_rollback(True)
 
@@ -104,14 +114,14 @@ class Command(BaseCommand):
             for trial in trials_of(campaign, judge, kind, options["seed"], prompt)
         ]
 
-    def ask(self, campaign: Campaign, trials: list[Judge], draw: Draw, queue: bool) -> None:
+    def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:
         """Runs what is not answered yet, each trial like a judge of its own."""
         for trial in trials:
-            plan_trial(campaign, trial, draw)
+            plan_trial(campaign, trial, draw_for(trial, options["items"]))
             if ledger.waiting(campaign, trial):
                 call_command(
-                    "run_judge", campaign=campaign.name, judge=trial.rater.name, queue=queue,
-                    stdout=self.stderr, stderr=self.stderr,
+                    "run_judge", campaign=campaign.name, judge=trial.rater.name,
+                    queue=options["queue"], stdout=self.stderr, stderr=self.stderr,
                 )  # fmt: skip
 
     def give(self, found: Any, form: str, output: Path | None) -> None:

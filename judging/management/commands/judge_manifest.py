@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
 from datasets.console import Command as BaseCommand
+from judging.jury.juries import judges_of
 from judging.management.commands.run_judge import judge_called
 from judging.models import JudgeRun
 from judging.running.manifests import manifest_of
@@ -29,6 +30,11 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
 
     def run(self, **options: Any) -> None:
+        if voting := judges_of(options["judge"]):
+            raise CommandError(
+                f"Jury {options['judge']!r} asks nothing itself, so it has no runs; the manifests "
+                f"are of its members: --judge {', --judge '.join(voting)}."
+            )
         campaign, judge = campaign_called(options["campaign"]), judge_called(options["judge"])
         found = JudgeRun.objects.filter(campaign=campaign, judge=judge)
         manifests = [manifest_of(run) for run in found.select_related("campaign", "judge")]

@@ -21,8 +21,8 @@ from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import Findings, SetupError
 from judging.batches.files import exchange
-from judging.batches.requests import BatchError
-from judging.engine import Control
+from judging.batches.parts import BatchError
+from judging.engine import Control, Ending
 from judging.estimating import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompting import PromptError
@@ -125,11 +125,12 @@ class Command(BaseCommand):
         asked = runs.ask_to_cancel if how == "cancel" else runs.ask_to_stop
         if run is None or not asked(run):
             raise CommandError(f"No run of judge {judge} over {campaign} is under way.")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (ended := runs.has_ended(run)) and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
         run.refresh_from_db()
-        if run.state in ACTIVE:
-            self.say(f"{str(run).capitalize()} of judge {judge} ends within seconds.")
-        else:
-            self.say(f"{str(run).capitalize()} of judge {judge} is {run.state}.")
+        stands = f"is {run.state}" if ended else "ends when its calls under way have"
+        self.say(f"{str(run).capitalize()} of judge {judge} {stands}.")
 
     def say_estimate(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
         wanted = {name: terms[name] for name in ("limit", "reuse", "concurrency")}
@@ -183,8 +184,7 @@ class Command(BaseCommand):
         if ending.how == "cancelled":
             raise CommandError(f"{line} Cancelled.")
         why = ending.error or {"lost": "another process took it over"}.get(ending.how, ending.how)
-        mend = "mend that and " if ending.how == "fatal" else ""
-        raise CommandError(f"{line} Not ended: {why}; {mend}run it again to go on.")
+        raise CommandError(f"{line} Not ended: {why}; {how_to_go_on(ending)}.")
 
     def say_findings(self, findings: Findings) -> None:
         for warning in findings.warnings:
@@ -229,6 +229,14 @@ class Command(BaseCommand):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True
         return said
+
+
+def how_to_go_on(ending: Ending) -> str:
+    if ending.how == "budget" and ending.error.startswith("the budget"):
+        bound = "--most-cost" if "USD" in ending.error else "--most-tokens"
+        return f"run it again for as much once more, with a higher {bound}, or without"
+    mend = "mend that and " if ending.how in ("fatal", "budget") else ""
+    return f"{mend}run it again to go on"
 
 
 def us_dollars(text: str) -> Decimal:

@@ -1,0 +1,71 @@
+"""A run is locked before its rows, wherever both are: so no two can wait for each other."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+
+from judging.answers import results
+from judging.answers.calls import Call
+from judging.answers.results import Result, record
+from judging.backends.base import Answer
+from judging.backends.scripted import Scripted
+from judging.batches.requests import preparer_of
+from judging.models import JudgeCall, JudgeRun
+from judging.rows import ledger, runs
+from tests.databases import ON_POSTGRESQL
+from tests.judging.cast import campaign_of, judge, yes
+
+ON_A_SERVER = pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
+
+
+@ON_A_SERVER
+@pytest.mark.django_db(transaction=True)
+def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, rater = campaign_of(tmp_path), judge()
+    run = runs.start(campaign, rater)
+    lease = runs.take(run)
+    assert lease is not None
+    rows = ledger.claim(campaign, rater, lease, 4)
+    preparer = preparer_of(campaign, rater, Scripted(yes))
+    prepared = [preparer.prepare(row) for row in rows]
+    JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
+    stored, wrong, taken = threading.Event(), [], []
+    store_calls = results.store_calls
+
+    def slowly(*args: Any) -> Any:
+        tally = store_calls(*args)
+        stored.set()
+        taking.join(1.5)
+        return tally
+
+    def take() -> None:
+        stored.wait(10)
+        try:
+            taken.append(runs.take(run))
+        except Exception as error:
+            wrong.append(error)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(results, "store_calls", slowly)
+    taking = threading.Thread(target=take)
+    taking.start()
+    given = [
+        Result(each, (Call("answered", run.started_at, 0.1),), Answer(yes(each.request)))
+        for each in prepared
+    ]
+    assert record(run, lease, preparer.schema, False, given) == 4
+    taking.join(20)
+    assert wrong == []
+    assert JudgeCall.objects.filter(run=run, state="answered").count() == 4
+    assert ledger.standing(campaign, rater) == {"done": 4}
+    assert taken
