@@ -16,7 +16,8 @@ from tests.cast import ROOT
 def cell(**changed: object) -> dict[str, object]:
     figures: dict[str, object] = {
         "name": "a cell", "share": 0.96, "share_of_command": 0.9, "processor": 0.4, "bare": None,
-        "start": 900.0, "rate": 122.0, "peak_mb": 90.0, "rejected": 0.05, "least": 0.95, "most_rejected": None,
+        "start": 900.0, "rate": 122.0, "peak_mb": 90.0, "rejected": 0.05, "least": 0.95,
+        "most_rejected": None,
     }  # fmt: skip
     return figures | changed
 
