@@ -9,7 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.reports import Choices, campaign_report
+from analysis.choices import Choices
+from analysis.reports import campaign_report
 from annotation.api.visible import check_blind, person, visible_studies
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described

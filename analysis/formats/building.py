@@ -34,6 +34,7 @@ def _about(report: JSON) -> str:
         f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
         "intervals are 95 %",
     ]
+    facts += chosen(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")
         where = "taken like all others" if _takes_assisted(report) else "left out"
@@ -41,13 +42,31 @@ def _about(report: JSON) -> str:
     return " · ".join(facts)
 
 
+def chosen(choices: JSON) -> list[str]:
+    """What was chosen beside the defaults, in words."""
+    parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
+    facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
+    facts += [
+        f"only items of {name} {' or '.join(of)}" for name, of in choices.get("strata", {}).items()
+    ]
+    if choices.get("threshold") is not None:
+        facts.append(f"ratings cut at {choices['threshold']:g} only")
+    if "epsilon" in choices:
+        facts.append(f"epsilon {choices['epsilon']:g}")
+    return facts
+
+
 def _takes_assisted(report: JSON) -> bool:
     return bool(report.get("assisted", {}).get("included"))
 
 
 def _made(report: JSON) -> str:
-    moment = report["generated_at"].replace("T", " ").replace("+00:00", " UTC")
-    return f"Tandem {report['version']}, {moment}"
+    return f"Tandem {report['version']}, {moment(report)}"
+
+
+def moment(report: JSON) -> str:
+    """When the numbers were made."""
+    return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")
 
 
 def _raters(report: JSON) -> Section:

@@ -11,8 +11,9 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from analysis.blocks.trials import Pair, Place, Said, compared, samples
+from analysis.choices import Choices
 from analysis.formats.robustness import as_markdown
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from analysis.robustness import sheet
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.protocols.base import Variable
