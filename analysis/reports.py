@@ -16,9 +16,11 @@ from analysis.blocks.judges import judges
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores
+from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
 from analysis.frames import Frame, UnitFacts
+from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level, Resamples
 from analysis.strata import campaign_strata
@@ -38,6 +40,8 @@ def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     order = [v.name for v in schema(campaign).variables]
     report = _report(head, frame, choices, order, sampled=campaign.human_share < 1)
     report["hints"] = hints(campaign)
+    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
+    report["warnings"] += prompts_that_saw(campaign, judges_there)
     answers = written_answers(campaign)
     return report if answers is None else {**report, "written": written(answers)}
 
@@ -54,6 +58,7 @@ def _report(
     head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
 ) -> JSON:
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
+    variables = {name: _variable(frame, name, choices) for name in names}
     return {
         **head,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
@@ -66,7 +71,8 @@ def _report(
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, choices.assisted),
         "raters": [_rater(rater) for rater in frame.raters],
-        "variables": {name: _variable(frame, name, choices) for name in names},
+        "warnings": warnings(frame, variables),
+        "variables": variables,
         "scores": scores(frame, choices.resamples, choices.seed, sampled),
     }
 

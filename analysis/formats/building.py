@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.document import Block, Document, Section, Table, Who, count
+from analysis.formats.methods import methods_section
 from analysis.formats.quality import quality_section
 from analysis.formats.scores import score_section
 from analysis.formats.validation import validation_sections
@@ -15,16 +16,27 @@ JSON = dict[str, Any]
 
 
 def document(report: JSON) -> Document:
-    """The report in the order in which it is read: raters, scores, variables, validated judges."""
+    """The report in the order in which it is read: raters, warnings, scores, variables, methods."""
     sections = [_raters(report)]
+    sections += [_warnings(report)] if report.get("warnings") else []
     sections += [quality_section(report)] if report.get("hints") else []
     sections += [score_section(report, name) for name in report["scores"]]
     sections += [written_section(report)] if "written" in report else []
     sections += [variable_section(report, name) for name in report["variables"]]
     sections += validation_sections(report)
+    sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     return Document(
         report["campaign"] or "Labels file", _about(report), _made(report), tuple(sections)
     )
+
+
+def _warnings(report: JSON) -> Section:
+    points = (
+        (", ".join(filter(None, (each["variable"], each["rater"]))), each["text"])
+        for each in report["warnings"]
+    )
+    texts = tuple(f"{who}: {text}" if who else text for who, text in points)
+    return Section("Warnings", (), points=texts)
 
 
 def _about(report: JSON) -> str:

@@ -70,7 +70,11 @@ def facts(report: JSON) -> Iterator[JSON]:
     `path` is the JSON Pointer (RFC 6901) of the number in the report as JSON. Yes and no are 1
     and 0; texts that are no numbers are left to the JSON.
     """
-    yield from _object(report, _At())
+    yield from _object({key: of for key, of in report.items() if key != "warnings"}, _At())
+    for n, each in enumerate(report.get("warnings", ())):
+        where = {"path": f"/warnings/{n}/text", "section": "warnings"}
+        told = {"variable": each["variable"], "rater": each["rater"], "reason": each["text"]}
+        yield {**where, **told, "statistic": each["code"]}
 
 
 def _object(node: JSON, at: _At) -> Iterator[JSON]:
