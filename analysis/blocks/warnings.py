@@ -18,7 +18,7 @@ FAR_OFF = 0.2
 MOST_MISSING = 0.02
 SURE = 0.01
 LEAST_EXPECTED = 1.0
-"""Below so few expected failures in a cell the chi-square distribution is no guide (Cochran 1954)."""
+"""With fewer expected failures in a cell chi-square is no guide (Cochran 1954)."""
 
 
 class Warning(NamedTuple):
