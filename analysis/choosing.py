@@ -94,7 +94,7 @@ class ChoicesForm(forms.Form):
             + [(name, name) for name in offered.raters if name not in judges],
             "judge": [(name, name) for name in judges],
             "stratum": [
-                (f"{name}:{value}", f"{name} {value}")
+                (f"{name}:{value}", value)
                 for name, values in offered.strata.items()
                 for value in values
             ],
@@ -131,6 +131,13 @@ class ChoicesForm(forms.Form):
         except ChoiceError as error:
             for name, problem in error.problems.items():
                 self.add_error(name, problem)
+
+    def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
+        """The boxes of strata, by stratum."""
+        found: dict[str, list[forms.boundfield.BoundWidget]] = {}
+        for box in self["stratum"]:
+            found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)
+        return found
 
     def problems(self) -> list[str]:
         """What is wrong, in sentences."""

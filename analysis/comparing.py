@@ -11,11 +11,12 @@ from analysis.formats.facts import facts
 
 JSON = dict[str, Any]
 HEADER = ("Before", "After", "Difference", "Change")
+INTERVAL = "interval only"
 NONE_THERE = "not in this report"
 
 
 def compared(before: JSON, after: JSON) -> Document:
-    """What is different in `after`. Equal estimates are counted and not listed."""
+    """What is different in `after`. Estimates of equal value are counted and not listed."""
     sections = (_inputs(before, after), *_estimates(before, after))
     about = f"before: {moment(before)}; after: {moment(after)}"
     return Document(before["campaign"] or "Labels file", about, "", sections)
@@ -30,7 +31,7 @@ def change(before: JSON | None, after: JSON | None) -> str:
         return "" if old is new else ("now defined" if old is None else "now undefined")
     if old == new:
         same = (before["low"], before["high"]) == (after["low"], after["high"])
-        return "" if same else "interval only"
+        return "" if same else INTERVAL
     way = "higher" if new > old else "lower"
     low, high = before["low"], before["high"]
     outside = low is not None and high is not None and not low <= new <= high
@@ -76,12 +77,13 @@ def _said(value: Any) -> str:
 def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
     old, new = _by_path(before), _by_path(after)
     sections: dict[str, dict[str, list[tuple[Cell, ...]]]] = {}
-    unchanged = 0
+    unchanged = intervals = 0
     for path in dict.fromkeys((*old, *new)):
         a, b = old.get(path), new.get(path)
         words = change(a, b)
-        if not words:
-            unchanged += 1
+        if words in ("", INTERVAL):
+            intervals += words == INTERVAL
+            unchanged += not words
             continue
         where = b or a or {}
         variable, block, name = _place(where)
@@ -93,7 +95,9 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
             for block, rows in blocks.items()
         )
         yield Section(variable, made)
-    yield Section("The same in both", (), f"{count(unchanged, 'estimate')} did not change.")
+    rest = f"{count(intervals, 'estimate')} kept the value and got another interval"
+    about = f"{count(unchanged, 'estimate')} did not change; {rest}."
+    yield Section("The same in both", (), about)
 
 
 def _by_path(report: JSON) -> dict[str, JSON]:

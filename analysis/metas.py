@@ -38,6 +38,12 @@ def telling(strata: Strata) -> Strata:
     return {name: of for name, of in strata.items() if 1 < len(set(of.values())) <= MOST_VALUES}
 
 
+def in_order(values: Iterable[str]) -> list[str]:
+    """Lengths by their rank; other values as they are."""
+    given = list(values)
+    return sorted(given, key=LENGTHS.index) if set(given) <= set(LENGTHS) else given
+
+
 def text_of(meta: Any, name: str) -> str | None:
     """A member of meta as a word; None where it is none."""
     value = meta.get(name) if isinstance(meta, Mapping) else None

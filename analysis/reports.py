@@ -20,6 +20,7 @@ from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
 from analysis.frames import Frame, UnitFacts
+from analysis.metas import in_order
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level, Resamples
@@ -135,7 +136,7 @@ def _parts(values: tuple[str | None, ...]) -> dict[str, list[int]]:
     for n, value in enumerate(values):
         if value is not None:
             parts.setdefault(value, []).append(n)
-    return parts
+    return {name: parts[name] for name in in_order(parts)}
 
 
 def _mask(units: list[int], sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce, Length
 
 from analysis.choices import OWN_STRATA, Offered, Strata
-from analysis.metas import LENGTHS, OF_META, length_strata, telling, text_of
+from analysis.metas import OF_META, in_order, length_strata, telling, text_of
 from analysis.sources import scale_of
 from annotation.models import Campaign, Item, Rater
 from annotation.presenting import schema
@@ -49,13 +49,9 @@ def campaign_offers(campaign: Campaign, strata: Strata) -> Offered:
         list(dict.fromkeys(v.name for v in asked.variables)),
         dict(raters.order_by("kind", "name").values_list("name", "kind").distinct()),
         {name: values for name, values in own.items() if values}
-        | {name: _in_order(set(of.values())) for name, of in strata.items()},
+        | {name: in_order(sorted(set(of.values()))) for name, of in strata.items()},
         sorted(float(cut) for cut in cuts),
     )
-
-
-def _in_order(values: set[str]) -> list[str]:
-    return [each for each in LENGTHS if each in values] or sorted(values)
 
 
 def _of_meta(rows: Iterable[tuple[Any, ...]], name: str) -> Iterable[tuple[str, str]]:

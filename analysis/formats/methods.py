@@ -85,8 +85,8 @@ def _judges(report: JSON) -> str:
     parts = [
         "Each judge was held against the most frequent human label; units whose human labels tie "
         f"({ties} over all variables and judges) were left out. Given are "
-        f"{_and(_named([b['agreement'], b['classes'], b['pairs']] for b in blocks))}, the last "
-        "with each person alone as well, beside the mean over pairs of people as the ceiling.",
+        f"{_and(_named([b['agreement'], b['classes']] for b in blocks))}; kappa and the share of "
+        "equal labels also with each person, beside the mean over pairs of people as the ceiling.",
     ]
     if ordered := _named(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
@@ -108,7 +108,7 @@ def _alternative(tests: list[JSON]) -> list[str]:
     return [
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
-        f"0.05 held by the procedure of Benjamini and Yekutieli {CITED['benjamini2001']}."
+        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}."
     ]
 
 
@@ -143,7 +143,7 @@ def _intervals(report: JSON) -> str:
         parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}
     if strata:
-        parts.append(f"All of it was repeated within each {_and(sorted(strata), 'and each')}.")
+        parts.append(f"All of it was repeated within each {' and each '.join(sorted(strata))}.")
     return " ".join(parts)
 
 
@@ -183,7 +183,10 @@ def _methods(node: Any, defined: bool = False) -> Iterator[str]:
             yield from _methods(each, defined)
 
 
-def _and(words: list[str], joint: str = "and") -> str:
-    return (
-        f" {joint} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
-    )
+def _and(words: list[str]) -> str:
+    """Words as a list in a sentence, parted by semicolons where they hold commas."""
+    comma = ";" if any("," in word for word in words) else ","
+    if len(words) < 2:
+        return "".join(words)
+    last = f"{comma} and " if comma == ";" else " and "
+    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

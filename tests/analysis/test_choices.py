@@ -12,6 +12,7 @@ from django.http import QueryDict
 
 from analysis.choices import ChoiceError, Choices, Offered, offered_by
 from analysis.choosing import ChoicesForm
+from analysis.formats import FORMATS
 from analysis.metas import length_strata, meta_strata
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, table
@@ -154,6 +155,13 @@ def test_a_labels_file_has_the_strata_of_its_meta_and_the_command_takes_choices(
     )
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_every_choice(with_meta: Path, name: str) -> None:
+    chosen = ("--variable", "mood", "--rater", "human", "--stratum", "domain:law", "--seed", "7")
+    made = run("report", "--labels", str(with_meta), *chosen, "--format", name)
+    assert all(words in made for words in ("human", "law", "mood", "7"))
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -221,6 +229,7 @@ def test_a_campaign_has_strata_by_meta_and_length(tmp_path: Path) -> None:
         "domain": ["art", "law"],
         "length": ["long", "middle", "short"],
     }
+    assert list(strata["length"]) == ["short", "middle", "long"]
     assert strata["length"]["short"]["agreement"]["units"] == 2
     short = json.loads(run("report", "--campaign", "c", "--stratum", "length:short"))
     assert short["queries"] == 2
