@@ -8,9 +8,19 @@ from typing import Any
 from analysis.formats.building import moment
 from analysis.formats.document import Block, Cell, Document, Number, Section, Table, Who, count
 from analysis.formats.facts import facts
+from analysis.formats.variables import COEFFICIENTS
 
 JSON = dict[str, Any]
 HEADER = ("Before", "After", "Difference", "Change")
+NAMES = COEFFICIENTS | {
+    "cohen_kappa": "Cohen's kappa",
+    "cohen_kappa_linear": "Cohen's kappa, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "pearson": "Pearson",
+    "f1": "F1",
+}
 INTERVAL = "interval only"
 NONE_THERE = "not in this report"
 
@@ -117,7 +127,7 @@ def _place(row: JSON) -> tuple[str, str, str]:
     """The section, the table and the name of an estimate."""
     names = [row.get("judge"), row.get("rater"), row.get("other"), row.get("category")]
     stratum = f"{row['stratum']} {row['group']}" if row.get("group") else ""
-    words = str(row["statistic"]).replace("_", " ")
+    words = NAMES.get(row["statistic"]) or str(row["statistic"]).replace("_", " ")
     name = " · ".join(str(part) for part in (*names, words) if part)
     block = "Judges" if row.get("judge") else "Among people"
     return str(row.get("variable") or "Whole"), stratum or block, name

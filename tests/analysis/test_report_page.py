@@ -107,7 +107,7 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
-    assert len(sections) == 4
+    assert len(sections) == 6
     assert re.findall(r"<section.*?</section>", file, re.DOTALL) == sections
 
 
