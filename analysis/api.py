@@ -9,7 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.reports import Choices, campaign_report
+from analysis.choices import Choices
+from analysis.reports import campaign_report
 from annotation.api.visible import check_blind, person, visible_studies
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
@@ -53,12 +54,17 @@ class ReportShape(serializers.Serializer[Any]):
     version = serializers.CharField()
     seed = serializers.IntegerField()
     resamples = serializers.IntegerField()
+    choices = serializers.DictField(help_text="epsilon, and what of the labels was taken")
+    inputs = serializers.DictField(help_text="how many labels there are, and their digest")
     queries = serializers.IntegerField()
     assisted_labels = serializers.IntegerField()
     assisted = serializers.DictField(
         help_text="how labels made with a judge's verdict in view stand to it"
     )
     raters = RaterShape(many=True)
+    warnings = serializers.ListField(
+        child=serializers.DictField(), help_text="what to know before a number is believed"
+    )
     variables = serializers.DictField(
         child=serializers.DictField(),
         help_text="by variable: agreement among people, each judge against them, and strata",
@@ -90,6 +96,15 @@ class CampaignReport(Resource):
             "version": "0.3",
             "seed": 0,
             "resamples": 2000,
+            "choices": {
+                "epsilon": 0.2,
+                "threshold": None,
+                "variables": [],
+                "raters": [],
+                "judges": [],
+                "strata": {},
+            },
+            "inputs": {"labels": 435, "missing": 0, "sha256": "9b74c9897bac770ffc029102a200c5de…"},
             "queries": 10,
             "assisted_labels": 0,
             "assisted": {
@@ -103,6 +118,7 @@ class CampaignReport(Resource):
             "raters": [
                 {"name": "ada", "kind": "human", "responses": 30, "labels": 435, "excluded": None}
             ],
+            "warnings": [],
             "variables": {},
             "scores": {},
         },

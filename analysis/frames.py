@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.assisted import Assisted, Place
+from analysis.labels import Inputs as Inputs
 from analysis.labels import LabelFact as LabelFact
 from analysis.labels import Scale as Scale
 from analysis.labels import number_of as number_of
@@ -113,13 +114,18 @@ class ItemFacts:
 
 @dataclass(frozen=True)
 class Frame:
-    """All labels of a campaign or a file."""
+    """All labels of a campaign or a file that were chosen; `strata` are values by stratum and item.
+
+    `inputs` are of all of its labels, chosen or not.
+    """
 
     raters: tuple[RaterFacts, ...]
     items: tuple[ItemFacts, ...]
     variables: Mapping[str, VariableFrame]
     queries: int
     assisted: tuple[Assisted, ...] = ()
+    strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=lambda: Inputs.of(()))
 
 
 class _Said(NamedTuple):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +30,27 @@ class LabelFact(NamedTuple):
     system: str | None
     setting: str | None
     assisted_by: str | None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which labels a report was made of: how many, how many are missing, and their digest.
+
+    `sha256` is of one line a label, missing ones too: its members in the order of `LabelFact` as a
+    JSON array, the lines sorted and each ended by a line feed. The order of labels changes nothing.
+    """
+
+    labels: int
+    missing: int
+    sha256: str
+
+    @classmethod
+    def of(cls, facts: Iterable[LabelFact]) -> Inputs:
+        every = list(facts)
+        lines = sorted(json.dumps(fact, ensure_ascii=False) + "\n" for fact in every)
+        labels = sum(fact.value is not None for fact in every)
+        digest = sha256("".join(lines).encode("utf-8")).hexdigest()
+        return cls(labels, len(every) - labels, digest)
 
 
 @dataclass(frozen=True)

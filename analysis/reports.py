@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,33 +16,23 @@ from analysis.blocks.judges import judges
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores
+from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
-from analysis.frames import Frame, VariableFrame
+from analysis.choices import OWN_STRATA, Choices, Strata
+from analysis.frames import Frame, UnitFacts
+from analysis.metas import in_order
+from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level, Resamples
+from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
 from annotation.presenting import schema
 
-STRATA = ("system", "setting")
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What a reader of the report may choose; all of it is stated in the report.
-
-    `assisted` takes labels that were made with a judge's verdict in view like all others.
-    """
-
-    seed: int = 0
-    resamples: int = 2000
-    epsilon: float = 0.2
-    assisted: bool = False
-
 
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     """The report of a campaign, as JSON."""
-    frame = campaign_frame(campaign, choices.assisted)
+    frame = campaign_frame(campaign, choices, campaign_strata(campaign))
     head = {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -51,13 +41,15 @@ def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     order = [v.name for v in schema(campaign).variables]
     report = _report(head, frame, choices, order, sampled=campaign.human_share < 1)
     report["hints"] = hints(campaign)
+    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
+    report["warnings"] += prompts_that_saw(campaign, judges_there)
     answers = written_answers(campaign)
     return report if answers is None else {**report, "written": written(answers)}
 
 
 def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
-    """The same report over labels files, with no campaign. Raises InputError."""
-    frame, protocols = file_frame(paths, levels, choices.assisted)
+    """The same report over labels files, with no campaign. Raises InputError and ChoiceError."""
+    frame, protocols = file_frame(paths, levels, choices)
     protocol = next(iter(protocols)) if len(protocols) == 1 else None
     head = {"campaign": None, "protocol": protocol, "batch": None}
     return {**_report(head, frame, choices, list(frame.variables), sampled=None), "hints": []}
@@ -67,17 +59,21 @@ def _report(
     head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
 ) -> JSON:
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
+    variables = {name: _variable(frame, name, choices) for name in names}
     return {
         **head,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": choices.seed,
         "resamples": choices.resamples,
+        "choices": choices.as_json(),
+        "inputs": asdict(frame.inputs),
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, choices.assisted),
         "raters": [_rater(rater) for rater in frame.raters],
-        "variables": {name: _variable(frame.variables[name], choices) for name in names},
+        "warnings": warnings(frame, variables),
+        "variables": variables,
         "scores": scores(frame, choices.resamples, choices.seed, sampled),
     }
 
@@ -87,7 +83,8 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(frame: VariableFrame, choices: Choices) -> JSON:
+def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
+    frame = whole.variables[name]
     draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
     sample = Sample(frame, draws)
     return {
@@ -95,20 +92,25 @@ def _variable(frame: VariableFrame, choices: Choices) -> JSON:
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         **_comparison(sample, choices),
-        "strata": _strata(sample, choices),
+        "strata": _strata(sample, whole, choices),
     }
 
 
 def _comparison(sample: Sample, choices: Choices) -> JSON:
-    return {"agreement": agreement(sample), "judges": judges(sample, choices.epsilon)}
+    found = judges(sample, choices.epsilon)
+    if choices.threshold is not None:
+        for block in found.values():
+            cuts = block["thresholds"]
+            block["thresholds"] = [cut for cut in cuts if cut["threshold"] == choices.threshold]
+    return {"agreement": agreement(sample), "judges": found}
 
 
-def _strata(sample: Sample, choices: Choices) -> JSON:
-    """The same within each system and setting; a partition that stands already is not redone."""
+def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
+    """The same within each part of each stratum; a partition that stands already is not redone."""
     done: dict[tuple[tuple[int, ...], ...], JSON] = {}
     strata: JSON = {}
-    for name in STRATA:
-        parts = _parts(getattr(sample.frame.units, name))
+    for name, values in _values(sample.frame.units, frame.strata).items():
+        parts = _parts(values)
         if not parts:
             continue
         partition = tuple(tuple(units) for units in parts.values())
@@ -121,12 +123,20 @@ def _strata(sample: Sample, choices: Choices) -> JSON:
     return strata
 
 
+def _values(units: UnitFacts, strata: Strata) -> dict[str, tuple[str | None, ...]]:
+    """What each unit is in each stratum."""
+    found: dict[str, tuple[str | None, ...]] = {name: getattr(units, name) for name in OWN_STRATA}
+    for name, of in strata.items():
+        found[name] = tuple(of.get(item) for item, _, _ in units.names)
+    return found
+
+
 def _parts(values: tuple[str | None, ...]) -> dict[str, list[int]]:
     parts: dict[str, list[int]] = {}
     for n, value in enumerate(values):
         if value is not None:
             parts.setdefault(value, []).append(n)
-    return parts
+    return {name: parts[name] for name in in_order(parts)}
 
 
 def _mask(units: list[int], sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

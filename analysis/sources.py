@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.assisted import Place
-from analysis.frames import Frame, LabelFact, Scale, make_frame, number_of
+from analysis.choices import Choices, Strata, offered_by
+from analysis.frames import Frame, Inputs, LabelFact, Scale, make_frame, number_of
+from analysis.metas import meta_strata
 from analysis.statistics import Level
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
@@ -43,12 +46,29 @@ class UnknownLevelError(ValueError):
     """A level for a variable that no label is of."""
 
 
-def campaign_frame(campaign: Campaign, with_assisted: bool = False) -> Frame:
-    """All current labels of a campaign, and the missing ones; those of trials left out."""
+EVERYTHING = Choices()
+
+
+def campaign_frame(
+    campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
+) -> Frame:
+    """The chosen current labels of a campaign, and the missing ones; those of trials left out."""
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_elsewhere(campaign)
-    return make_frame(_stored(campaign, asked), scales, None, verdicts, with_assisted)
+    return _chosen(list(_stored(campaign, asked)), choices, strata or {}, scales, verdicts)
+
+
+def _chosen(
+    facts: list[LabelFact],
+    choices: Choices,
+    strata: Strata,
+    scales: Mapping[str, Scale],
+    verdicts: dict[Place, str] | None = None,
+) -> Frame:
+    kept = choices.kept(facts, strata)
+    frame = make_frame(kept, scales, None, verdicts, choices.assisted)
+    return replace(frame, strata=strata, inputs=Inputs.of(facts))
 
 
 def scale_of(variable: Variable) -> Scale:
@@ -121,11 +141,11 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
 
 
 def file_frame(
-    paths: Iterable[Path], levels: Mapping[str, Level], with_assisted: bool = False
+    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
 ) -> tuple[Frame, set[str]]:
     """The labels of files, and the protocols that they name.
 
-    Raises InputError, and UnknownLevelError.
+    Raises InputError, UnknownLevelError and ChoiceError.
 
     Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
     Only the newest revision of a label counts.
@@ -143,8 +163,9 @@ def file_frame(
     scales = _scales(rows, protocols, levels)
     for row in rows:
         _check_order(row, scales.get(row.variable))
-    frame = make_frame(map(_fact, rows), scales, with_assisted=with_assisted)
-    return frame, protocols
+    facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
+    offered_by(facts, strata).check(choices)
+    return _chosen(facts, choices, strata, scales), protocols
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:

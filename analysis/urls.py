@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis import views
+from analysis import frozen, views
 from analysis.formats import FORMATS
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
+    path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),
+    path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
+    path("reports/<slug:key>/", frozen.frozen, name="frozen"),
+    path("reports/<slug:key>/compare/", frozen.compare, name="frozen-compare"),
     path("judges/runs/<int:pk>/robustness/", views.robustness, name="judge-robustness"),
     *(
         path(
@@ -20,6 +24,15 @@ urlpatterns = [
             views.download,
             {"suffix": each.suffix},
             name=f"report-{each.suffix}",
+        )
+        for each in FORMATS.values()
+    ),
+    *(
+        path(
+            f"reports/<slug:key>.{each.suffix}",
+            frozen.download,
+            {"suffix": each.suffix},
+            name=f"frozen-{each.suffix}",
         )
         for each in FORMATS.values()
     ),

@@ -2,47 +2,113 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+import time
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from analysis.choosing import ChoicesForm
+from analysis.computed import computed_report, labels_since
 from analysis.formats import FORMATS
-from analysis.formats.building import document
+from analysis.formats.building import document, moment
 from analysis.formats.robustness import robustness_document
-from analysis.reports import Choices, campaign_report
+from analysis.freezing import freeze, frozen_reports
 from analysis.robustness import sheet
+from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from datasets.access import role_required
 from judging.models import JudgeRun
+from judging.views.access import person
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+STOP_POLLING = 286  # htmx's own status
+LONGEST_POLLED = 2 * 3600
 
 
 @require_safe
 @role_required(*READERS)
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    context = {"campaign": _campaign(pk), "formats": FORMATS.values()}
-    return render(request, "reports/report.html", context)
+    """The frame of the page with its choices; wrong ones are told, and nothing is computed."""
+    campaign = _campaign(pk)
+    form = _form(request, campaign)
+    context = {
+        "campaign": campaign,
+        "formats": FORMATS.values(),
+        "form": form,
+        "query": _query(request),
+        "frozen": frozen_reports(campaign),
+    }
+    return render(request, "reports/report.html", context, status=200 if form.is_valid() else 422)
 
 
 @require_safe
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers, as a part of the page."""
-    found = campaign_report(_campaign(pk), Choices())
-    context = {"report": found, "document": document(found)}
+    campaign = _campaign(pk)
+    form = _form(request, campaign)
+    if not form.is_valid():
+        return _refused(form)
+    found = computed_report(campaign, form.choices)
+    context = {
+        "report": found.report,
+        "document": document(found.report),
+        "campaign": campaign,
+        "query": _query(request),
+        "newest": found.newest,
+        "opened": int(time.time()),
+        "moment": moment(found.report),
+    }
     return render(request, "reports/body.html", context)
+
+
+@require_safe
+@role_required(*READERS)
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """How many labels came since the numbers on the page; nothing, where it says so already."""
+    campaign = _campaign(pk)
+    since, opened, shown = (_number(request, name) for name in ("since", "opened", "shown"))
+    number = labels_since(campaign, since)
+    if opened and time.time() - opened > LONGEST_POLLED:
+        return HttpResponse(status=STOP_POLLING)
+    if "shown" in request.GET and number == shown:
+        return HttpResponse(status=204)
+    query = request.GET.copy()
+    for name in ("since", "opened", "shown"):
+        query.pop(name, None)
+    context = {"campaign": campaign, "query": query.urlencode(), "newest": since}
+    return render(request, "reports/_since.html", {**context, "number": number, "opened": opened})
 
 
 @require_safe
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     """The report as a file, in the format of that ending."""
+    campaign = _campaign(pk)
+    form = _form(request, campaign)
+    if not form.is_valid():
+        return _refused(form)
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
-    text = chosen.render(campaign_report(_campaign(pk), Choices()))
-    response = HttpResponse(text, content_type=chosen.media_type)
-    response["Content-Disposition"] = f'attachment; filename="report-{pk}.{suffix}"'
-    return response
+    text = chosen.render(computed_report(campaign, form.choices).report)
+    return attached(text, chosen.media_type, f"report-{pk}.{suffix}")
+
+
+@require_POST
+@role_required(*READERS)
+def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
+    """Freezes the numbers that were looked at; where labels came since, they are told first."""
+    campaign = _campaign(pk)
+    form = _form(request, campaign)
+    if not form.is_valid():
+        return _refused(form)
+    found = computed_report(campaign, form.choices).report
+    if found["inputs"]["sha256"] != request.POST.get("inputs"):
+        context = {"campaign": campaign, "query": _query(request)}
+        return render(request, "reports/changed.html", context, status=409)
+    made = freeze(campaign, found, _query(request), person(request))
+    return redirect("frozen", key=made.key)
 
 
 @require_safe
@@ -56,5 +122,40 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reports/robustness.html", context)
 
 
+def attached(text: str, media_type: str, name: str) -> HttpResponse:
+    """A text as a file to keep."""
+    response = HttpResponse(text, content_type=media_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
 def _campaign(pk: int) -> Campaign:
     return get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+
+
+def _form(request: HttpRequest, campaign: Campaign) -> ChoicesForm:
+    return ChoicesForm(request.GET, campaign_offers(campaign, campaign_strata(campaign)))
+
+
+def _query(request: HttpRequest) -> str:
+    """The choices as they stand in the address, without those that were left empty."""
+    query = request.GET.copy()
+    for name in list(query):
+        query.setlist(name, [value for value in query.getlist(name) if value])
+    return query.urlencode()
+
+
+def _refused(form: ChoicesForm) -> HttpResponse:
+    text = "\n".join(form.problems())
+    return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def report_address(campaign: Campaign, query: str) -> str:
+    """The live report with these choices."""
+    address = reverse("report", args=[campaign.pk])
+    return f"{address}?{query}" if query else address

@@ -120,6 +120,17 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
 
+# Computed reports are shared by all processes; each is a few megabytes at most.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "reports": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": DATA_DIR / "reports",
+        "TIMEOUT": 7 * 24 * 3600,
+        "OPTIONS": {"MAX_ENTRIES": 60},
+    },
+}
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = environment.time_zone()
 USE_TZ = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.document import Block, Document, Section, Table, Who, count
+from analysis.formats.methods import methods_section
 from analysis.formats.quality import quality_section
 from analysis.formats.scores import score_section
 from analysis.formats.validation import validation_sections
@@ -15,16 +16,27 @@ JSON = dict[str, Any]
 
 
 def document(report: JSON) -> Document:
-    """The report in the order in which it is read: raters, scores, variables, validated judges."""
+    """The report in the order in which it is read: raters, warnings, scores, variables, methods."""
     sections = [_raters(report)]
+    sections += [_warnings(report)] if report.get("warnings") else []
     sections += [quality_section(report)] if report.get("hints") else []
     sections += [score_section(report, name) for name in report["scores"]]
     sections += [written_section(report)] if "written" in report else []
     sections += [variable_section(report, name) for name in report["variables"]]
     sections += validation_sections(report)
+    sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     return Document(
         report["campaign"] or "Labels file", _about(report), _made(report), tuple(sections)
     )
+
+
+def _warnings(report: JSON) -> Section:
+    points = (
+        (", ".join(filter(None, (each["variable"], each["rater"]))), each["text"])
+        for each in report["warnings"]
+    )
+    texts = tuple(f"{who}: {text}" if who else text for who, text in points)
+    return Section("Warnings", (), points=texts)
 
 
 def _about(report: JSON) -> str:
@@ -34,6 +46,7 @@ def _about(report: JSON) -> str:
         f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
         "intervals are 95 %",
     ]
+    facts += chosen(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")
         where = "taken like all others" if _takes_assisted(report) else "left out"
@@ -41,13 +54,31 @@ def _about(report: JSON) -> str:
     return " · ".join(facts)
 
 
+def chosen(choices: JSON) -> list[str]:
+    """What was chosen beside the defaults, in words."""
+    parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
+    facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
+    facts += [
+        f"only items of {name} {' or '.join(of)}" for name, of in choices.get("strata", {}).items()
+    ]
+    if choices.get("threshold") is not None:
+        facts.append(f"ratings cut at {choices['threshold']:g} only")
+    if "epsilon" in choices:
+        facts.append(f"epsilon {choices['epsilon']:g}")
+    return facts
+
+
 def _takes_assisted(report: JSON) -> bool:
     return bool(report.get("assisted", {}).get("included"))
 
 
 def _made(report: JSON) -> str:
-    moment = report["generated_at"].replace("T", " ").replace("+00:00", " UTC")
-    return f"Tandem {report['version']}, {moment}"
+    return f"Tandem {report['version']}, {moment(report)}"
+
+
+def moment(report: JSON) -> str:
+    """When the numbers were made."""
+    return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")
 
 
 def _raters(report: JSON) -> Section:

@@ -100,12 +100,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; `figure` is the score that a figure shows."""
+    """Blocks under a title; `figure` is the score that a figure shows.
+
+    Where there is text it comes first: `paragraphs`, then `points` as a list.
+    """
 
     title: str
     blocks: tuple[Block, ...]
     about: str = ""
     figure: str = ""
+    paragraphs: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

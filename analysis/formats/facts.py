@@ -68,9 +68,30 @@ def facts(report: JSON) -> Iterator[JSON]:
     """Every number of a report as a row of `COLUMNS`; a number that is undefined has its reason.
 
     `path` is the JSON Pointer (RFC 6901) of the number in the report as JSON. Yes and no are 1
-    and 0; texts that are no numbers are left to the JSON.
+    and 0. Warnings and choices have rows with their words under `reason`; other texts are left to
+    the JSON.
     """
-    yield from _object(report, _At())
+    texts = {"warnings": (), "choices": _numbers(report.get("choices", {}))}
+    yield from _object({key: texts.get(key, of) for key, of in report.items()}, _At())
+    for n, each in enumerate(report.get("warnings", ())):
+        where = {"path": f"/warnings/{n}/text", "section": "warnings"}
+        told = {"variable": each["variable"], "rater": each["rater"], "reason": each["text"]}
+        yield {**where, **told, "statistic": each["code"]}
+    for name, taken in report.get("choices", {}).items():
+        if isinstance(taken, dict | list) and taken:
+            where = {"path": f"/choices/{name}", "section": "choices"}
+            yield {**where, "statistic": name, "reason": _words(taken)}
+
+
+def _numbers(choices: JSON) -> JSON:
+    """The choices that are numbers; the names of what was taken are texts."""
+    return {key: of for key, of in choices.items() if not isinstance(of, dict | list)}
+
+
+def _words(taken: JSON | list[str]) -> str:
+    if isinstance(taken, list):
+        return ", ".join(taken)
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in taken.items())
 
 
 def _object(node: JSON, at: _At) -> Iterator[JSON]:

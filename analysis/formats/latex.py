@@ -31,7 +31,7 @@ COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
 def as_latex(report: JSON) -> str:
     """One `table` a table of the report; captions and labels say what they are of."""
     whole = document(report)
-    return "\n".join([*_head(whole), *_tables(whole)]) + "\n"
+    return "\n".join([*_head(whole), *_texts(whole), *_tables(whole)]) + "\n"
 
 
 def _head(whole: Document) -> list[str]:
@@ -50,6 +50,17 @@ def _head(whole: Document) -> list[str]:
 
 def _comment(text: str) -> str:
     return " ".join(text.replace("·", ";").split()).encode("ascii", "backslashreplace").decode()
+
+
+def _texts(whole: Document) -> Iterator[str]:
+    """What sections say in sentences, each under its title; the tables float behind."""
+    for section in whole.sections:
+        if section.paragraphs or section.points:
+            yield f"\n\\paragraph{{{tex(section.title)}}}"
+            yield "\n\n".join(map(tex, section.paragraphs))
+        if section.points:
+            items = (f"\\item {tex(point)}" for point in section.points)
+            yield "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
 
 
 def _tables(whole: Document) -> Iterator[str]:

@@ -43,6 +43,9 @@ def _section(section: Section) -> Iterator[str]:
     yield f"## {escaped(section.title)}"
     if section.about:
         yield escaped(section.about)
+    yield from map(escaped, section.paragraphs)
+    if section.points:
+        yield "\n".join(f"- {escaped(point)}" for point in section.points)
     for block in section.blocks:
         yield from _block(block)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.blocks.quality import hint_of
-from analysis.reports import Choices, labels_report
+from analysis.choices import Choices
+from analysis.reports import labels_report
 from annotation.elsewhere import Misplaced
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"

@@ -16,8 +16,8 @@ PLACES = {
     "judges": "JUDGE",
     "classes": "CATEGORY",
     "pairs": "RATER",
-    "strata": "system|setting",
-    "system|setting": "NAME",
+    "strata": "STRATUM",
+    "STRATUM": "NAME",
     "scores": "SCORE",
     "values": "RATER",
     "systems": "SYSTEM",
@@ -39,6 +39,8 @@ SECTIONS = (
     "variables.VARIABLE.",
     "scores.SCORE.",
     "assisted.",
+    "choices.",
+    "inputs.",
     "",
 )
 """Beginnings of paths, the longer ones first: each is a table of its own."""

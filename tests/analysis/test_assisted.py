@@ -13,9 +13,10 @@ from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
 from analysis.blocks.judges import judges
 from analysis.blocks.scores import scores
+from analysis.choices import Choices
 from analysis.formats import FORMATS
 from analysis.frames import LabelFact, make_frame
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Rater
 from annotation.presenting import present

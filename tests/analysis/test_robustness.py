@@ -12,8 +12,9 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from analysis.blocks.trials import Samples, compared
+from analysis.choices import Choices
 from analysis.formats.robustness import as_markdown
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from analysis.robustness import sheet
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User

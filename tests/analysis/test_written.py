@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from analysis.blocks.written import Rounds, WrittenAnswers, written
+from analysis.choices import Choices
 from analysis.formats.facts import facts
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from analysis.written import written_answers
 from annotation.models import Assignment, Campaign, Rater
 from annotation.models.people import rater_of

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from analysis.choices import Choices
 from analysis.formats.building import document
 from analysis.formats.markdown import as_markdown
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from annotation.elsewhere import Misplaced, place_of, place_of_all
 from annotation.models import Campaign
 from annotation.places import next_assignment

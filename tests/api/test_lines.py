@@ -12,7 +12,8 @@ from django.db import connection
 from django.http import StreamingHttpResponse
 from django.test.utils import CaptureQueriesContext
 
-from analysis.reports import Choices, campaign_report
+from analysis.choices import Choices
+from analysis.reports import campaign_report
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.submit import fail, submit

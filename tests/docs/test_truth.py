@@ -15,9 +15,10 @@ from django.core.management import call_command
 from django.test import Client, override_settings
 from pytest_django.live_server_helper import LiveServer
 
+from analysis.choices import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from annotation.models import Campaign, Response, User
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of

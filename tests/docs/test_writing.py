@@ -57,7 +57,7 @@ def test_truth_values_are_no_numbers() -> None:
 
 def test_below_a_stratum_nothing_is_repeated() -> None:
     held = {"strata": {"system": {"bm25": {"agreement": {"units": 1}}}}}
-    assert set(walked(held)) == {"strata", "strata.system|setting", "strata.system|setting.NAME"}
+    assert set(walked(held)) == {"strata", "strata.STRATUM", "strata.STRATUM.NAME"}
 
 
 @dataclass

@@ -69,6 +69,10 @@ RULES: dict[str, Rule] = {
     "batch": reads(READERS),
     "report": reads(READERS),
     "report-body": reads(READERS),
+    "report-live": reads(READERS),
+    # An empty body names no numbers that somebody looked at.
+    "freeze": takes(READERS, 409),
+    "frozen": reads(READERS),
     "judges": reads(READERS),
     "judge-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judge": reads(READERS),
@@ -109,6 +113,7 @@ BY_SESSION_TOO = {"api-schema"}
 FAMILIES: dict[str, Rule] = {
     # One address for each format of the registry.
     "report-": reads(READERS),
+    "frozen-": reads(READERS),
 }
 
 

@@ -10,6 +10,10 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
+from analysis.choices import Choices
+from analysis.freezing import freeze
+from analysis.models import FrozenReport
+from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
 from annotation.models import Assignment, Campaign, User
@@ -55,6 +59,7 @@ def make_world() -> World:
     submit(study.assignment(study.rita), payload("no", "planted-comment-of-rita"), "page")
     users = {ANNOTATOR: study.ada, OTHER: study.ben, RESEARCHER: study.rita, ADMIN: study.root}
     batch = study.campaign.batch
+    freeze(study.campaign, campaign_report(study.campaign, Choices(resamples=2)), "", study.rita)
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     own = {role: list(_work(user)) for role, user in users.items()}
@@ -131,11 +136,17 @@ def _rows(model: type[Judge] | type[JudgeRun] | type[JudgeCall]) -> Provider:
     return found
 
 
+def _frozen(world: World, role: str) -> Objects:
+    keys = tuple(FrozenReport.objects.values_list("key", flat=True))
+    return Objects(keys, missing=("0" * 16, "nothing-of-the-kind"))
+
+
 Provider = Callable[[World, str], Objects]
 ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
     ("take-next", "pk"): _open_campaigns,
     ("finished", "pk"): _open_campaigns,
+    ("freeze", "pk"): _campaigns,
     ("api-next", "pk"): _open_campaigns,
     ("batch", "pk"): _batches,
     ("api-batch", "pk"): _batches,
@@ -160,7 +171,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judge-call", "pk"): _rows(JudgeCall),
     ("judges-compared", "pk"): _campaigns,
 }
-FAMILIES: dict[tuple[str, str], Provider] = {("report", "pk"): _campaigns}
+FAMILIES: dict[tuple[str, str], Provider] = {
+    ("report", "pk"): _campaigns,
+    ("frozen", "key"): _frozen,
+}
 
 
 def provider(route: Route, argument: str) -> Provider | None:

@@ -16,10 +16,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 import datasets
+from analysis.choices import Choices
 from analysis.demonstration.accounts import make_accounts
 from analysis.demonstration.worker import celery_worker
 from analysis.formats.markdown import as_markdown
-from analysis.reports import Choices, campaign_report
+from analysis.reports import campaign_report
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand

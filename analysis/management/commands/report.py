@@ -9,15 +9,23 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
+from analysis.choices import ChoiceError, Choices, Offered, read_stratum
 from analysis.formats import FORMATS
-from analysis.reports import Choices, campaign_report, labels_report
+from analysis.reports import campaign_report, labels_report
 from analysis.sources import UnknownLevelError
 from analysis.statistics import Level
+from analysis.strata import campaign_offers, campaign_strata
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
 from datasets.console import Command as BaseCommand
 
 LEVELS = ("nominal", "ordinal", "interval")
+CHOSEN = {
+    "variable": ("NAME", "only this variable; may be given several times, as the next three"),
+    "rater": ("NAME", "only this rater, or all of a kind: human, judge or reference"),
+    "judge": ("NAME", "of the judges only this one"),
+    "stratum": ("NAME:VALUE", "only items of it, such as system:bm25 or length:short"),
+}
 
 
 class Command(BaseCommand):
@@ -41,7 +49,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--epsilon", type=float, default=0.2, help="of the alternative annotator test"
         )
-
+        parser.add_argument(
+            "--threshold", type=float, metavar="T", help="show only the cut of ratings at T"
+        )
+        for name, (metavar, words) in CHOSEN.items():
+            parser.add_argument(
+                f"--{name}", action="append", default=[], metavar=metavar, help=words
+            )
         parser.add_argument(
             "--assisted",
             action="store_true",
@@ -49,9 +63,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        choices = Choices(
-            options["seed"], options["resamples"], options["epsilon"], options["assisted"]
-        )
+        choices = choices_of(options)
         if choices.resamples < 1 or choices.seed < 0:
             raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
         if not math.isfinite(choices.epsilon) or not 0 <= choices.epsilon <= 1:
@@ -59,18 +71,48 @@ class Command(BaseCommand):
         if options["campaign"] and options["level"]:
             raise CommandError("--level goes with --labels; a campaign's protocol has its levels.")
         if options["campaign"]:
-            report = campaign_report(campaign_called(options["campaign"]), choices)
+            campaign = campaign_called(options["campaign"])
+            strata = campaign_strata(campaign)
+            _check(campaign_offers(campaign, strata), choices)
+            report = campaign_report(campaign, choices)
         else:
             levels = levels_of(options["level"])
             try:
                 report = labels_report(options["labels"], levels, choices)
             except UnknownLevelError as error:
                 raise CommandError(f"{error}.") from error
+            except ChoiceError as error:
+                raise CommandError(str(error)) from error
         text = FORMATS[options["format"]].render(report)
         if options["output"]:
             write_whole(options["output"], [text])
         else:
             print_lines(self.stdout, [text])
+
+
+def choices_of(options: dict[str, Any]) -> Choices:
+    """The choices that the options state."""
+    for text in options["stratum"]:
+        if "" in read_stratum(text):
+            raise CommandError(f"--stratum {text!r} is not NAME:VALUE, such as system:bm25.")
+    return Choices(
+        options["seed"],
+        options["resamples"],
+        options["epsilon"],
+        options["assisted"],
+        options["threshold"],
+        tuple(options["variable"]),
+        tuple(options["rater"]),
+        tuple(options["judge"]),
+        tuple(map(read_stratum, options["stratum"])),
+    )
+
+
+def _check(offered: Offered, choices: Choices) -> None:
+    try:
+        offered.check(choices)
+    except ChoiceError as error:
+        raise CommandError(str(error)) from error
 
 
 def levels_of(given: list[str]) -> dict[str, Level]:

@@ -1,0 +1,153 @@
+"""What a reader of a report may choose: which labels count, and how their numbers are made.
+
+The page, its downloads and the command take the same choices, and the report states them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.labels import LabelFact, number_of
+
+JSON = dict[str, Any]
+Strata = Mapping[str, Mapping[str, str]]
+"""What the material says of items: the value of each stratum by the item's key."""
+
+KINDS = ("human", "judge", "reference")
+OWN_STRATA = ("system", "setting")
+"""Strata that labels bring themselves."""
+
+
+class ChoiceError(ValueError):
+    """A choice of what is not there; `problems` are sentences by the name of the choice."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All choices. Empty tuples take everything.
+
+    `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
+    are names or kinds, and hold for judges unless `judges` names some. `strata` are pairs of a
+    stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
+    ratings that is shown.
+    """
+
+    seed: int = 0
+    resamples: int = 2000
+    epsilon: float = 0.2
+    assisted: bool = False
+    threshold: float | None = None
+    variables: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    strata: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> JSON:
+        """The choices as the report states them; seed and resamples stand beside them there."""
+        return {
+            "epsilon": self.epsilon,
+            "threshold": self.threshold,
+            "variables": list(self.variables),
+            "raters": list(self.raters),
+            "judges": list(self.judges),
+            "strata": _by_name(self.strata),
+        }
+
+    def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
+        """The labels that were chosen."""
+        wanted = _by_name(self.strata)
+        for fact in facts:
+            if self._takes_rater(fact) and (not self.variables or fact.variable in self.variables):
+                said = (value_of(fact, name, strata) in values for name, values in wanted.items())
+                if all(said):
+                    yield fact
+
+    def _takes_rater(self, fact: LabelFact) -> bool:
+        if fact.rater_kind == "judge" and self.judges:
+            return fact.rater in self.judges
+        return not self.raters or bool({fact.rater, fact.rater_kind} & set(self.raters))
+
+
+@dataclass
+class Offered:
+    """What there is to choose from; raters with their kinds, strata with their values."""
+
+    variables: list[str] = field(default_factory=list)
+    raters: dict[str, str] = field(default_factory=dict)
+    strata: dict[str, list[str]] = field(default_factory=dict)
+    thresholds: list[float] = field(default_factory=list)
+
+    def judges(self) -> list[str]:
+        return [name for name, kind in self.raters.items() if kind == "judge"]
+
+    def check(self, choices: Choices) -> None:
+        """Raises ChoiceError where something is chosen that is not there."""
+        problems = {name: said for name, said in self._problems(choices) if said}
+        if problems:
+            raise ChoiceError(problems)
+
+    def _problems(self, choices: Choices) -> Iterator[tuple[str, str]]:
+        pairs = [f"{name}:{value}" for name, values in self.strata.items() for value in values]
+        yield "variable", _lacking("variable", choices.variables, self.variables)
+        yield "rater", _lacking("rater", choices.raters, [*KINDS, *self.raters])
+        yield "judge", _lacking("judge", choices.judges, self.judges())
+        yield "stratum", _lacking("stratum", map(":".join, choices.strata), pairs)
+        if choices.threshold is not None and choices.threshold not in self.thresholds:
+            cuts = ", ".join(f"{cut:g}" for cut in self.thresholds)
+            there = f"there are {cuts}" if cuts else "nothing is rated by numbers"
+            yield "threshold", f"No rating can be cut at {choices.threshold:g}; {there}."
+
+
+def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
+    """What labels offer by themselves."""
+    found = Offered()
+    values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
+    variables: dict[str, None] = {}
+    cuts: set[float] = set()
+    for fact in facts:
+        variables[fact.variable] = None
+        found.raters[fact.rater] = fact.rater_kind
+        for name in OWN_STRATA:
+            if value := value_of(fact, name, strata):
+                values.setdefault(name, set()).add(value)
+        if fact.value is not None and (number := number_of(fact.value)) is not None:
+            cuts.add(number)
+    found.variables, found.thresholds = list(variables), sorted(cuts)
+    found.strata = {name: sorted(of) for name, of in values.items()}
+    return found
+
+
+def value_of(fact: LabelFact, stratum: str, strata: Strata) -> str | None:
+    """What a label's unit is in a stratum; None where nothing is known."""
+    if stratum in OWN_STRATA:
+        own: str | None = getattr(fact, stratum)
+        return own
+    return strata.get(stratum, {}).get(fact.item)
+
+
+def read_stratum(text: str) -> tuple[str, str]:
+    """NAME:VALUE as a pair; the value may hold colons, too."""
+    name, _, value = text.partition(":")
+    return name, value
+
+
+def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _lacking(what: str, chosen: Iterable[str], there: list[str]) -> str:
+    lacking = [name for name in chosen if name not in there]
+    if not lacking:
+        return ""
+    names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
+    rest = f"there are {names}." if names else "none is known."
+    return f"There is no {what} {lacking[0]!r} here; {rest}"

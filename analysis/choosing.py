@@ -1,0 +1,144 @@
+"""The choices of a report as an address or a form tells them, checked against what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from analysis.choices import KINDS, ChoiceError, Choices, Offered, read_stratum
+
+MOST_RESAMPLES = Choices().resamples
+KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
+
+
+class Several(forms.MultipleChoiceField):
+    """Boxes of which none means all; whether a choice is there `Offered` says."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def valid_value(self, value: str) -> bool:
+        return True
+
+
+def _whole(wrong: str) -> dict[str, str]:
+    return dict.fromkeys(("invalid", "min_value", "max_value"), wrong)
+
+
+class ChoicesForm(forms.Form):
+    """What the address of a report says; `choices` once it is valid. Nothing given is the default.
+
+    An address may leave everything out, so that no field is required.
+    """
+
+    variable = Several(label="Variables")
+    rater = Several(label="Raters", help_text="People and references; judges too, unless named.")
+    judge = Several(label="Judges")
+    stratum = Several(label="Only items of")
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        error_messages=_whole("The seed is a whole number, at least 0."),
+        help_text="Of the resampling.",
+    )
+    resamples = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RESAMPLES,
+        error_messages=_whole(
+            f"Resamples are a whole number from 1 to {MOST_RESAMPLES}; the command makes more."
+        ),
+        help_text=f"At most {MOST_RESAMPLES} here; the command makes more.",
+    )
+    epsilon = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=1,
+        error_messages=_whole("Epsilon is a number from 0 to 1."),
+        help_text="Of the alternative annotator test. Choose it before you look.",
+    )
+    threshold = forms.FloatField(
+        label="Cut ratings at",
+        required=False,
+        error_messages=_whole("The threshold is a number."),
+        help_text="Empty: all cuts are shown.",
+    )
+    assisted = forms.BooleanField(
+        label="Count labels that were made with a judge's verdict in view like all others",
+        required=False,
+    )
+
+    def __init__(self, data: QueryDict, offered: Offered) -> None:
+        defaults = Choices()
+        filled = data.copy()
+        for name in ("seed", "resamples", "epsilon"):
+            if not filled.get(name):
+                filled[name] = str(getattr(defaults, name))
+        super().__init__(filled, auto_id="choose-%s")
+        self.given = data
+        self.offered = offered
+        self._offer()
+
+    def _offer(self) -> None:
+        offered, judges = self.offered, self.offered.judges()
+        kinds = [kind for kind in KINDS if kind in offered.raters.values()]
+        options = {
+            "variable": [(name, name) for name in offered.variables],
+            "rater": [(kind, KIND_NAMES[kind]) for kind in kinds]
+            + [(name, name) for name in offered.raters if name not in judges],
+            "judge": [(name, name) for name in judges],
+            "stratum": [
+                (f"{name}:{value}", value)
+                for name, values in offered.strata.items()
+                for value in values
+            ],
+        }
+        for name, choices in options.items():
+            field = self.fields[name]
+            assert isinstance(field, Several)
+            field.choices = choices
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for name in self.given:
+            if name not in self.fields:
+                known = ", ".join(self.fields)
+                self.add_error(None, f"There is no choice {name!r}; there are {known}.")
+        if not self.errors:
+            self._check(data)
+        return data
+
+    def _check(self, data: Mapping[str, Any]) -> None:
+        self.choices = Choices(
+            seed=data["seed"],
+            resamples=data["resamples"],
+            epsilon=data["epsilon"],
+            assisted=data["assisted"],
+            threshold=data["threshold"],
+            variables=tuple(filter(None, data["variable"])),
+            raters=tuple(filter(None, data["rater"])),
+            judges=tuple(filter(None, data["judge"])),
+            strata=tuple(map(read_stratum, filter(None, data["stratum"]))),
+        )
+        try:
+            self.offered.check(self.choices)
+        except ChoiceError as error:
+            for name, problem in error.problems.items():
+                self.add_error(name, problem)
+
+    def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
+        """The boxes of strata, by stratum."""
+        found: dict[str, list[forms.boundfield.BoundWidget]] = {}
+        for box in self["stratum"]:
+            found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)
+        return found
+
+    def problems(self) -> list[str]:
+        """What is wrong, in sentences."""
+        return [str(problem) for problems in self.errors.values() for problem in problems]

@@ -1,0 +1,91 @@
+"""Whose methods the report computes: the works, and the words by which a statistic cites them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REFERENCES: Mapping[str, tuple[str, str]] = {
+    "angelopoulos2023": (
+        "(Angelopoulos, Duchi and Zrnic 2023)",
+        "Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient "
+        "Prediction-Powered Inference. arXiv:2311.01453.",
+    ),
+    "benjamini2001": (
+        "(Benjamini and Yekutieli 2001)",
+        "Benjamini, Y. and Yekutieli, D. (2001). The control of the false discovery rate in "
+        "multiple testing under dependency. Annals of Statistics 29(4), 1165–1188.",
+    ),
+    "calderon2025": (
+        "(Calderon, Reichart and Dror 2025)",
+        "Calderon, N., Reichart, R. and Dror, R. (2025). The Alternative Annotator Test for "
+        "LLM-as-a-Judge: How to Statistically Justify Replacing Human Annotators with LLMs. ACL.",
+    ),
+    "cohen1960": (
+        "(Cohen 1960)",
+        "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "
+        "Psychological Measurement 20(1), 37–46.",
+    ),
+    "cohen1968": (
+        "(Cohen 1968)",
+        "Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled "
+        "disagreement or partial credit. Psychological Bulletin 70(4), 213–220.",
+    ),
+    "fleiss1971": (
+        "(Fleiss 1971)",
+        "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
+        "Bulletin 76(5), 378–382.",
+    ),
+    "gwet2008": (
+        "(Gwet 2008)",
+        "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "
+        "high agreement. British Journal of Mathematical and Statistical Psychology 61(1), 29–48.",
+    ),
+    "ju2025": (
+        "(Ju and others 2025)",
+        "Ju, J.-H. and others (2025). Controlled Retrieval-augmented Context Evaluation for "
+        "Long-form RAG (CRUX).",
+    ),
+    "kendall1945": (
+        "(Kendall 1945)",
+        "Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika 33(3), "
+        "239–251.",
+    ),
+    "krippendorff2019": (
+        "(Krippendorff 2019)",
+        "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology, 4th "
+        "edition. Sage.",
+    ),
+    "lin2004": (
+        "(Lin 2004)",
+        "Lin, C.-Y. (2004). ROUGE: a package for automatic evaluation of summaries. Text "
+        "Summarization Branches Out, 74–81.",
+    ),
+    "randolph2005": (
+        "(Randolph 2005)",
+        "Randolph, J. J. (2005). Free-marginal multirater kappa: an alternative to Fleiss' "
+        "fixed-marginal multirater kappa. Joensuu Learning and Instruction Symposium.",
+    ),
+    "spearman1904": (
+        "(Spearman 1904)",
+        "Spearman, C. (1904). The proof and measurement of association between two things. "
+        "American Journal of Psychology 15(1), 72–101.",
+    ),
+}
+"""By key: how a text cites the work, and the work itself."""
+
+_BY_START = {
+    "Fleiss' kappa": "fleiss1971",
+    "Randolph's free-marginal kappa": "randolph2005",
+    "Krippendorff's alpha": "krippendorff2019",
+    "Gwet's AC": "gwet2008",
+    "Cohen's kappa, linear": "cohen1968",
+    "Cohen's kappa, quadratic": "cohen1968",
+    "Cohen's kappa": "cohen1960",
+    "Spearman": "spearman1904",
+    "Kendall": "kendall1945",
+}
+"""The beginnings of methods, the longer ones first."""
+
+CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
+    key: mark for key, (mark, _) in REFERENCES.items()
+}

@@ -1,0 +1,192 @@
+"""The methods paragraph of a paper, from the report's JSON: what was computed, and by whose method.
+
+Statistics and intervals are read from the `method` of the estimates, so that the text tells of
+nothing that is not there. One that is not known here is named without a citation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.formats.cited import CITED, REFERENCES
+from analysis.formats.document import Section, count
+
+JSON = dict[str, Any]
+ALT_TEST = "calderon2025"
+
+
+def methods_section(report: JSON) -> Section:
+    """The paragraphs, and the references that they cite."""
+    paragraphs = methods(report)
+    return Section("Methods", (), "", paragraphs=tuple(paragraphs), points=references(paragraphs))
+
+
+def methods(report: JSON) -> list[str]:
+    """Paragraphs of plain text, each a few sentences."""
+    parts = [_data(report), _people(report), _judges(report), _scores(report), _intervals(report)]
+    return [part for part in parts if part]
+
+
+def references(paragraphs: list[str]) -> tuple[str, ...]:
+    """The works that paragraphs cite, by author."""
+    told = " ".join(paragraphs)
+    return tuple(sorted(whole for mark, whole in REFERENCES.values() if mark in told))
+
+
+def _data(report: JSON) -> str:
+    kinds = [rater["kind"] for rater in report["raters"] if not rater["excluded"]]
+    people = count(kinds.count("human"), "person", "people")
+    judges = count(kinds.count("judge"), "judge") if "judge" in kinds else "no judge"
+    missing = report["inputs"]["missing"]
+    parts = [
+        f"From {report['inputs']['labels']} labels ({missing} more are missing; SHA-256 "
+        f"{report['inputs']['sha256'][:12]}…) those of {people} and {judges} on "
+        f"{count(report['queries'], 'query', 'queries')} entered, computed by Tandem "
+        f"{report['version']}."
+    ]
+    parts += _chosen(report["choices"])
+    if report["assisted_labels"]:
+        how = "taken like all others" if report["assisted"]["included"] else "left out"
+        parts.append(
+            f"{count(report['assisted_labels'], 'label')} made with a judge's verdict in view "
+            f"{'was' if report['assisted_labels'] == 1 else 'were'} {how}."
+        )
+    return " ".join(parts)
+
+
+def _chosen(choices: JSON) -> list[str]:
+    words = {"variables": "variables", "raters": "raters", "judges": "judges"}
+    parts = [f"the {word} {', '.join(choices[n])}" for n, word in words.items() if choices[n]]
+    parts += [f"items of {name} {' or '.join(of)}" for name, of in choices["strata"].items()]
+    return [f"Only these were taken: {'; '.join(parts)}."] if parts else []
+
+
+def _people(report: JSON) -> str:
+    sentences = []
+    for level in ("nominal", "ordinal", "interval"):
+        of = {n: v for n, v in report["variables"].items() if v["measurement"] == level}
+        if of:
+            found = _named(v["agreement"] for v in of.values())
+            sentences.append(
+                f"Agreement among people on {_and(list(of))} ({level}) is given as {_and(found)}."
+            )
+    if sentences:
+        sentences.append("A statistic that is undefined on the labels is given as such.")
+    return " ".join(sentences)
+
+
+def _judges(report: JSON) -> str:
+    blocks = [b for v in report["variables"].values() for b in v["judges"].values()]
+    if not blocks:
+        return ""
+    ties = sum(block["ties"] for block in blocks)
+    parts = [
+        "Each judge was held against the most frequent human label; units whose human labels tie "
+        f"({ties} over all variables and judges) were left out. Given are "
+        f"{_and(_named([b['agreement'], b['classes']] for b in blocks))}; kappa and the share of "
+        "equal labels also with each person, beside the mean over pairs of people as the ceiling.",
+    ]
+    if ordered := _named(b["correlation"] for b in blocks):
+        parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
+    if any(b["thresholds"] for b in blocks):
+        parts.append("Ratings were also cut at each threshold, both sides alike.")
+    parts += _alternative([b["alt_test"] for b in blocks])
+    missing = sum(sum(block["missing"].values()) for block in blocks)
+    parts.append(
+        f"Missing labels of judges ({missing}) stand in no agreement, are counted by reason, and "
+        "are losses in the alternative annotator test."
+    )
+    return " ".join(parts)
+
+
+def _alternative(tests: list[JSON]) -> list[str]:
+    if all(test.get("reason") for test in tests):
+        return []
+    units = _and(sorted({test["decides"].replace("by_query", "queries") for test in tests}))
+    return [
+        f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
+        f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
+        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}."
+    ]
+
+
+def _scores(report: JSON) -> str:
+    parts = []
+    for name, block in report["scores"].items():
+        cited = f" {CITED['ju2025']}" if name == "coverage" else ""
+        parts.append(
+            f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
+            f"by {_and(_named([block['pairs'], block['correlation']])) or 'nothing'}."
+        )
+        if any("PPI++" in each for each in _methods(block["estimate"])):
+            parts.append(
+                f"People and judge together give the prediction-powered mean (PPI++) "
+                f"{CITED['angelopoulos2023']}, with the query as the unit."
+            )
+    if "written" in report:
+        parts.append(f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}.")
+    return " ".join(parts)
+
+
+def _intervals(report: JSON) -> str:
+    every = [m.partition("; ")[2] for m in _methods(report)]
+    kinds = {_kind(each) for each in every if each.startswith("95 %")}
+    parts = []
+    if kinds:
+        parts.append(
+            f"Intervals are 95 %: {_and(sorted(kinds))}. Seed {report['seed']}. Queries, not "
+            "labels, are taken as independent."
+        )
+    if any("at least 10 are needed" in each for each in every):
+        parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
+    strata = {name for v in report["variables"].values() for name in v["strata"]}
+    if strata:
+        parts.append(f"All of it was repeated within each {' and each '.join(sorted(strata))}.")
+    return " ".join(parts)
+
+
+def _kind(interval: str) -> str:
+    """An interval's method without what differs between estimates."""
+    text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
+    text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)
+    return text.strip().rstrip(",")
+
+
+def _named(blocks: Any) -> list[str]:
+    """The statistics of blocks by name, each once, with their citations."""
+    names: dict[str, None] = {}
+    for block in blocks:
+        for method in _methods(block, defined=True):
+            names[method.partition("; ")[0]] = None
+    return [f"{name} {mark}" if (mark := _cited(name)) else name for name in names]
+
+
+def _cited(name: str) -> str:
+    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
+    return CITED.get(start, "")
+
+
+def _methods(node: Any, defined: bool = False) -> Iterator[str]:
+    """The methods of all estimates below; strata repeat what stands above them."""
+    if isinstance(node, dict):
+        if "method" in node and "value" in node:
+            if node["value"] is not None or not defined:
+                yield node["method"]
+            return
+        for key, each in node.items():
+            if key != "strata":
+                yield from _methods(each, defined)
+    elif isinstance(node, list):
+        for each in node:
+            yield from _methods(each, defined)
+
+
+def _and(words: list[str]) -> str:
+    """Words as a list in a sentence, parted by semicolons where they hold commas."""
+    comma = ";" if any("," in word for word in words) else ","
+    if len(words) < 2:
+        return "".join(words)
+    last = f"{comma} and " if comma == ";" else " and "
+    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

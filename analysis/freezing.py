@@ -1,0 +1,35 @@
+"""Freezing a report: the numbers on the page become a row that nobody changes."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from analysis.blocks.resampling import JSON
+from analysis.formats.jsonfile import as_json
+from analysis.models import FrozenReport, digest
+from annotation.models import Campaign, User
+
+
+def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
+    """Those of a campaign, the newest first, without what they say."""
+    return FrozenReport.objects.filter(campaign=campaign).defer("content")
+
+
+def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:
+    """The report, frozen; the same report is frozen once."""
+    content = as_json(report)
+    sha256 = digest(content)
+    found, _ = FrozenReport.objects.get_or_create(
+        key=sha256[:16],
+        defaults={
+            "campaign": campaign,
+            "sha256": sha256,
+            "inputs_sha256": report["inputs"]["sha256"],
+            "choices": choices,
+            "content": content,
+            "version": report["version"],
+            "by": user,
+            "by_name": user.username,
+        },
+    )
+    return found

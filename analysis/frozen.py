@@ -1,0 +1,82 @@
+"""The pages of frozen reports, and of two reports side by side."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from analysis.blocks.resampling import JSON
+from analysis.choosing import ChoicesForm
+from analysis.comparing import compared
+from analysis.computed import computed_report
+from analysis.formats import FORMATS
+from analysis.formats.building import document
+from analysis.freezing import frozen_reports
+from analysis.models import FrozenReport
+from analysis.strata import campaign_offers, campaign_strata
+from analysis.views import READERS, attached, report_address
+from datasets.access import role_required
+
+LIVE = "live"
+
+
+@require_safe
+@role_required(*READERS)
+def frozen(request: HttpRequest, key: str) -> HttpResponse:
+    """A report as it was when somebody froze it."""
+    found = _frozen(key)
+    report = found.report
+    context = {
+        "frozen": found,
+        "report": report,
+        "document": document(report),
+        "formats": FORMATS.values(),
+        "others": frozen_reports(found.campaign).exclude(pk=found.pk),
+        "live": report_address(found.campaign, found.choices),
+    }
+    return render(request, "reports/frozen.html", context)
+
+
+@require_safe
+@role_required(*READERS)
+def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
+    """A frozen report as a file; as JSON it is the very text that was frozen."""
+    found = _frozen(key)
+    chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
+    text = found.content if suffix == "json" else chosen.render(found.report)
+    return attached(text, chosen.media_type, f"report-{found.key}.{suffix}")
+
+
+@require_safe
+@role_required(*READERS)
+def compare(request: HttpRequest, key: str) -> HttpResponse:
+    """A frozen report beside another, or beside the live one with the same choices."""
+    found = _frozen(key)
+    name = request.GET.get("with") or LIVE
+    if name == LIVE:
+        other = _live(found)
+    else:
+        other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign).report
+    context = {
+        "frozen": found,
+        "other": None if name == LIVE else name,
+        "document": compared(found.report, other) if other else None,
+        "live": report_address(found.campaign, found.choices),
+    }
+    return render(request, "reports/compare.html", context)
+
+
+def _frozen(key: str) -> FrozenReport:
+    found = FrozenReport.objects.select_related("campaign__batch").filter(key=key).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _live(found: FrozenReport) -> JSON | None:
+    """The report of now, or none where what was chosen then is there no more."""
+    campaign = found.campaign
+    offered = campaign_offers(campaign, campaign_strata(campaign))
+    form = ChoicesForm(QueryDict(found.choices), offered)
+    return computed_report(campaign, form.choices).report if form.is_valid() else None

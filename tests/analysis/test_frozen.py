@@ -1,0 +1,195 @@
+"""Frozen reports: they never change, say what they are of, and are held against others."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import ProtectedError
+from django.test import Client
+
+from analysis.comparing import change, compared
+from analysis.formats import FORMATS
+from analysis.formats.markdown import sections_as_markdown
+from analysis.models import FrozenReport
+from annotation.models import Campaign, Label, User
+from tests.analysis.conftest import run
+from tests.analysis.test_report_page import CONTRACT, ferries, labelled, logged_in
+
+__all__ = ["ferries", "labelled"]
+
+pytestmark = pytest.mark.django_db
+QUERY = "?resamples=50&seed=2"
+
+
+def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenReport:
+    """What the button does: it sends the digest of the labels that the page shows."""
+    page = client.get(f"/campaigns/{campaign.pk}/report/body/{query}").content.decode()
+    inputs = re.search(r'name="inputs" value="(\w{64})"', page)
+    assert inputs
+    answer = client.post(
+        f"/campaigns/{campaign.pk}/report/freeze/{query}", {"inputs": inputs[1]}, follow=True
+    )
+    assert answer.status_code == 200
+    return FrozenReport.objects.latest("pk")
+
+
+def more_labels(campaign: Campaign, folder: Path) -> None:
+    """Eve says of each question what nobody has said of it before."""
+    rows = [
+        json.loads(line) for line in (CONTRACT / "labels.jsonl").read_text("utf-8").splitlines()
+    ]
+    own = {
+        (row["item"], row["unit"]): {
+            **{k: row[k] for k in ("item", "unit", "kind", "variable")}, "rater": "eve",
+            "rater_kind": "human", "value": "no",
+        }
+        for row in rows
+        if row["variable"] == "answerable"
+    }  # fmt: skip
+    path = folder / "more.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in own.values()), "utf-8")
+    run("import_labels", str(path), "--campaign", campaign.name)
+
+
+def test_it_never_changes_whatever_is_labelled_later(labelled: Campaign, tmp_path: Path) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    addresses = [f"/reports/{found.key}.{each.suffix}" for each in FORMATS.values()]
+    before = [client.get(address).content for address in addresses]
+    more_labels(labelled, tmp_path)
+    assert [client.get(address).content for address in addresses] == before
+    live = client.get(f"/campaigns/{labelled.pk}/report.json{QUERY}").json()
+    assert live["inputs"] != json.loads(before[0])["inputs"]
+
+
+def test_its_digest_is_that_of_the_file_as_downloaded(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    file = client.get(f"/reports/{found.key}.json").content
+    assert hashlib.sha256(file).hexdigest() == found.sha256
+    page = client.get(f"/reports/{found.key}/").content.decode()
+    for told in (found.sha256, found.inputs_sha256, "resamples=50&amp;seed=2", "researcher"):
+        assert told in page
+    assert json.loads(file)["inputs"]["sha256"] == found.inputs_sha256
+    assert "Do not cite it" not in page
+
+
+def test_a_row_that_somebody_changed_in_the_database_says_so(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    with pytest.raises(TypeError, match="cannot be changed"):
+        found.save()
+    changed = found.content.replace('"resamples": 50', '"resamples": 51')
+    FrozenReport.objects.update(content=changed)
+    assert "Do not cite it" in client.get(f"/reports/{found.key}/").content.decode()
+
+
+def test_the_same_numbers_are_frozen_once(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    assert freeze(client, labelled).pk == freeze(client, labelled).pk
+    assert FrozenReport.objects.count() == 1
+
+
+def test_numbers_that_nobody_saw_are_not_frozen(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/", {"inputs": "0" * 64})
+    assert answer.status_code == 409
+    assert "Labels came since you looked" in answer.content.decode()
+    assert not FrozenReport.objects.exists()
+
+
+def test_a_campaign_stays_with_its_frozen_reports_and_an_account_may_go(
+    labelled: Campaign,
+) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    with pytest.raises(ProtectedError):
+        labelled.delete()
+    User.objects.filter(username="researcher").delete()
+    reader = logged_in("admin")
+    assert "by researcher" in reader.get(f"/reports/{found.key}/").content.decode()
+
+
+def test_annotators_read_and_freeze_none(labelled: Campaign) -> None:
+    found = freeze(logged_in("researcher"), labelled)
+    client = logged_in("annotator")
+    for address in (f"/reports/{found.key}/", f"/reports/{found.key}.json"):
+        assert client.get(address).status_code == 403
+    assert client.post(f"/campaigns/{labelled.pk}/report/freeze/").status_code == 403
+
+
+def test_it_is_compared_with_the_live_report(labelled: Campaign, tmp_path: Path) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    same = client.get(f"/reports/{found.key}/compare/").content.decode()
+    assert "Both are of the same labels." in same
+    more_labels(labelled, tmp_path)
+    page = client.get(f"/reports/{found.key}/compare/").content.decode()
+    number = Label.objects.filter(response__assignment__rater__name="eve").count()
+    assert "The labels are not the same." in page
+    assert f"+{number}" in page
+    assert "lower" in page
+
+
+def test_it_is_compared_with_another_of_its_campaign_only(
+    labelled: Campaign, tmp_path: Path
+) -> None:
+    client = logged_in("researcher")
+    first = freeze(client, labelled)
+    other = freeze(client, labelled, "?resamples=60&judge=model-x&stratum=system%3Along")
+    page = client.get(f"/reports/{first.key}/compare/?with={other.key}").content.decode()
+    assert "resamples" in page
+    assert client.get(f"/reports/{first.key}/compare/?with=nothing").status_code == 404
+
+
+def test_a_choice_that_is_gone_is_told_beside_the_live_report(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled)
+    FrozenReport.objects.filter(pk=found.pk).update(choices="rater=nobody")
+    page = client.get(f"/reports/{found.key}/compare/").content.decode()
+    assert "is there no more" in page
+
+
+def estimate(value: float | None, low: float | None = None, high: float | None = None) -> Any:
+    return {"value": value, "low": low, "high": high}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (estimate(0.5), estimate(0.5), ""),
+        (estimate(None), estimate(None), ""),
+        (estimate(0.5, 0.4, 0.6), estimate(0.5, 0.3, 0.6), "interval only"),
+        (estimate(0.5, 0.4, 0.6), estimate(0.55), "higher"),
+        (estimate(0.5, 0.4, 0.6), estimate(0.3), "lower, outside the earlier interval"),
+        (estimate(0.5), estimate(0.3), "lower"),
+        (estimate(None), estimate(0.3), "now defined"),
+        (estimate(0.3), estimate(None), "now undefined"),
+        (None, estimate(0.3), "new"),
+        (estimate(0.3), None, "gone"),
+    ],
+)
+def test_changes_are_told_in_words(before: Any, after: Any, says: str) -> None:
+    assert change(before, after) == says
+
+
+def test_only_what_differs_is_listed(labelled: Campaign) -> None:
+    report = json.loads(run("report", "--campaign", labelled.name, "--resamples", "20"))
+    other = copy.deepcopy(report)
+    percent = other["variables"]["answerable"]["agreement"]["percent"]
+    percent["value"] -= 0.25
+    text = sections_as_markdown(compared(report, other), "Compared")
+    assert "-0.250" in text
+    other["variables"]["answerable"]["agreement"]["fleiss_kappa"]["low"] = -0.5
+    text = sections_as_markdown(compared(report, other), "Compared")
+    assert text.count("| lower") == 1
+    assert "1 estimate kept the value and got another interval" in text
+    assert "Percent agreement" in text
+    assert "Fleiss" not in text
+    assert "Both are of the same labels." in text

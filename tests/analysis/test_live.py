@@ -1,0 +1,76 @@
+"""The report's page while labels come in, and what is kept between two looks."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from analysis import computed
+from analysis.choices import Choices
+from analysis.computed import computed_report
+from annotation.models import Assignment, Campaign
+from tests.analysis.test_frozen import more_labels
+from tests.analysis.test_report_page import ferries, labelled, logged_in
+
+__all__ = ["ferries", "labelled"]
+
+pytestmark = pytest.mark.django_db
+FEW = Choices(resamples=10)
+
+
+def polled(client: Client, campaign: Campaign) -> str:
+    """The address that the page asks by and by."""
+    page = client.get(f"/campaigns/{campaign.pk}/report/body/?resamples=10").content.decode()
+    found = re.search(r'hx-get="([^"]*/live/[^"]*)"', page)
+    assert found
+    return found[1].replace("&amp;", "&")
+
+
+def test_the_page_says_of_when_its_numbers_are_and_how_many_labels_came_since(
+    labelled: Campaign, tmp_path: Path
+) -> None:
+    client = logged_in("researcher")
+    address = polled(client, labelled)
+    assert client.get(address).status_code == 204
+    more_labels(labelled, tmp_path)
+    answer = client.get(address).content.decode()
+    assert re.search(r">(\d+) labels? since<", answer)
+    assert f'href="/campaigns/{labelled.pk}/report/?resamples=10"' in answer
+
+
+def test_it_stops_asking_when_the_page_is_long_left_alone(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    address = re.sub(
+        r"opened=\d+", f"opened={int(time.time()) - 3 * 3600}", polled(client, labelled)
+    )
+    assert client.get(address).status_code == 286
+
+
+def test_a_second_look_computes_nothing(
+    labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = computed_report(labelled, FEW)
+    monkeypatch.delattr(computed, "campaign_report")
+    assert computed_report(labelled, FEW) == first
+
+
+@pytest.mark.parametrize("what", ["labels", "choices", "a failure"])
+def test_what_changes_the_numbers_has_them_computed_anew(
+    labelled: Campaign, tmp_path: Path, what: str
+) -> None:
+    first = computed_report(labelled, FEW)
+    choices = FEW
+    if what == "labels":
+        more_labels(labelled, tmp_path)
+    elif what == "choices":
+        choices = Choices(resamples=10, seed=1)
+    else:
+        done = Assignment.objects.filter(item__campaign=labelled, status="done").first()
+        assert done
+        Assignment.objects.filter(pk=done.pk).update(status="failed", reason="refused")
+    again = computed_report(labelled, choices)
+    assert {**again.report, "generated_at": ""} != {**first.report, "generated_at": ""}

@@ -1,0 +1,84 @@
+"""The methods paragraph tells exactly what a report computed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from analysis.formats import FORMATS
+from analysis.formats.cited import REFERENCES
+from analysis.formats.methods import methods, methods_section, references
+from docs._reference import example
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    return copy.deepcopy(example.report())
+
+
+@pytest.fixture(scope="module")
+def told(report: dict[str, Any]) -> str:
+    return " ".join(methods(report))
+
+
+def test_it_states_the_data_and_the_choices(report: dict[str, Any], told: str) -> None:
+    assert f"From {report['inputs']['labels']} labels" in told
+    assert "16 queries entered" in told
+    assert f"Seed {report['seed']}." in told
+    chosen = {**report, "choices": {**report["choices"], "variables": ["rating"]}}
+    assert "Only these were taken: the variables rating." in " ".join(methods(chosen))
+    assert "Only these were taken" not in told
+
+
+def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
+    for words in (
+        "Fleiss' kappa, averaged over units (Fleiss 1971)",
+        "Krippendorff's alpha, ordinal (Krippendorff 2019)",
+        "Gwet's AC2, quadratic weights (Gwet 2008)",
+        "Cohen's kappa, quadratic weights (Cohen 1968)",
+        "Kendall's tau-b over items (Kendall 1945)",
+        "prediction-powered mean (PPI++) (Angelopoulos, Duchi and Zrnic 2023)",
+    ):
+        assert words in told
+
+
+def test_it_tells_how_intervals_were_made(told: str) -> None:
+    assert "percentile bootstrap of whole queries, 20 resamples" in told
+    assert "t interval clustered by whole queries" in told
+
+
+def test_what_was_not_computed_is_not_told(report: dict[str, Any]) -> None:
+    people = copy.deepcopy(report)
+    people["scores"] = {}
+    for block in people["variables"].values():
+        block["judges"] = {}
+    text = " ".join(methods(people))
+    for absent in ("Each judge", "alternative annotator", "PPI++", "Coverage", "Kendall"):
+        assert absent not in text
+
+
+def test_another_interval_is_told_as_its_method_says(report: dict[str, Any]) -> None:
+    other = copy.deepcopy(report)
+    percent = other["variables"]["answerable"]["agreement"]["percent"]
+    percent["method"] = (
+        "mean share of agreeing pairs; 95 % BCa bootstrap of 16 queries, 20 resamples"
+    )
+    assert "BCa bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
+
+
+def test_every_work_that_is_cited_stands_under_references_and_no_other(
+    report: dict[str, Any], told: str
+) -> None:
+    whole = references([told])
+    for mark, work in REFERENCES.values():
+        assert (work in whole) == (mark in told)
+    assert methods_section(report).points == whole
+
+
+@pytest.mark.parametrize("name", ["md", "latex", "html"])
+def test_the_formats_for_reading_show_it(report: dict[str, Any], name: str) -> None:
+    text = FORMATS[name].render(report)
+    assert "Krippendorff 2019" in text
+    assert "Content Analysis: An Introduction" in text

@@ -1,0 +1,138 @@
+"""Warnings: each condition is planted once, and once is not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.blocks.agreement import agreement
+from analysis.blocks.judges import judges
+from analysis.blocks.warnings import warnings
+from analysis.choices import Choices
+from analysis.formats import FORMATS
+from analysis.frames import LabelFact
+from analysis.reports import labels_report
+from analysis.seen import prompts_that_saw
+from annotation.models import Rater
+from annotation.submit import submit
+from judging.models import Judge, JudgeRun
+from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
+from tests.page_cast import make_study, payload
+
+SOUND = {
+    "ada": "ynynynynynynynynynynyn",
+    "bram": "ynynynynynynynynynynny",
+    "chidi": "ynynynynynynynynynynyn",
+}
+
+
+def found(facts: Iterable[LabelFact]) -> dict[str, dict[str, Any]]:
+    """The warnings about a frame, by code."""
+    frame = frame_of(facts)
+    sample = sample_of(frame, resamples=5)
+    blocks = {"answerable": {"agreement": agreement(sample), "judges": judges(sample, 0.2)}}
+    return {each["code"]: each for each in warnings(frame, blocks)}
+
+
+def test_sound_labels_give_no_warning() -> None:
+    assert found(table({**SOUND, JUDGE: SOUND["ada"]})) == {}
+
+
+def test_few_queries() -> None:
+    few = found(table({name: column[:18] for name, column in SOUND.items()}))
+    assert few["few_queries"]["text"].startswith("Only 9 queries stand behind it")
+    assert "few_queries" not in found(table({n: column[:20] for n, column in SOUND.items()}))
+
+
+def test_prevalence() -> None:
+    nearly = found(table({"ada": "n" * 21 + "y", "bram": "n" * 22}))
+    assert nearly["prevalence"]["text"].startswith("98% of people's labels are `no`.")
+    assert "prevalence" not in found(table({"ada": "n" * 17 + "yyyyy", "bram": "n" * 22}))
+
+
+def test_people_who_agree_less_than_chance() -> None:
+    turned = SOUND["ada"].translate(str.maketrans("yn", "ny"))
+    below = found(table({"ada": SOUND["ada"], "bram": turned}))["kappa_below_zero"]
+    assert (below["variable"], below["rater"]) == ("answerable", None)
+
+
+def test_a_judge_that_agrees_less_than_chance() -> None:
+    turned = SOUND["ada"].translate(str.maketrans("yn", "ny"))
+    below = found(table({**SOUND, JUDGE: turned}))["kappa_below_zero"]
+    assert below["rater"] == JUDGE
+    assert "less than chance" in below["text"]
+
+
+def test_one_rater_far_off_the_others() -> None:
+    far = found(table({**SOUND, "dora": "yynnyynnyynnyynnyynnyy"}))["rater_far_off"]
+    assert far["rater"] == "dora"
+    two = found(table({"ada": SOUND["ada"], "dora": "yynnyynnyynnyynnyynnyy"}))
+    assert "rater_far_off" not in two
+
+
+def of_systems(failures: dict[str, int], units: int = 100) -> list[LabelFact]:
+    """So many units of each system, on the first of which the judge has no label."""
+    facts = []
+    for system, lost in failures.items():
+        for n in range(units):
+            place, value = (f"{system}{n}", f"u{n}"), ("yes", "no")[n % 2]
+            facts += [fact(*place, rater, value, system=system) for rater in ("ada", "bram")]
+            said = None if n < lost else value
+            missing = {"missing": "refused"} if n < lost else {}
+            facts.append(fact(*place, JUDGE, said, system=system, **missing))
+    return facts
+
+
+def test_missing_labels_of_a_judge_withhold_its_headline() -> None:
+    lost = found(of_systems({"bm25": 3, "dense": 3}))["judge_missing"]
+    assert "no label on 6 of 200 units (3.0%)" in lost["text"]
+    assert "no headline" in lost["text"]
+    # 194 of 200 agree; the six are all wrong, or all right.
+    assert "from 0.970 to 1.000" in lost["text"]
+    assert "judge_missing" not in found(of_systems({"bm25": 2, "dense": 2}))
+
+
+def test_a_judge_that_fails_more_on_one_system() -> None:
+    fails = found(of_systems({"bm25": 2, "dense": 20}))["judge_fails_by_system"]
+    assert "20.0% of units are missing of dense, 2.0% of bm25" in fails["text"]
+    # (ad - bc)^2 n / row and column sums: (2*80 - 98*20)^2 * 200 / (100 * 100 * 22 * 178) = 16.5
+    assert "chi-square 16.5, 1 df" in fails["text"]
+    assert "judge_fails_by_system" not in found(of_systems({"bm25": 9, "dense": 12}))
+    assert "judge_fails_by_system" not in found(of_systems({"bm25": 20}))
+
+
+@pytest.mark.django_db
+def test_a_prompt_that_quotes_what_people_labelled() -> None:
+    study = make_study(people=1)
+    first = study.assignment(study.ada)
+    report = first.item.report
+    assert report
+    submit(first, payload("no"), "page")
+    for name, prompt in (("peeper", f"Such as:\n {report.text}\n---"), ("honest", "Judge it.")):
+        rater = Rater.objects.create(name=name, kind="judge")
+        judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
+        JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64)
+    seen = prompts_that_saw(study.campaign, ["peeper", "honest"])
+    assert [(each["code"], each["rater"]) for each in seen] == [("prompt_saw_labels", "peeper")]
+    assert "texts of 1 of the 1 items" in seen[0]["text"]
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "few.jsonl"
+    rows = [
+        {"item": f"i{n}", "unit": f"i{n}", "variable": "mood", "value": "ab"[n % 2], "rater": rater}
+        for n in range(4)
+        for rater in ("Ada", "Bram")
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return labels_report([path], {}, Choices(resamples=5))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_shows_them(few: dict[str, Any], name: str) -> None:
+    assert "Only 4 queries stand behind it" in FORMATS[name].render(few)
