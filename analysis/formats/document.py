@@ -100,12 +100,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; `figure` is the score that a figure shows."""
+    """Blocks under a title. Its figures are those of `subject`, a member of the report's `part`."""
 
     title: str
     blocks: tuple[Block, ...]
     about: str = ""
-    figure: str = ""
+    part: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)

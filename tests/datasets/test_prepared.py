@@ -157,7 +157,7 @@ class TestWriting:
             missing=Picked("missing", MISSING),
             seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
         )
-        missing = {rows[0].pk: {"u": {"answerable": "\"declined\" ⛵"}}, rows[1].pk: {}}
+        missing = {rows[0].pk: {"u": {"answerable": '"declined" ⛵'}}, rows[1].pk: {}}
         seconds = {rows[0].pk: 0.1 + 0.2, rows[1].pk: None}
         assert update.run(pks=list(seconds), missing=missing, seconds=seconds) == 2
         for row in rows:

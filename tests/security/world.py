@@ -119,6 +119,10 @@ def _positions(world: World, role: str) -> Objects:
     return Objects((0,), missing=(999_999, 10**30))
 
 
+def _figures(world: World, role: str) -> Objects:
+    return Objects(("coverage",), missing=("nothing",))
+
+
 def _batches(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
 
@@ -160,7 +164,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judge-call", "pk"): _rows(JudgeCall),
     ("judges-compared", "pk"): _campaigns,
 }
-FAMILIES: dict[tuple[str, str], Provider] = {("report", "pk"): _campaigns}
+FAMILIES: dict[tuple[str, str], Provider] = {
+    ("report", "pk"): _campaigns,
+    ("report-figure-", "name"): _figures,
+}
 
 
 def provider(route: Route, argument: str) -> Provider | None:
