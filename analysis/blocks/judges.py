@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from analysis.blocks.agreement import NO_ORDER, numbers, pair_kappa, pair_percent
+from analysis.blocks.calibration import calibration
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
@@ -65,6 +66,7 @@ def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON) -> JSON:
         "correlation": _correlation(sample, codes),
         "thresholds": thresholds(sample, codes),
         "alt_test": _alternative(sample, codes, epsilon),
+        **calibration(sample, column, reference),
     }
 
 

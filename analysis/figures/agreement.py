@@ -19,11 +19,11 @@ MOST_NAMED = 8
 def draw(subject: Subject) -> Drawing:
     found = _pairs(subject)
     columns = list(dict.fromkeys(b for _, b in found))
-    rows = list(dict.fromkeys(a for a, _ in found))
-    notes = axes.Notes()
-    cells = [[_cell(found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
     # Names fit over few columns only; over many, numbers stand there and before the names.
     many = len(columns) > MOST_NAMED
+    rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
+    notes = axes.Notes()
+    cells = [[_cell(found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
     at = {name: f"{n + 1}" for n, name in enumerate(columns)}
     css = ["judge-cell" if subject.kinds.get(a) == "judge" else "people-cell" for a in rows]
     grid = Grid(

@@ -128,7 +128,7 @@ FIGURE = Figure(
     "Systems under people, judge and both",
     "scores",
     "The mean of each system by people alone, by the judge alone, and corrected from both "
-    "(prediction-powered), with 95 % intervals.",
+    "(prediction-powered), with 95 % intervals; below ten queries there are none.",
     lambda subject: bool(_scores(subject)),
     data,
     draw,

@@ -37,8 +37,10 @@ def draw(subject: Subject) -> Drawing:
     placed = panel.panels(len(cuts))
     width, bottom = panel.extent(placed)
     notes = axes.Notes()
+    ends = [v for of in cuts.values() for cut in of for s in SERIES for v in _ends(cut[s.key])]
     parts = [
-        _panel(at, judge, of, notes) for at, (judge, of) in zip(placed, cuts.items(), strict=True)
+        _panel(at, judge, of, ends, notes)
+        for at, (judge, of) in zip(placed, cuts.items(), strict=True)
     ]
     entries = [(_sample(series), series.label) for series in SERIES]
     key = axes.key(entries, panel.LEFT, bottom, width - panel.LEFT)
@@ -68,8 +70,8 @@ def _is_defined(cut: JSON) -> bool:
     return any(cut[series.key]["value"] is not None for series in SERIES)
 
 
-def _panel(at: Panel, judge: str, cuts: list[JSON], notes: axes.Notes) -> str:
-    ends = [v for cut in cuts for s in SERIES for v in _ends(cut[s.key])]
+def _panel(at: Panel, judge: str, cuts: list[JSON], ends: list[float], notes: axes.Notes) -> str:
+    """A judge's plot; the y axis of all of them holds `ends`, so that they compare."""
     y = at.y(ends)
     x = at.x(-0.5, len(cuts) - 0.5)
     parts = [at.heading(judge), axes.y_axis(y, at.left, at.right)]

@@ -51,5 +51,8 @@ def _labels(
                 why = chance.choice(("unreadable", "unreadable", "refused", "timeout"))
                 yield from (place | who | {"variable": v, "missing": why} for v in LEVELS)
                 continue
-            yield place | who | {"variable": "answerable", "value": ("no", "yes")[rating > 2]}
+            sure = min(0.99, max(0.01, 0.5 + 0.3 * (rating - 2.5) / 2.5 + chance.gauss(0, 0.15)))
+            score = {"score": sure} if rater in judges else {}
+            yes = {"variable": "answerable", "value": ("no", "yes")[rating > 2]}
+            yield place | who | yes | score
             yield place | who | {"variable": "rating", "value": str(rating)}

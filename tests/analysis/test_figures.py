@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import re
@@ -22,7 +23,8 @@ from tests.analysis.hostile import HOSTILE
 
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
-OF_ALL = {"coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing"}
+OF_ALL = {"coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing",
+          "reliability"}  # fmt: skip
 ODD: dict[str, JSON] = {
     "full": {},
     "one rater": {"people": ("Ada",)},
@@ -190,12 +192,10 @@ def test_kappa_stands_in_its_cell_with_its_interval(full: JSON) -> None:
 
 
 def test_an_undefined_kappa_is_a_dash_with_a_letter(full: JSON) -> None:
-    kappa = full["variables"]["answerable"]["agreement"]["pairs"][0]["cohen_kappa"]
-    before = dict(kappa)
+    found = copy.deepcopy(full)
+    kappa = found["variables"]["answerable"]["agreement"]["pairs"][0]["cohen_kappa"]
     kappa.update(value=None, low=None, high=None, reason="all labels are the same")
-    figure = drawn(full, "agreement", "answerable")
-    kappa.clear()
-    kappa.update(before)
+    figure = drawn(found, "agreement", "answerable")
     assert "–" in words(figure)
     assert "(a) not defined: all labels are the same" in words(figure)
 
@@ -208,13 +208,11 @@ def test_a_confusion_adds_up_to_the_judges_units(full: JSON) -> None:
 
 
 def test_an_undefined_threshold_is_a_cross_and_breaks_the_line(full: JSON) -> None:
-    cut = full["variables"]["rating"]["judges"]["mild"]["thresholds"][2]["precision"]
-    before = dict(cut)
+    found = copy.deepcopy(full)
+    cut = found["variables"]["rating"]["judges"]["mild"]["thresholds"][2]["precision"]
     whole = len(marks(drawn(full, "thresholds"), "polyline", "judge dash1"))
     cut.update(value=None, low=None, high=None, reason="the judge never reaches it")
-    figure = drawn(full, "thresholds")
-    cut.clear()
-    cut.update(before)
+    figure = drawn(found, "thresholds")
     assert len(marks(figure, "polyline", "judge dash1")) == whole + 1
     assert len(marks(figure, "path", "none")) == 1
     assert "precision: the judge never reaches it" in titles(figure)
@@ -239,6 +237,28 @@ def test_a_system_has_a_mark_of_its_own_shape_for_each_estimate(full: JSON) -> N
     estimate = full["scores"]["coverage"]["estimate"]["bm25"]["judges"]["mild"]
     assert f"people: {Number.of(estimate['humans'])}" in told
     assert f"corrected, from both: {Number.of(estimate['prediction_powered'])}" in told
+
+
+def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> None:
+    calibration = full["variables"]["answerable"]["judges"]["mild"]["calibration"]
+    bins = calibration["reliability"]
+    figure = drawn(full, "reliability")
+    told = [t for t in titles(figure) if t.startswith("probability")]
+    assert f"Brier {Number.of(calibration['brier']).text}" in words(figure)
+    assert len([r for r in rows(full, "reliability") if r["judge"] == "mild"]) == len(bins) == 10
+    for each in bins:
+        share = Number.of(each["share"])
+        assert f"probability {each['probability']:.3f}: {share}, {each['units']} units" in told
+
+
+def test_a_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
+    found = copy.deepcopy(full)
+    before = len(marks(drawn(full, "reliability"), "line", "judge"))
+    share = found["variables"]["answerable"]["judges"]["mild"]["calibration"]["reliability"][3]
+    share["share"].update(value=0.5, low=0.25, high=0.75)
+    whisker = marks(drawn(found, "reliability"), "line", "judge")
+    assert len(whisker) == before + 1
+    assert {whisker[-1].get("y1"), whisker[-1].get("y2")} == {"165", "75"}
 
 
 def test_missing_labels_are_counted_by_reason(full: JSON) -> None:
