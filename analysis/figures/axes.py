@@ -28,7 +28,7 @@ class Scale:
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
-    def ticks(self, most: int = 6) -> list[float]:
+    def ticks(self, most: int = 7) -> list[float]:
         """Round numbers on the scale, both ends among them where they are round."""
         step = _step((self.high - self.low) / max(1, most - 1))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from analysis.figures import axes, svg
 
 WIDTH, HEIGHT = 230, 180
-LEFT, HEAD, FOOT, GAP = 44, 30, 40, 24
+LEFT, HEAD, FOOT, GAP = 44, 30, 52, 24
+NARROWEST = 440
+"""How wide a figure of panels is at least: its key stands on one line."""
 ACROSS = 2
 
 
@@ -49,4 +51,4 @@ def panels(number: int) -> list[Panel]:
 
 def extent(placed: Sequence[Panel]) -> tuple[float, float]:
     """The width and the height that panels take."""
-    return max(p.right for p in placed) + 16, max(p.bottom for p in placed) + FOOT
+    return max(NARROWEST, *(p.right + 16 for p in placed)), max(p.bottom for p in placed) + FOOT

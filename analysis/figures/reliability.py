@@ -51,10 +51,14 @@ def _panel(at: Panel, judge: str, of: JSON) -> str:
     points = [(x.at(each["probability"]), y.at(each["share"]["value"])) for each in bins]
     parts.append(svg.path("judge", points))
     parts += [_bin(each, point, y) for each, point in zip(bins, points, strict=True)]
-    for n, (name, key) in enumerate((("Brier", "brier"), ("ECE", "expected_calibration_error"))):
-        words = f"{name} {Number.of(of[key]).text}"
-        parts.append(svg.text("note", at.left + 8, at.top + 16 + 15 * n, words))
+    middle = (at.left + at.right) / 2
+    parts.append(svg.text("note", middle, at.bottom + 47, _summary(of), "middle"))
     return "".join(parts)
+
+
+def _summary(of: JSON) -> str:
+    brier, error = (Number.of(of[key]).text for key in ("brier", "expected_calibration_error"))
+    return f"Brier {brier}, calibration error {error}"
 
 
 def _bin(of: JSON, at: svg.Point, y: axes.Scale) -> str:
@@ -72,7 +76,8 @@ FIGURE = Figure(
     "Reliability of the judges' probabilities",
     "variables",
     "How often most people say yes where a judge gives such a probability of yes, with 95 % "
-    "intervals. On the broken line the probabilities mean what they say.",
+    "intervals where ten queries stand in a bin. On the broken line the probabilities mean what "
+    "they say.",
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,

@@ -244,7 +244,9 @@ def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> Non
     bins = calibration["reliability"]
     figure = drawn(full, "reliability")
     told = [t for t in titles(figure) if t.startswith("probability")]
-    assert f"Brier {Number.of(calibration['brier']).text}" in words(figure)
+    brier, error = calibration["brier"], calibration["expected_calibration_error"]
+    summary = f"Brier {Number.of(brier).text}, calibration error {Number.of(error).text}"
+    assert summary in words(figure)
     assert len([r for r in rows(full, "reliability") if r["judge"] == "mild"]) == len(bins) == 10
     for each in bins:
         share = Number.of(each["share"])
@@ -303,7 +305,7 @@ def test_every_class_of_a_figure_has_a_style(full: JSON) -> None:
 def test_ticks_are_round_numbers() -> None:
     assert Scale(0, 1, 0, 100).ticks() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
     assert Scale(0, 7, 0, 100).ticks() == [0, 2, 4, 6]
-    assert Scale(-0.2, 1, 0, 100).ticks()[0] == pytest.approx(0)
+    assert Scale(-0.2, 1, 0, 100).ticks()[0] == pytest.approx(-0.2)
     assert Scale.over([-0.31, 0.5], 0, 120).low == pytest.approx(-0.4)
     assert Scale(0, 1, 100, 0).at(0.25) == 75
 
