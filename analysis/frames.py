@@ -18,7 +18,7 @@ from analysis.labels import Inputs as Inputs
 from analysis.labels import LabelFact as LabelFact
 from analysis.labels import Scale as Scale
 from analysis.labels import number_of as number_of
-from analysis.statistics import Ints
+from analysis.statistics import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,17 @@ class Aside(NamedTuple):
 
 @dataclass(frozen=True)
 class VariableFrame:
-    """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category."""
+    """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category.
+
+    `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN where there are none.
+    """
 
     name: str
     scale: Scale
     units: UnitFacts
     raters: tuple[RaterFacts, ...]
     codes: Ints
+    scores: Floats
     asides: tuple[Aside, ...]
 
     @property
@@ -98,6 +102,7 @@ class VariableFrame:
             facts,
             self.raters,
             self.codes[units],
+            self.scores[units],
             tuple(a._replace(unit=kept[a.unit]) for a in self.asides if a.unit in kept),
         )
 
@@ -134,6 +139,7 @@ class _Said(NamedTuple):
     replicate: int
     value: str | None
     missing: str
+    score: float | None = None
 
 
 @dataclass
@@ -154,7 +160,7 @@ class _Columns:
         before = self.said.get((unit, fact.rater))
         if before is None or fact.replicate < before.replicate:
             missing = "" if fact.value is not None else fact.missing or "error"
-            self.said[unit, fact.rater] = _Said(fact.replicate, fact.value, missing)
+            self.said[unit, fact.rater] = _Said(fact.replicate, fact.value, missing, fact.score)
 
     def verdict(self, fact: LabelFact) -> str | None:
         """What the one who assisted a label said of the unit."""
@@ -236,8 +242,11 @@ def _variable(
     column = {r.name: n for n, r in enumerate(raters)}
     code = {category: n for n, category in enumerate(scale.categories)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
+    scores = np.full(codes.shape, np.nan)
     asides: list[Aside] = []
     for (unit, rater), said in found.said.items():
+        if said.score is not None:
+            scores[unit, column[rater]] = said.score
         if said.value is None:
             asides.append(Aside(unit, rater, True, said.missing))
         elif said.value in code:
@@ -245,7 +254,7 @@ def _variable(
         else:
             asides.append(Aside(unit, rater, False, said.value))
     units = _unit_facts(found.facts, items, queries)
-    return VariableFrame(name, scale, units, tuple(raters), codes, tuple(asides))
+    return VariableFrame(name, scale, units, tuple(raters), codes, scores, tuple(asides))
 
 
 def _unit_facts(

@@ -30,6 +30,7 @@ class LabelFact(NamedTuple):
     system: str | None
     setting: str | None
     assisted_by: str | None
+    score: float | None = None
 
 
 @dataclass(frozen=True)

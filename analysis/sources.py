@@ -38,6 +38,7 @@ _COLUMNS = (
     "response__assignment__item__report__system",
     "response__assignment__item__report__setting",
     "response__assignment__assisted_by",
+    "score",
 )
 _ORDER = ("response__assignment__item__position", "unit__position", "id")
 
@@ -81,10 +82,10 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
     for row in labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000):
         item, unit, kind, variable, value, rater, rater_kind, replicate, *facts = row
-        query, system, setting, assisted = facts
+        query, system, setting, assisted, score = facts
         yield LabelFact(
             item, unit, kind, variable, value, None, rater, rater_kind, replicate,
-            query, system, setting, assisted or None,
+            query, system, setting, assisted or None, score,
         )  # fmt: skip
     yield from _missing(campaign, asked)
 
@@ -186,7 +187,7 @@ def _fact(row: LabelRow) -> LabelFact:
     return LabelFact(
         row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
         row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
-        row.assisted_by,
+        row.assisted_by, row.score,
     )  # fmt: skip
 
 

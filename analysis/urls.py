@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.urls import path
 
 from analysis import frozen, views
+from analysis.figures.files import FILES
 from analysis.formats import FORMATS
 
 urlpatterns = [
@@ -35,5 +36,14 @@ urlpatterns = [
             name=f"frozen-{each.suffix}",
         )
         for each in FORMATS.values()
+    ),
+    *(
+        path(
+            f"campaigns/<int:pk>/report/figures/<slug:name>.{suffix}",
+            views.figure,
+            {"suffix": suffix},
+            name=f"report-figure-{suffix}",
+        )
+        for suffix in FILES
     ),
 ]

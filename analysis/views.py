@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.choosing import ChoicesForm
 from analysis.computed import computed_report, labels_since
+from analysis.figures import FIGURES, Figure, Subject, subjects
+from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from analysis.formats.building import document, moment
 from analysis.formats.robustness import robustness_document
@@ -113,6 +117,33 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
+def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponse:
+    """A figure as a file; `of` in the address names the variable or score that it is drawn of.
+
+    Without it the first one that it can be drawn of.
+    """
+    campaign = _campaign(pk)
+    chosen = next((each for each in offered() if each.suffix == suffix), None)
+    if name not in FIGURES or chosen is None:
+        raise Http404("No such figure, or not as such a file.")
+    form = _form(request, campaign, "of")
+    if not form.is_valid():
+        return _refused(form)
+    drawn, subject = FIGURES[name], request.GET.get("of", "")
+    found = _subject(drawn, computed_report(campaign, form.choices).report, subject)
+    file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"
+    return attached(chosen.render(drawn, found), chosen.media_type, file_name)
+
+
+def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
+    for subject in subjects(report, drawn):
+        if name in ("", subject.name):
+            return subject
+    raise Http404("This report has nothing that the figure could be drawn of.")
+
+
+@require_safe
+@role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
     run = get_object_or_404(JudgeRun.objects.select_related("campaign", "judge__base"), pk=pk)
@@ -122,9 +153,9 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reports/robustness.html", context)
 
 
-def attached(text: str, media_type: str, name: str) -> HttpResponse:
-    """A text as a file to keep."""
-    response = HttpResponse(text, content_type=media_type)
+def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
+    """Text or bytes as a file to keep."""
+    response = HttpResponse(content, content_type=media_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
@@ -133,8 +164,12 @@ def _campaign(pk: int) -> Campaign:
     return get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
 
 
-def _form(request: HttpRequest, campaign: Campaign) -> ChoicesForm:
-    return ChoicesForm(request.GET, campaign_offers(campaign, campaign_strata(campaign)))
+def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm:
+    """The choices in the address, in which `beside` are no choices."""
+    query = request.GET.copy()
+    for name in beside:
+        query.pop(name, None)
+    return ChoicesForm(query, campaign_offers(campaign, campaign_strata(campaign)))
 
 
 def _query(request: HttpRequest) -> str:

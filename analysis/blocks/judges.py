@@ -7,16 +7,18 @@ from itertools import combinations
 import numpy as np
 
 from analysis.blocks.agreement import NO_ORDER, numbers, pair_kappa, pair_percent
+from analysis.blocks.calibration import calibration
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
+    AltTest,
     Estimate,
     Floats,
     Ints,
     Value,
-    alt_test,
     cohen_kappa,
     confusion,
+    epsilon_curve,
     f1,
     krippendorff_alpha,
     majority,
@@ -25,6 +27,7 @@ from analysis.statistics import (
     recall,
     undefined,
 )
+from analysis.statistics.alternative import EPSILONS
 from analysis.statistics.counts import counts_of
 from analysis.statistics.rank import correlation, kendall, pearson, spearman
 
@@ -63,6 +66,7 @@ def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON) -> JSON:
         "correlation": _correlation(sample, codes),
         "thresholds": thresholds(sample, codes),
         "alt_test": _alternative(sample, codes, epsilon),
+        **calibration(sample, column, reference),
     }
 
 
@@ -185,19 +189,25 @@ def _correlation(sample: Sample, codes: Ints) -> JSON:
 
 
 def _alternative(sample: Sample, codes: Ints, epsilon: float) -> JSON:
+    """The test at the epsilon of the report, and what it says over a range of others."""
     level = sample.frame.scale.level
-    people = sample.frame.of("human")
+    codes_of_people = sample.frame.of("human")
+    people: Ints | Floats = codes_of_people
+    judge: Ints | Floats = codes
+    if level != "nominal":
+        people, judge = numbers(sample, codes_of_people), numbers(sample, codes)
     names = [sample.frame.raters[n].name for n in sample.frame.columns("human")]
-    if level == "nominal":
-        test = alt_test(people, codes, sample.clusters, level=level, epsilon=epsilon, names=names)
-    else:
-        values = np.stack([numbers(sample, column) for column in people.T], axis=1)
-        test = alt_test(
-            values,
-            numbers(sample, codes),
-            sample.clusters,
-            level=level,
-            epsilon=epsilon,
-            names=names,
-        )
-    return test.as_json()
+    epsilons = (epsilon, *EPSILONS)
+    test, *curve = epsilon_curve(
+        people, judge, sample.clusters, level=level, epsilons=epsilons, names=names
+    )
+    return {**test.as_json(), "curve": [] if test.reason else [_at(each) for each in curve]}
+
+
+def _at(test: AltTest) -> JSON:
+    return {
+        "epsilon": test.epsilon,
+        "winning_rate": test.winning_rate,
+        "by_query": {"winning_rate": test.by_query.winning_rate},
+        "passed": test.passed,
+    }

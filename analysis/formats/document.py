@@ -100,7 +100,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; `figure` is the score that a figure shows.
+    """Blocks under a title. Its figures are those of `subject`, a member of the report's `part`.
 
     Where there is text it comes first: `paragraphs`, then `points` as a list.
     """
@@ -108,7 +108,8 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     about: str = ""
-    figure: str = ""
+    part: str = ""
+    subject: str = ""
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
 

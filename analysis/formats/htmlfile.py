@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from analysis.formats.base import JSON, Format
 from analysis.formats.building import document
 
-SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css")
+SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 
 
 def as_html(report: JSON) -> str:

@@ -19,7 +19,7 @@ def score_section(report: JSON, name: str) -> Section:
         tables.append(_rankings(block))
     tables += _estimates(block["estimate"])
     title = name.capitalize()
-    return Section(title, (Block("", tuple(tables)),), figure=name if block["items"] else "")
+    return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
 
 
 def _who(rater: str, kinds: dict[str, str]) -> Who:

@@ -34,7 +34,7 @@ def variable_section(report: JSON, name: str) -> Section:
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
     blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
-    return Section(name, tuple(blocks), _about(variable))
+    return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
 
 
 def _about(variable: JSON) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from django import template
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
-from analysis.figures import coverage_figure
 from analysis.formats.document import Cell, Number, Table, Who
 
 register = template.Library()
@@ -88,11 +86,3 @@ def sign(kind: str) -> SafeString:
     return format_html(
         '<span class="sign {}" aria-hidden="true"></span>', "person" if kind == "human" else kind
     )
-
-
-@register.simple_tag
-def figure(report: dict[str, Any], score: str) -> SafeString:
-    """The figure of a score. It escapes every name that it holds."""
-    # In HTML the name space is known, and a file that names no address can fetch nothing.
-    drawn = coverage_figure(report, score).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
-    return mark_safe(drawn)

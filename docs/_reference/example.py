@@ -32,7 +32,7 @@ def report() -> dict[str, Any]:
     return made | {"hints": [hint_of(misplaced)]}
 
 
-def _labels() -> Iterator[dict[str, str]]:
+def _labels() -> Iterator[dict[str, Any]]:
     for n in range(QUERIES * 2):
         query, question = divmod(n, 2)
         place = {"item": f"r{query}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
@@ -40,7 +40,8 @@ def _labels() -> Iterator[dict[str, str]]:
         for turn, rater in enumerate((*PEOPLE, JUDGE)):
             who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
             yes = (query + question + (turn == n % 7)) % 2
-            yield place | who | {"variable": "answerable", "value": ("no", "yes")[yes]}
+            score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
+            yield place | who | score | {"variable": "answerable", "value": ("no", "yes")[yes]}
             yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
         checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
         yield place | checked | {"variable": "answerable"}

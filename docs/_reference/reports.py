@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 from docs._reference import example
@@ -90,12 +91,20 @@ def _walk_into(value: Mapping[str, Any], start: str) -> Iterator[tuple[str, str]
 
 
 def _one_for_all(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The object itself, or its fullest entry for all of them where its keys are data."""
+    """The object itself, or one with all its entries' keys where its own keys are data."""
     two = ".".join(path.split(".")[-2:])
     place = PLACES.get(two) or PLACES.get(_last(path))
     if place is None or not value or OWN_KEYS & set(value):
         return value
-    return {place: max(value.values(), key=lambda held: len(str(held)))}
+    return {place: reduce(_together, value.values())}
+
+
+def _together(one: Any, other: Any) -> Any:
+    """What either of two entries holds; of what both hold, the fuller one."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        both = {key: _together(one[key], other[key]) for key in one if key in other}
+        return {**other, **one, **both}
+    return max(one, other, key=lambda held: len(str(held)))
 
 
 def _merged(objects: list[Mapping[str, Any]]) -> dict[str, Any]:

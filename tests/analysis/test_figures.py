@@ -1,101 +1,345 @@
-"""The first figure: coverage per report."""
+"""The figures: every one of them, of every report that a study may come to."""
 
 from __future__ import annotations
 
+import copy
+import csv
+import io
+import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from analysis.figures import coverage_figure, figure_rows
+import pytest
 
+from analysis.figures import FIGURES, Subject, subjects
+from analysis.figures.axes import Notes, Scale
+from analysis.figures.files import csv_file, offered, svg_file
+from analysis.figures.svg import fitted, width_of, wrapped
+from analysis.formats.document import Number
+from tests.analysis.figure_cast import report_of
+from tests.analysis.hostile import HOSTILE
+
+JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
+OF_ALL = {"coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing",
+          "reliability"}  # fmt: skip
+ODD: dict[str, JSON] = {
+    "full": {},
+    "one rater": {"people": ("Ada",)},
+    "no judge": {"judges": ()},
+    "judges alone": {"people": ()},
+    "few queries": {"queries": 3},
+    "forty systems": {"systems": [f"system {n} by a name of many words" for n in range(40)],
+                      "queries": 1},
+    "hostile names": {"people": (HOSTILE["ada"], HOSTILE["bram"], HOSTILE["chidi"]),
+                      "judges": (HOSTILE["model-x"], "g" * 140), "systems": (HOSTILE["short"],)},
+}  # fmt: skip
 
 
-def report(*items: tuple[str, str | None, dict[str, float]]) -> dict[str, Any]:
-    kinds = {"Ada": "human", "Bram": "human", "model": "judge", "panel": "reference"}
-    return {
-        "raters": [{"name": name, "kind": kind} for name, kind in kinds.items()],
-        "scores": {
-            "coverage": {
-                "items": [
-                    {"item": item, "query": item, "system": system, "values": values}
-                    for item, system, values in items
-                ]
-            }
-        },
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], JSON]:
+    made: dict[str, JSON] = {}
+
+    def of(name: str) -> JSON:
+        if name not in made:
+            made[name] = report_of(tmp_path_factory.mktemp("labels"), **ODD[name])
+        return made[name]
+
+    return of
+
+
+@pytest.fixture
+def full(report: Callable[[str], JSON]) -> JSON:
+    return report("full")
+
+
+def drawn(report: JSON, name: str, of: str = "") -> ET.Element:
+    """The figure as a file, read by a strict reader of XML."""
+    return ET.fromstring(svg_file(FIGURES[name], subject(report, name, of)))
+
+
+def subject(report: JSON, name: str, of: str = "") -> Subject:
+    return next(s for s in subjects(report, FIGURES[name]) if of in ("", s.name))
+
+
+def marks(figure: ET.Element, element: str, css: str) -> list[ET.Element]:
+    return figure.findall(f".//{SVG}{element}[@class='{css}']")
+
+
+def words(figure: ET.Element) -> list[str]:
+    return [text.text or "" for text in figure.iter(f"{SVG}text")] + [
+        "".join(text.itertext()) for text in figure.iter(f"{SVG}text")
+    ]
+
+
+def titles(figure: ET.Element) -> list[str]:
+    return [title.text or "" for title in figure.iter(f"{SVG}title")]
+
+
+def rows(report: JSON, name: str, of: str = "") -> list[dict[str, str]]:
+    text = csv_file(FIGURES[name], subject(report, name, of)).decode()
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_every_report_has_figures_that_stand_alone(
+    report: Callable[[str], JSON], name: str
+) -> None:
+    names = set()
+    for figure in FIGURES.values():
+        for each in subjects(report(name), figure):
+            root = ET.fromstring(svg_file(figure, each))
+            names.add(figure.name)
+            assert root.find(f"{SVG}style") is not None
+            assert marks(root, "rect", "paper")[0].get("width") == root.get("width")
+            assert not [a for e in root.iter() for a in e.attrib if "href" in a or a[:2] == "on"]
+            assert figure.data(each).rows
+    expected = {
+        "no judge": {"coverage", "systems", "agreement"},
+        "one rater": OF_ALL - {"epsilon"},
+        "judges alone": {"coverage", "systems", "missing"},
+        "few queries": OF_ALL - {"epsilon"},
+        "forty systems": OF_ALL,
     }
+    assert names == expected.get(name, OF_ALL)
 
 
-def squares(figure: ET.Element) -> list[ET.Element]:
-    """The judges' marks: a square that says its value; those of the key say none."""
-    found = figure.findall(f".//{SVG}rect[@class='judge']")
-    return [square for square in found if square.find(f"{SVG}title") is not None]
+@pytest.mark.parametrize("name", ODD)
+def test_nothing_is_drawn_outside_the_figure(report: Callable[[str], JSON], name: str) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(report(name), figure):
+            drawing = figure.draw(each)
+            root = ET.fromstring(drawing.file())
+            for mark in root.iter():
+                for width, height in places(mark):
+                    assert 0 <= width <= drawing.width
+                    assert 0 <= height <= drawing.height
 
 
-TWO = report(
-    ("low", "bm25", {"Ada": 0.0, "Bram": 0.5, "model": 1.0}),
-    ("high", "bm25", {"Ada": 1.0, "Bram": 0.5}),
-)
+def places(mark: ET.Element) -> list[tuple[float, float]]:
+    """The points that a mark is drawn by."""
+    if points := mark.get("points"):
+        return [(float(x), float(y)) for x, y in (p.split(",") for p in points.split())]
+    pairs = (("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy"))
+    return [(float(mark.get(x, "")), float(mark.get(y, ""))) for x, y in pairs if mark.get(x)]
 
 
-def test_people_are_points_their_mean_a_bar_and_the_judge_a_line() -> None:
-    figure = ET.fromstring(coverage_figure(TWO))
-    assert len(figure.findall(f".//{SVG}circle[@class='person']")) == 4
-    assert len(figure.findall(f".//{SVG}rect[@class='mean']")) == 2
-    assert len(figure.findall(f".//{SVG}polyline")) == 1
-    assert len(squares(figure)) == 1
+@pytest.mark.parametrize("name", ["few queries", "one rater", "judges alone", "forty systems"])
+def test_no_number_that_is_undefined_is_told_as_one(
+    report: Callable[[str], JSON], name: str
+) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(report(name), figure):
+            undefined = [
+                cell
+                for row in figure.data(each).rows
+                for cell in row
+                if isinstance(cell, Number) and cell.value is None
+            ]
+            assert all(cell.reason for cell in undefined)
+            for cell in undefined:
+                assert any(cell.reason in title for title in titles(ET.fromstring(
+                    figure.draw(each).file()
+                )))  # fmt: skip
 
 
-def test_the_highest_mean_stands_first_within_its_system() -> None:
-    assert [row.label for row in figure_rows(TWO)] == ["high", "low"]
+def test_a_reason_that_stands_in_a_figure_stands_under_it_once(
+    report: Callable[[str], JSON],
+) -> None:
+    figure = drawn(report("judges alone"), "systems")
+    notes = "".join(text.text or "" for text in marks(figure, "text", "note"))
+    assert len(marks(figure, "path", "none")) == 8
+    assert notes.count("no scores") + notes.count("no values") <= 4
+    assert "not defined" in notes
 
 
-def test_a_bar_is_as_long_as_the_mean() -> None:
-    figure = ET.fromstring(coverage_figure(TWO))
-    widths = [float(bar.get("width", "")) for bar in figure.findall(f".//{SVG}rect[@class='mean']")]
-    assert widths[0] == 3 * widths[1]
+def test_names_are_text_and_never_markup(report: Callable[[str], JSON]) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(report("hostile names"), figure):
+            inline = figure.draw(each).inline()
+            assert "<script" not in inline
+            assert "</table" not in inline
+            assert 'onload="' not in inline
 
 
-def test_each_mark_says_its_value_in_words() -> None:
-    titles = [t.text for t in ET.fromstring(coverage_figure(TWO)).iter(f"{SVG}title")]
-    assert "Ada: 0.000" in titles
-    assert "mean of people: 0.750" in titles
+def test_what_xml_may_not_hold_does_not_break_a_file(tmp_path: Path) -> None:
+    made = report_of(tmp_path, people=("A\x01da", "Bram", "C\x0b\u2028hidi"), queries=2)
+    assert "A\ufffdda" in "".join(words(drawn(made, "agreement")))
 
 
-def test_a_reference_is_no_person() -> None:
-    rows = figure_rows(report(("r", None, {"Ada": 1.0, "panel": 0.0})))
-    assert rows[0].people == {"Ada": 1.0}
-    assert rows[0].mean == 1.0
+def test_people_are_round_and_judges_square(full: JSON) -> None:
+    figure = drawn(full, "coverage")
+    scored = [r for r in rows(full, "coverage") if r["score"]]
+    people = [r for r in scored if r["kind"] == "human" and r["rater"] != "mean of people"]
+    told = [c for c in marks(figure, "circle", "person") if c.find(f"{SVG}title") is not None]
+    assert len(told) == len(people) == 72
+    squares = marks(figure, "rect", "judge") + marks(figure, "rect", "judge hollow")
+    told = [square for square in squares if square.find(f"{SVG}title") is not None]
+    assert len(told) == len([r for r in scored if r["kind"] == "judge"])
 
 
-def test_a_report_that_only_a_judge_scored_has_no_bar() -> None:
-    figure = ET.fromstring(coverage_figure(report(("r", "bm25", {"model": 0.4}))))
-    assert figure.findall(f".//{SVG}rect[@class='mean']") == []
-    assert len(squares(figure)) == 1
+def test_kappa_stands_in_its_cell_with_its_interval(full: JSON) -> None:
+    pair = full["variables"]["answerable"]["agreement"]["pairs"][0]
+    kappa = pair["cohen_kappa"]
+    figure = drawn(full, "agreement", "answerable")
+    assert f"{kappa['value']:.2f}" in words(figure)
+    assert f"{kappa['low']:.2f}–{kappa['high']:.2f}" in words(figure)
+    (row,) = (r for r in rows(full, "agreement") if (r["rater"], r["with"]) == ("Bram", "Ada"))
+    assert float(row["cohens_kappa"]) == kappa["value"]
+    assert float(row["cohens_kappa_low"]) == kappa["low"]
 
 
-def test_two_judges_have_lines_of_their_own_and_a_key() -> None:
-    two = report(("a", "bm25", {"model": 0.4, "other": 0.6}), ("b", "bm25", {"model": 1.0}))
-    two["raters"].append({"name": "other", "kind": "judge"})
-    figure = ET.fromstring(coverage_figure(two))
-    lines = {line.get("class") for line in figure.findall(f".//{SVG}polyline")}
-    assert lines == {"judge dash0", "judge dash1"}
-    words = [text.text for text in figure.iter(f"{SVG}text")]
-    assert "model" in words
-    assert "other" in words
+def test_an_undefined_kappa_is_a_dash_with_a_letter(full: JSON) -> None:
+    found = copy.deepcopy(full)
+    kappa = found["variables"]["answerable"]["agreement"]["pairs"][0]["cohen_kappa"]
+    kappa.update(value=None, low=None, high=None, reason="all labels are the same")
+    figure = drawn(found, "agreement", "answerable")
+    assert "–" in words(figure)
+    assert "(a) not defined: all labels are the same" in words(figure)
 
 
-def test_the_judges_line_breaks_between_systems() -> None:
-    two_systems = report(("a", "bm25", {"model": 0.4}), ("b", "dense", {"model": 0.6}))
-    figure = ET.fromstring(coverage_figure(two_systems))
-    assert len(figure.findall(f".//{SVG}polyline")) == 2
+def test_a_confusion_adds_up_to_the_judges_units(full: JSON) -> None:
+    judge = full["variables"]["answerable"]["judges"]["mild"]
+    found = [int(r["units"]) for r in rows(full, "confusion") if r["judge"] == "mild"]
+    assert sum(found) == judge["units"]
+    assert f"{judge['confusion']['matrix'][0][1]}" in words(drawn(full, "confusion"))
 
 
-def test_names_are_text_and_never_markup() -> None:
-    hostile = '<script>alert(1)</script>"&'
-    figure = coverage_figure(report((hostile, hostile, {"Ada": 1.0})))
-    assert "<script" not in figure
-    assert any(hostile[:10] in (t.text or "") for t in ET.fromstring(figure).iter(f"{SVG}text"))
+def test_an_undefined_threshold_is_a_cross_and_breaks_the_line(full: JSON) -> None:
+    found = copy.deepcopy(full)
+    cut = found["variables"]["rating"]["judges"]["mild"]["thresholds"][2]["precision"]
+    whole = len(marks(drawn(full, "thresholds"), "polyline", "judge dash1"))
+    cut.update(value=None, low=None, high=None, reason="the judge never reaches it")
+    figure = drawn(found, "thresholds")
+    assert len(marks(figure, "polyline", "judge dash1")) == whole + 1
+    assert len(marks(figure, "path", "none")) == 1
+    assert "precision: the judge never reaches it" in titles(figure)
 
 
-def test_an_empty_report_makes_an_empty_figure() -> None:
-    assert ET.fromstring(coverage_figure(report())).tag == f"{SVG}svg"
+def test_the_epsilon_curve_goes_through_the_test_of_the_report(full: JSON) -> None:
+    for judge in full["variables"]["answerable"]["judges"].values():
+        test = judge["alt_test"]
+        at = {point["epsilon"]: point for point in test["curve"]}
+        assert list(at) == [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+        assert at[test["epsilon"]]["winning_rate"] == test["winning_rate"]
+        assert at[test["epsilon"]]["by_query"]["winning_rate"] == test["by_query"]["winning_rate"]
+        assert at[test["epsilon"]]["passed"] == test["passed"]
+        rates = [point["winning_rate"] for point in test["curve"]]
+        assert rates == sorted(rates)
+
+
+def test_a_system_has_a_mark_of_its_own_shape_for_each_estimate(full: JSON) -> None:
+    figure = drawn(full, "systems")
+    told = [t for t in titles(figure) if t.startswith(("people", "judge", "corrected"))]
+    assert len(told) == 2 * 2 * 3
+    estimate = full["scores"]["coverage"]["estimate"]["bm25"]["judges"]["mild"]
+    assert f"people: {Number.of(estimate['humans'])}" in told
+    assert f"corrected, from both: {Number.of(estimate['prediction_powered'])}" in told
+
+
+def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> None:
+    calibration = full["variables"]["answerable"]["judges"]["mild"]["calibration"]
+    bins = calibration["reliability"]
+    figure = drawn(full, "reliability")
+    told = [t for t in titles(figure) if t.startswith("probability")]
+    brier, error = calibration["brier"], calibration["expected_calibration_error"]
+    summary = f"Brier {Number.of(brier).text}, calibration error {Number.of(error).text}"
+    assert summary in words(figure)
+    assert len([r for r in rows(full, "reliability") if r["judge"] == "mild"]) == len(bins) == 10
+    for each in bins:
+        share = Number.of(each["share"])
+        assert f"probability {each['probability']:.3f}: {share}, {each['units']} units" in told
+
+
+def test_a_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
+    found = copy.deepcopy(full)
+    before = len(marks(drawn(full, "reliability"), "line", "judge"))
+    share = found["variables"]["answerable"]["judges"]["mild"]["calibration"]["reliability"][3]
+    share["share"].update(value=0.5, low=0.25, high=0.75)
+    whisker = marks(drawn(found, "reliability"), "line", "judge")
+    assert len(whisker) == before + 1
+    assert {whisker[-1].get("y1"), whisker[-1].get("y2")} == {"165", "75"}
+
+
+def test_missing_labels_are_counted_by_reason(full: JSON) -> None:
+    missing = full["variables"]["answerable"]["judges"]["mild"]["missing"]
+    found = {r["reason"]: int(r["missing_labels"]) for r in rows(full, "missing")
+             if r["judge"] == "mild"}  # fmt: skip
+    assert found == missing
+    assert len(marks(drawn(full, "missing"), "rect", "bar")) == len(rows(full, "missing"))
+
+
+def test_a_bar_is_as_long_as_its_count(full: JSON) -> None:
+    bars = marks(drawn(full, "missing"), "rect", "bar")
+    counts = [int(r["missing_labels"]) for r in rows(full, "missing")]
+    unit = float(bars[0].get("width", "")) / counts[0]
+    for bar, count in zip(bars, counts, strict=True):
+        assert float(bar.get("width", "")) == pytest.approx(unit * count, abs=0.2)
+
+
+def test_a_csv_defuses_what_a_spreadsheet_would_run(report: Callable[[str], JSON]) -> None:
+    cells = {c for r in rows(report("hostile names"), "coverage") for c in r.values()}
+    assert f"'{HOSTILE['chidi']}" in cells
+    assert HOSTILE["chidi"] not in cells
+
+
+def test_a_file_has_light_colours_and_no_variables(full: JSON) -> None:
+    text = svg_file(FIGURES["coverage"], subject(full, "coverage")).decode()
+    assert "var(" not in text
+    assert "light-dark" not in text
+    assert "#1f5fa8" in text
+
+
+def test_every_class_of_a_figure_has_a_style(full: JSON) -> None:
+    sheet = Path("static/css/figures.css").read_text("utf-8")
+    for figure in FIGURES.values():
+        for each in subjects(full, figure):
+            root = ET.fromstring(figure.draw(each).file())
+            used = {name for e in root.iter() for name in e.get("class", "").split()}
+            plain = {"figure", "dash0", "label"}
+            assert {n for n in used - plain if not re.search(rf"\.{n}\b", sheet)} == set()
+
+
+def test_ticks_are_round_numbers() -> None:
+    assert Scale(0, 1, 0, 100).ticks() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert Scale(0, 7, 0, 100).ticks() == [0, 2, 4, 6]
+    assert Scale(-0.2, 1, 0, 100).ticks()[0] == pytest.approx(-0.2)
+    assert Scale.over([-0.31, 0.5], 0, 120).low == pytest.approx(-0.4)
+    assert Scale(0, 1, 100, 0).at(0.25) == 75
+
+
+def test_long_names_keep_their_end() -> None:
+    short = fitted("a-common-beginning-of-systems-v1", 80)
+    assert short.startswith("…")
+    assert short.endswith("-v1")
+    assert width_of(short) <= 80
+    assert width_of("中文") > width_of("ab")
+    assert wrapped("one two three", 50) == ["one two", "three"]
+
+
+def test_notes_give_each_reason_one_letter() -> None:
+    notes = Notes()
+    assert [notes.letter(r) for r in ("x", "y", "x")] == ["a", "b", "a"]
+    for n in range(26):
+        notes.letter(str(n))
+    assert notes.letter("25") == "ab"
+
+
+def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
+    pytest.importorskip("typst")
+    pdf = next(kind for kind in offered() if kind.suffix == "pdf")
+    for figure in FIGURES.values():
+        for each in subjects(full, figure):
+            made = pdf.render(figure, each)
+            assert made.startswith(b"%PDF-")
+            assert made == pdf.render(figure, each)
+            # Vectors with fonts inside, and no picture of them.
+            assert b"/FontFile" in made
+            assert b"/Subtype /Image" not in made
+
+
+def test_without_what_makes_pdf_the_others_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
+    assert [kind.suffix for kind in offered()] == ["svg", "csv"]

@@ -79,7 +79,7 @@ def test_markdown_says_the_numbers_of_the_json(report: JSON) -> None:
 
 
 class Tables(HTMLParser):
-    """The cells of an HTML file's tables, and how it is built."""
+    """The cells of an HTML file's tables, and how it is built; those of figures are counted."""
 
     VOID = ("meta",)
 
@@ -90,13 +90,18 @@ class Tables(HTMLParser):
         self.open: list[str] = []
         self.scopes: list[str | None] = []
         self.attributes: list[tuple[str, str, str]] = []
+        self.of_figures = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag == "table":
+        if tag == "table" and "details" in self.open:
+            self.of_figures += 1
+        elif tag == "table":
             self.tables.append([])
             self.captions.append("")
+        elif "details" in self.open:
+            self.scopes += [dict(attrs).get("scope")] if tag == "th" else []
         elif tag == "tr":
             self.tables[-1].append([])
         elif tag in ("th", "td"):
@@ -112,6 +117,8 @@ class Tables(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        if "details" in self.open:
+            return
         if "caption" in self.open:
             self.captions[-1] += data
         elif "th" in self.open or "td" in self.open:

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
 from analysis.formats.htmlfile import style
 from tests.analysis.hostile import HOSTILE, renamed
@@ -49,13 +50,14 @@ def test_its_tags_are_closed_and_its_ids_single(text: str) -> None:
 
 def test_each_table_has_a_caption_and_each_header_a_scope(text: str) -> None:
     read = Tables(text)
-    assert len(read.tables) == text.count("<caption>") > 10
+    assert len(read.tables) + read.of_figures == text.count("<caption>") > 10
     assert all(read.captions)
     assert set(read.scopes) == {"col", "row"}
 
 
-def test_the_figure_is_drawn_in_it(text: str) -> None:
-    assert text.count('<svg class="figure"') == 1
+def test_the_figures_are_drawn_in_it(text: str) -> None:
+    there = [f.name for f in FIGURES.values() for _ in subjects(HOSTILE_CAST, f)]
+    assert text.count('<svg class="figure"') == len(there) == Tables(text).of_figures
     assert re.search(r'<svg [^>]*role="img" aria-label="Coverage of 20 reports', text)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from annotation.models import Campaign, User
 from tests.analysis.conftest import run
@@ -44,7 +45,8 @@ def logged_in(role: str) -> Client:
 def addresses(campaign: Campaign) -> list[str]:
     start = f"/campaigns/{campaign.pk}/report"
     files = [f"{start}.{each.suffix}" for each in FORMATS.values()]
-    return [f"{start}/", f"{start}/body/", *files]
+    figures = [f"{start}/figures/coverage.{each.suffix}" for each in offered()]
+    return [f"{start}/", f"{start}/body/", *files, *figures]
 
 
 @pytest.mark.parametrize("role", ["researcher", "admin"])
@@ -108,7 +110,32 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
     assert len(sections) == 6
-    assert re.findall(r"<section.*?</section>", file, re.DOTALL) == sections
+    assert '<p class="figure-files"' not in file
+    without = [re.sub(r'\n<p class="figure-files">.*?</p>', "", s) for s in sections]
+    assert re.findall(r"<section.*?</section>", file, re.DOTALL) == without
+
+
+def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    links = re.findall(r'<a href="([^"]+/figures/[^"]+)" download>(\w+)</a>', page)
+    kinds = [kind.label for kind in offered()]
+    assert page.count('<figure class="drawn"') == page.count('<details class="figure-data">') > 4
+    assert len(links) == len(kinds) * page.count('<figure class="drawn"')
+    for address, label in links:
+        response = client.get(address)
+        kind = next(each for each in offered() if each.label == label)
+        assert response["Content-Type"] == kind.media_type
+        assert response["Content-Disposition"].endswith(f'-{labelled.pk}.{kind.suffix}"')
+        assert len(response.content) > 40
+
+
+def test_a_figure_that_is_not_there_is_not_found(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    start = f"/campaigns/{labelled.pk}/report/figures"
+    wrong = ("nothing.svg", "thresholds.svg", "coverage.svg?of=else", "coverage.png")
+    assert {client.get(f"{start}/{each}").status_code for each in wrong} == {404}
+    assert client.get(f"{start}/coverage.svg").content.startswith(b"<?xml")
 
 
 def test_an_empty_campaign_has_a_page_too(ferries: Campaign) -> None:

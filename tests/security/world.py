@@ -124,6 +124,10 @@ def _positions(world: World, role: str) -> Objects:
     return Objects((0,), missing=(999_999, 10**30))
 
 
+def _figures(world: World, role: str) -> Objects:
+    return Objects(("coverage",), missing=("nothing",))
+
+
 def _batches(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
 
@@ -174,6 +178,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
 FAMILIES: dict[tuple[str, str], Provider] = {
     ("report", "pk"): _campaigns,
     ("frozen", "key"): _frozen,
+    ("report-figure-", "name"): _figures,
 }
 
 

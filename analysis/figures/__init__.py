@@ -1,0 +1,42 @@
+"""The figures of the report: one module each, one line here. All are drawn of the same JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.figures import (
+    agreement,
+    confusion,
+    coverage,
+    epsilon,
+    missing,
+    reliability,
+    systems,
+    thresholds,
+)
+from analysis.figures.base import Figure as Figure
+from analysis.figures.base import Subject as Subject
+
+FIGURES: dict[str, Figure] = {
+    each.name: each
+    for each in (
+        coverage.FIGURE,
+        systems.FIGURE,
+        agreement.FIGURE,
+        confusion.FIGURE,
+        thresholds.FIGURE,
+        epsilon.FIGURE,
+        reliability.FIGURE,
+        missing.FIGURE,
+    )
+}
+
+
+def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
+    """The variables or scores of a report that a figure can be drawn of."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    for name, block in report[figure.part].items():
+        subject = Subject(name, block, kinds)
+        if figure.suits(subject):
+            yield subject

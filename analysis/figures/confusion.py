@@ -1,0 +1,93 @@
+"""What each judge says where most people say something: a table for each judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.figures import axes, svg
+from analysis.figures.base import Figure, Subject
+from analysis.figures.grid import Cell, Grid
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Number, Table, Who
+
+JSON = dict[str, Any]
+
+NAMES, TOP, GAP, HEAD = 130, 10, 26, 36
+NARROWEST, ROOM = 250, 640
+"""How wide a judge's table is at least, and all that stand beside each other at most."""
+NEVER = "people never give this category"
+
+
+def draw(subject: Subject) -> Drawing:
+    grids = {judge: _grid(of["confusion"]) for judge, of in _tables(subject).items()}
+    names = axes.gutter((row for grid in grids.values() for row in grid.rows), NAMES, 24)
+    parts, x, y, width, height = [], 0.0, float(TOP), 0.0, 0.0
+    for judge, grid in grids.items():
+        wide = max(NARROWEST, names + 18 + grid.width + 8)
+        if x and x + wide > ROOM:
+            x, y, height = 0.0, y + height + GAP, 0.0
+        parts.append(_panel(judge, grid, x, y, names, wide))
+        height = max(height, HEAD + grid.height)
+        x += wide
+        width = max(width, x)
+    title = f"Confusion of judges with the majority of people on {subject.name}"
+    return Drawing(title, width + 8, y + height + 8, tuple(parts))
+
+
+def _panel(judge: str, grid: Grid, x: float, y: float, names: float, wide: float) -> str:
+    left = x + names + 18
+    return (
+        svg.square("judge", left + 5, y + 8)
+        + svg.name("group", left + 16, y + 12, judge, x + wide - left - 16)
+        + svg.text("note", left, y + 30, "people in rows, judge in columns")
+        + grid.drawn(left, y + HEAD, names)
+    )
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple(
+        (Who(judge, "judge"), label, judged, count, _share(count, row))
+        for judge, of in _tables(subject).items()
+        for label, row in zip(of["confusion"]["labels"], of["confusion"]["matrix"], strict=True)
+        for judged, count in zip(of["confusion"]["labels"], row, strict=True)
+    )
+    header = ("Judge", "People say", "Judge says", "Units", "Share of what people say")
+    return Table(f"Judges against the majority of people on {subject.name}", header, rows)
+
+
+def _tables(subject: Subject) -> JSON:
+    return {judge: of for judge, of in subject.judges.items() if of["confusion"]["labels"]}
+
+
+def _grid(confusion: JSON) -> Grid:
+    labels, matrix = confusion["labels"], confusion["matrix"]
+    cells = [
+        [_cell(label, judged, count, row) for judged, count in zip(labels, row, strict=True)]
+        for label, row in zip(labels, matrix, strict=True)
+    ]
+    return Grid(labels, labels, cells, ["judge-cell"] * len(labels))
+
+
+def _cell(label: str, judged: str, count: int, row: list[int]) -> Cell:
+    share = _share(count, row)
+    title = f"people {label}, judge {judged}: {count} of {sum(row)}"
+    if share.value is None:
+        return Cell(f"{count}", "–", None, f"{title}; {NEVER}")
+    return Cell(f"{count}", f"{share.value:.0%}", share.value, title)
+
+
+def _share(count: int, row: list[int]) -> Number:
+    total = sum(row)
+    return Number(count / total) if total else Number(None, reason=NEVER)
+
+
+FIGURE = Figure(
+    "confusion",
+    "Judges against the majority of people",
+    "variables",
+    "Units by what most people say, in rows, and what the judge says, in columns, with each "
+    "one's share of its row. The darker a cell, the larger the share.",
+    lambda subject: bool(_tables(subject)),
+    data,
+    draw,
+)

@@ -1,0 +1,183 @@
+"""The score of each report: people as points, their mean as a bar, each judge as a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from analysis.figures import axes, svg
+from analysis.figures.base import Figure, Subject
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Number, Table, Who
+
+ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
+NAMES, BAR, DASHES = 200, 12, 4
+MEAN_NAME = "mean of people"
+NO_SCORE = "the judge has no score for this report"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One report: what people and judges gave it, by name."""
+
+    label: str
+    group: str
+    people: dict[str, float] = field(default_factory=dict)
+    judges: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float | None:
+        return sum(self.people.values()) / len(self.people) if self.people else None
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The rows with the height of each one's middle, and the scale that scores stand on."""
+
+    rows: list[tuple[Row, float]]
+    scale: axes.Scale
+    bottom: float
+
+
+def figure_rows(subject: Subject) -> list[Row]:
+    """The reports by system, the highest mean first."""
+    rows = []
+    for item in subject.block["items"]:
+        of: dict[str, dict[str, float]] = {"human": {}, "judge": {}, "reference": {}}
+        for name, value in item["values"].items():
+            of[subject.kinds[name]][name] = value
+        rows.append(Row(item["item"], item["system"] or "", of["human"], of["judge"]))
+    systems = list(dict.fromkeys(row.group for row in rows))
+    return sorted(rows, key=lambda row: (systems.index(row.group), -(row.mean or 0.0)))
+
+
+def draw(subject: Subject) -> Drawing:
+    rows = figure_rows(subject)
+    judges = _judges(rows)
+    left = 24 + axes.gutter((row.label for row in rows), NAMES)
+    placed = _place(rows, axes.Scale(0, 1, left, left + WIDTH))
+    entries = _entries(rows, judges)
+    key = axes.key(entries, left, placed.bottom + 8, WIDTH)
+    parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
+    parts += [_line(placed, judge, n) for n, judge in enumerate(judges)]
+    parts += [_lacking(row, y, judges, placed) for row, y in placed.rows]
+    title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
+    return Drawing(title, left + WIDTH + RIGHT, key.bottom + 8, (*parts, key.drawn))
+
+
+def data(subject: Subject) -> Table:
+    rows = figure_rows(subject)
+    judges = _judges(rows)
+    found = tuple(cells for row in rows for cells in _cells(row, judges))
+    header = ("Report", "System", "Rater", "Kind", "Score")
+    return Table(f"{subject.name.capitalize()} of each report", header, found)
+
+
+def _cells(row: Row, judges: list[str]) -> Iterator[tuple[str | Who | Number, ...]]:
+    for name, value in row.people.items():
+        yield (row.label, row.group, Who(name, "human"), "human", Number(value))
+    if row.mean is not None:
+        yield (row.label, row.group, MEAN_NAME, "human", Number(row.mean))
+    for name in judges:
+        score = Number(row.judges.get(name), reason="" if name in row.judges else NO_SCORE)
+        yield (row.label, row.group, Who(name, "judge"), "judge", score)
+
+
+def _judges(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row.judges))
+
+
+def _place(rows: list[Row], scale: axes.Scale) -> _Placed:
+    """A system's name stands above its first row."""
+    placed: list[tuple[Row, float]] = []
+    y, group = float(TOP), ""
+    for row in rows:
+        y += GROUP if row.group != group else 0
+        group = row.group
+        placed.append((row, y + ROW / 2))
+        y += ROW
+    return _Placed(placed, scale, y + 8)
+
+
+def _groups(placed: _Placed) -> Iterator[str]:
+    for group, rows in groupby(placed.rows, key=lambda each: each[0].group):
+        if group:
+            y = next(rows)[1] - ROW / 2 - 8
+            yield svg.name("group", placed.scale.start, y, group, WIDTH)
+
+
+def _axis(placed: _Placed) -> str:
+    parts = []
+    for tick in placed.scale.ticks():
+        x = placed.scale.at(tick)
+        parts.append(svg.line("grid", (x, TOP - 8), (x, placed.bottom - 8)))
+        parts.append(svg.text("tick", x, TOP - 16, f"{tick:.1f}", "middle"))
+    return "".join(parts)
+
+
+def _row(row: Row, y: float, placed: _Placed) -> str:
+    start, scale = placed.scale.start, placed.scale
+    parts = [svg.name("label", start - 14, y + axes.TEXT_DROP, row.label, NAMES, "end")]
+    if row.mean is not None:
+        wide, title = scale.at(row.mean) - start, f"{MEAN_NAME}: {row.mean:.3f}"
+        parts.append(svg.rectangle("mean", start, y - BAR / 2, wide, BAR, title))
+    for n, (name, value) in enumerate(row.people.items()):
+        # Equal values would hide each other: people stand a little above and below the middle.
+        place = y + (n % 3 - 1) * 4
+        parts.append(svg.circle("person", scale.at(value), place, f"{name}: {value:.3f}"))
+    return "".join(parts)
+
+
+def _lacking(row: Row, y: float, judges: list[str], placed: _Placed) -> str:
+    without = [name for name in judges if name not in row.judges]
+    title = "; ".join(f"{name}: {NO_SCORE}" for name in without)
+    return svg.cross(placed.scale.end + 12, y, title) if without else ""
+
+
+def _line(placed: _Placed, judge: str, number: int) -> str:
+    """A judge's scores, joined within a system: between systems there is nothing to follow."""
+    points = [(row.group, (placed.scale.at(row.judges[judge]), y), row.judges[judge])
+              for row, y in placed.rows if judge in row.judges]  # fmt: skip
+    systems = groupby(points, key=lambda point: point[0])
+    css = f"judge dash{number % DASHES}"
+    lines = [svg.path(css, [place for _, place, _ in of_system]) for _, of_system in systems]
+    squares = [
+        svg.square(judge_css(number), *at, f"{judge}: {value:.3f}") for _, at, value in points
+    ]
+    return "".join(lines + squares)
+
+
+def _entries(rows: list[Row], judges: list[str]) -> list[tuple[axes.Mark, str]]:
+    entries: list[tuple[axes.Mark, str]] = []
+    if any(row.people for row in rows):
+        entries.append((lambda x, y: svg.circle("person", x, y), "each person"))
+        entries.append((lambda x, y: svg.rectangle("mean", x - 11, y - 6, 22, 12), MEAN_NAME))
+    entries += [(judge_mark(n), judge) for n, judge in enumerate(judges)]
+    if any(name not in row.judges for row in rows for name in judges):
+        entries.append((lambda x, y: svg.cross(x, y), "a judge has no score"))
+    return entries
+
+
+def judge_mark(number: int) -> axes.Mark:
+    """Judges differ in dashes and filling, since all are orange and square."""
+    css = f"judge dash{number % DASHES}"
+    square = judge_css(number)
+    return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
+
+
+def judge_css(number: int) -> str:
+    """Every other judge's squares are hollow."""
+    return "judge hollow" if number % 2 else "judge"
+
+
+FIGURE = Figure(
+    "coverage",
+    "Score of each report",
+    "scores",
+    "Reports stand by system, the highest mean first. Each person is a point, the mean of people "
+    "a bar; each judge is a line with squares.",
+    lambda subject: bool(subject.block["items"]),
+    data,
+    draw,
+)

@@ -1,0 +1,107 @@
+"""The alternative annotator test over epsilon: how far the verdict hangs on what was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from analysis.figures import axes, svg
+from analysis.figures.base import Figure, Subject
+from analysis.figures.coverage import DASHES, judge_css, judge_mark
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Number, Table, Who
+
+JSON = dict[str, Any]
+
+LEFT, TOP, WIDTH, HEIGHT = 52, 30, 400, 200
+PASS, BESIDE = 0.5, 9
+READINGS = {"by_query": "queries", "items": "items"}
+
+
+def draw(subject: Subject) -> Drawing:
+    tests = _tests(subject)
+    drawn = {judge: test for judge, test in tests.items() if test.get("curve")}
+    last = max(point["epsilon"] for test in drawn.values() for point in test["curve"])
+    x = axes.Scale(0, last, LEFT, LEFT + WIDTH)
+    y = axes.Scale(0, 1, TOP + HEIGHT, TOP)
+    chosen = next(iter(drawn.values()))["epsilon"]
+    parts = [_frame(x, y, chosen)]
+    for n, (judge, test) in enumerate(drawn.items()):
+        # Equal rates would hide each other: judges stand a little beside each other.
+        aside = (n - (len(drawn) - 1) / 2) * min(BESIDE, 2.5 * BESIDE / len(drawn))
+        place = replace(x, start=x.start + aside, end=x.end + aside)
+        parts.append(_line(judge, test, n, place, y))
+    entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
+    key = axes.key(entries, LEFT, TOP + HEIGHT + 40, WIDTH)
+    notes = axes.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
+    under = notes.drawn(LEFT, key.bottom, WIDTH)
+    title = f"Winning rate of judges on {subject.name} over epsilon"
+    return Drawing(title, LEFT + WIDTH + 60, under.bottom + 8, (*parts, key.drawn, under.drawn))
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple(
+        (Who(judge, "judge"), Number(point["epsilon"], digits=2), Number(point["winning_rate"]),
+         Number(point["by_query"]["winning_rate"]), READINGS[test["decides"]],
+         "yes" if point["passed"] else "no")
+        for judge, test in _tests(subject).items()
+        for point in test.get("curve", ())
+    )  # fmt: skip
+    header = ("Judge", "Epsilon", "Winning rate by items", "Winning rate by queries",
+              "Which decides", "Passed")  # fmt: skip
+    return Table(f"Alternative annotator test on {subject.name} over epsilon", header, rows)
+
+
+def _tests(subject: Subject) -> dict[str, JSON]:
+    return {judge: of["alt_test"] for judge, of in subject.judges.items()}
+
+
+def _named(judge: str, test: JSON) -> str:
+    # Isolated, so that signs of direction in the name do not turn the words after it.
+    return f"\u2068{judge}\u2069, by {READINGS[test['decides']]}"
+
+
+def rate(test: JSON, point: JSON) -> float:
+    """The winning rate that decides."""
+    reading = point if test["decides"] == "items" else point["by_query"]
+    return float(reading["winning_rate"])
+
+
+def _frame(x: axes.Scale, y: axes.Scale, chosen: float) -> str:
+    parts = [
+        svg.text("label", LEFT - 40, TOP - 14, "winning rate"),
+        axes.y_axis(y, x.start, x.end),
+        axes.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
+        svg.line("mark-line", (x.start, y.at(PASS)), (x.end, y.at(PASS))),
+        svg.text("note", x.end + 6, y.at(PASS) + axes.TEXT_DROP, "passes"),
+        svg.text("note", x.end + 6, y.at(PASS) - 9, "↑"),
+    ]
+    if x.low <= chosen <= x.high:
+        at = x.at(chosen)
+        parts.append(svg.line("mark-line", (at, TOP), (at, TOP + HEIGHT)))
+        parts.append(svg.text("note", at, TOP - 6, f"chosen: {axes.said(chosen)}", "middle"))
+    return "".join(parts)
+
+
+def _line(judge: str, test: JSON, number: int, x: axes.Scale, y: axes.Scale) -> str:
+    points = [(point, (x.at(point["epsilon"]), y.at(rate(test, point)))) for point in test["curve"]]
+    parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
+    for point, at in points:
+        verdict = "passes" if point["passed"] else "does not pass"
+        title = (
+            f"{judge}, epsilon {axes.said(point['epsilon'])}: {rate(test, point):.3f}, {verdict}"
+        )
+        parts.append(svg.square(judge_css(number), *at, title))
+    return "".join(parts)
+
+
+FIGURE = Figure(
+    "epsilon",
+    "Alternative annotator test over epsilon",
+    "variables",
+    "The share of people whom the judge may replace, by the epsilon that it is given ahead. The "
+    "upright line is the epsilon of this report, to be chosen before the run; half is a pass.",
+    lambda subject: any(test.get("curve") for test in _tests(subject).values()),
+    data,
+    draw,
+)

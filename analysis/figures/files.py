@@ -1,0 +1,69 @@
+"""A figure as a file: SVG, PDF, and its data as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from analysis.figures.base import Figure, Subject
+from analysis.figures.pdf import as_pdf, can_make_pdf
+from analysis.formats.document import Cell, Number, Table
+from annotation.files.spreadsheet import write_rows
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file that a figure comes as: its label, its ending, its media type."""
+
+    label: str
+    suffix: str
+    media_type: str
+    render: Callable[[Figure, Subject], bytes]
+
+
+def svg_file(figure: Figure, subject: Subject) -> bytes:
+    return figure.draw(subject).file().encode()
+
+
+def pdf_file(figure: Figure, subject: Subject) -> bytes:
+    drawing = figure.draw(subject)
+    return as_pdf(drawing.file(), drawing.title)
+
+
+def csv_file(figure: Figure, subject: Subject) -> bytes:
+    """The data in full precision; a number that is missing has its reason in the last column."""
+    table = figure.data(subject)
+    columns = list(dict.fromkeys(name for row in table.rows for name in _cells(table, row)))
+    return "".join(write_rows(columns, (dict(_pairs(table, row)) for row in table.rows))).encode()
+
+
+def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
+    return [name for name, _ in _pairs(table, row)]
+
+
+def _pairs(table: Table, row: tuple[Cell, ...]) -> Iterator[tuple[str, object]]:
+    """A column for each number, both ends of its interval, and why it is missing."""
+    for head, value in zip(table.header, row, strict=True):
+        name = str(head).lower().replace("'", "").replace(",", "").replace(" ", "_")
+        if isinstance(value, Number):
+            yield name, value.value
+            yield f"{name}_low", value.low
+            yield f"{name}_high", value.high
+            yield f"{name}_reason", value.reason if value.value is None else None
+        else:
+            yield name, value if isinstance(value, int) else str(value)
+
+
+FILES: dict[str, FileKind] = {
+    each.suffix: each
+    for each in (
+        FileKind("SVG", "svg", "image/svg+xml", svg_file),
+        FileKind("PDF", "pdf", "application/pdf", pdf_file),
+        FileKind("CSV", "csv", "text/csv; charset=utf-8", csv_file),
+    )
+}
+
+
+def offered() -> list[FileKind]:
+    """The kinds of file that can be made here: PDF needs a package that may not be installed."""
+    return [each for each in FILES.values() if each.suffix != "pdf" or can_make_pdf()]

@@ -1,0 +1,68 @@
+"""How many labels of each judge are missing, and why."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from analysis.figures import axes, svg
+from analysis.figures.base import Figure, Subject
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Table, Who
+
+NAMES, WIDTH, RIGHT, TOP = 170, 340, 60, 8
+ROW, HEAD, BAR = 24, 28, 14
+
+
+def draw(subject: Subject) -> Drawing:
+    counts = _counts(subject)
+    left = 20 + axes.gutter((reason for _, reason, _ in counts), NAMES, 60)
+    most = max(count for *_, count in counts)
+    scale = axes.Scale(0, most, left, left + WIDTH)
+    rows, y = [], float(TOP)
+    for judge, of_judge in groupby(counts, key=lambda each: each[0]):
+        rows.append(svg.square("judge", left + 5, y + 12))
+        rows.append(svg.name("group", left + 16, y + 16, judge, WIDTH - 16))
+        y += HEAD
+        for _, reason, count in of_judge:
+            rows.append(_bar(reason, count, scale, y))
+            y += ROW
+    axis = axes.x_axis(scale, TOP + HEAD, y + 2, "missing labels", whole=True)
+    title = f"Missing labels of judges on {subject.name}, by reason"
+    return Drawing(title, left + WIDTH + RIGHT, y + 44, (axis, *rows))
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple((Who(judge, "judge"), reason, count) for judge, reason, count in _counts(subject))
+    return Table(f"Missing labels on {subject.name}", ("Judge", "Reason", "Missing labels"), rows)
+
+
+def _counts(subject: Subject) -> list[tuple[str, str, int]]:
+    """Judge, reason, count: the most frequent reason of each judge first."""
+    return [
+        (judge, reason, count)
+        for judge, of in subject.judges.items()
+        for reason, count in sorted(of["missing"].items(), key=lambda each: -each[1])
+    ]
+
+
+def _bar(reason: str, count: int, scale: axes.Scale, y: float) -> str:
+    wide = scale.at(count) - scale.start
+    title = f"{reason}: {count}"
+    middle = y + ROW / 2 + axes.TEXT_DROP
+    return (
+        svg.name("label", scale.start - 10, middle, reason, NAMES, "end")
+        + svg.rectangle("bar", scale.start, y + (ROW - BAR) / 2, wide, BAR, title)
+        + svg.text("label", scale.start + wide + 6, middle, f"{count}")
+    )
+
+
+FIGURE = Figure(
+    "missing",
+    "Missing labels by reason",
+    "variables",
+    "Labels that a judge was asked for and did not give. They count for nothing, neither as right "
+    "nor as wrong, but as a loss in the alternative annotator test.",
+    lambda subject: bool(_counts(subject)),
+    data,
+    draw,
+)

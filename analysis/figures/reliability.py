@@ -1,0 +1,84 @@
+"""Whether a judge's probabilities mean what they say: the share of yes in each bin of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.figures import axes, panel, svg
+from analysis.figures.base import Figure, Subject
+from analysis.figures.panel import Panel
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Number, Table, Who
+
+JSON = dict[str, Any]
+
+
+def draw(subject: Subject) -> Drawing:
+    found = _calibrations(subject)
+    placed = panel.panels(len(found))
+    width, bottom = panel.extent(placed)
+    parts = [_panel(at, judge, of) for at, (judge, of) in zip(placed, found.items(), strict=True)]
+    entries: list[tuple[axes.Mark, str]] = [
+        (lambda x, y: svg.square("judge", x, y), "a bin of about equally many units"),
+        (lambda x, y: svg.line("mark-line", (x - 12, y), (x + 12, y)), "what the judge says"),
+    ]
+    key = axes.key(entries, panel.LEFT, bottom + 4, width - panel.LEFT)
+    title = f"Reliability of the probabilities of judges on {subject.name}"
+    return Drawing(title, width, key.bottom + 8, (*parts, key.drawn))
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple(
+        (Who(judge, "judge"), each["units"], Number(each["probability"]), Number.of(each["share"]))
+        for judge, of in _calibrations(subject).items()
+        for each in of["reliability"]
+    )
+    header = ("Judge", "Units", "Mean probability", "Share to which people say yes")
+    return Table(f"Probabilities of judges on {subject.name}, in bins", header, rows)
+
+
+def _calibrations(subject: Subject) -> dict[str, JSON]:
+    found = {judge: of.get("calibration", {}) for judge, of in subject.judges.items()}
+    return {judge: of for judge, of in found.items() if of.get("reliability")}
+
+
+def _panel(at: Panel, judge: str, of: JSON) -> str:
+    x, y = at.x(0, 1), at.y()
+    parts = [at.heading(judge), axes.y_axis(y, at.left, at.right),
+             axes.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
+             svg.line("mark-line", (x.at(0), y.at(0)), (x.at(1), y.at(1)))]  # fmt: skip
+    bins = [each for each in of["reliability"] if each["share"]["value"] is not None]
+    points = [(x.at(each["probability"]), y.at(each["share"]["value"])) for each in bins]
+    parts.append(svg.path("judge", points))
+    parts += [_bin(each, point, y) for each, point in zip(bins, points, strict=True)]
+    middle = (at.left + at.right) / 2
+    parts.append(svg.text("note", middle, at.bottom + 47, _summary(of), "middle"))
+    return "".join(parts)
+
+
+def _summary(of: JSON) -> str:
+    brier, error = (Number.of(of[key]).text for key in ("brier", "expected_calibration_error"))
+    return f"Brier {brier}, calibration error {error}"
+
+
+def _bin(of: JSON, at: svg.Point, y: axes.Scale) -> str:
+    share = Number.of(of["share"])
+    title = svg.clean(f"probability {of['probability']:.3f}: {share}, {of['units']} units")
+    parts = [svg.square("judge", *at)]
+    if of["share"]["low"] is not None:
+        low, high = y.at(of["share"]["low"]), y.at(of["share"]["high"])
+        parts.insert(0, svg.line("judge", (at[0], low), (at[0], high)))
+    return f"<g><title>{title}</title>{''.join(parts)}</g>"
+
+
+FIGURE = Figure(
+    "reliability",
+    "Reliability of the judges' probabilities",
+    "variables",
+    "How often most people say yes where a judge gives such a probability of yes, with 95 % "
+    "intervals where ten queries stand in a bin. On the broken line the probabilities mean what "
+    "they say.",
+    lambda subject: bool(_calibrations(subject)),
+    data,
+    draw,
+)

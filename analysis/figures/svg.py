@@ -1,0 +1,164 @@
+"""Marks and texts of figures as SVG. Colours come by class from one style sheet, `figures.css`."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from analysis.figures.style import file_style
+
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+SIZE, BOLD = 12, 14.5
+"""Of names, and of headings as far as their width goes: they are 13 pixels high, and bold."""
+NARROW, WIDE = 0.56, 1.0
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: its name for those who do not see it, its size in pixels, and its marks."""
+
+    title: str
+    width: float
+    height: float
+    parts: tuple[str, ...]
+
+    def inline(self) -> str:
+        """For a page, whose style sheet gives the colours; light, dark and print follow it."""
+        return self._svg(f'role="img" aria-label="{attribute(self.title)}"', "")
+
+    def file(self) -> str:
+        """A file that needs nothing else: light colours on white, as paper has them."""
+        paper = f'<rect class="paper" width="{self.width}" height="{self.height}"/>'
+        head = f"<title>{clean(self.title)}</title><style>{file_style()}</style>{paper}"
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + self._svg(
+            f'{NAMESPACE} role="img"', head
+        )
+
+    def _svg(self, attributes: str, head: str) -> str:
+        size = f'width="{self.width}" height="{self.height}"'
+        box = f'viewBox="0 0 {self.width} {self.height}"'
+        return f'<svg class="figure" {attributes} {size} {box}>{head}{"".join(self.parts)}</svg>'
+
+
+def clean(text: str) -> str:
+    """A text on one line as XML; what XML may not hold becomes the sign for it."""
+    kept = "".join("\ufffd" if _is_unfit(c) else c for c in " ".join(text.split()))
+    return escape(kept)
+
+
+def attribute(text: str) -> str:
+    return clean(text).replace('"', "&quot;")
+
+
+def _is_unfit(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") or character in "\ufffe\uffff"
+
+
+def width_of(text: str, size: float = SIZE) -> float:
+    """About how wide a text is set, in pixels."""
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0
+    return WIDE if unicodedata.east_asian_width(character) in "WF" else NARROW
+
+
+def fitted(text: str, width: float, size: float = SIZE) -> str:
+    """A text on one line that is no wider than that; the end stays, since names differ there."""
+    line = " ".join(text.split())
+    if width_of(line, size) <= width:
+        return line
+    kept = line
+    while kept and width_of("…" + kept, size) > width:
+        kept = kept[1:]
+    return "…" + kept
+
+
+def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
+    """A text in lines that are no wider than that, broken at blanks."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and width_of(longer, size) > width:
+            lines.append(fitted(word, width, size))
+        else:
+            lines[-1] = fitted(longer, width, size)
+    return lines
+
+
+def text(css: str, x: float, y: float, words: str, anchor: str = "start", title: str = "") -> str:
+    place = f'x="{number(x)}" y="{number(y)}"'
+    placed = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text class="{css}" {place}{placed}>{_title(title)}{clean(words)}</text>'
+
+
+def name(css: str, x: float, y: float, words: str, width: float, anchor: str = "start") -> str:
+    """A name cut to a width; the whole of it shows where one points at it."""
+    short = fitted(words, width, BOLD if css == "group" else SIZE)
+    return text(css, x, y, short, anchor, words if short != words else "")
+
+
+def line(css: str, start: Point, end: Point, title: str = "") -> str:
+    (x1, y1), (x2, y2) = start, end
+    place = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
+    return _mark("line", css, place, title)
+
+
+def rectangle(
+    css: str, x: float, y: float, width: float, height: float, title: str = "", more: str = ""
+) -> str:
+    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    return _mark("rect", css, f"{place}{more}", title)
+
+
+def path(css: str, points: Iterable[Point]) -> str:
+    """A line through points."""
+    return f'<polyline class="{css}" points="{_points(points)}"/>'
+
+
+def area(css: str, points: Sequence[Point], title: str = "") -> str:
+    return _mark("polygon", css, f'points="{_points(points)}"', title)
+
+
+def circle(css: str, x: float, y: float, title: str = "", radius: float = 5) -> str:
+    return _mark("circle", css, f'cx="{number(x)}" cy="{number(y)}" r="{radius}"', title)
+
+
+def square(css: str, x: float, y: float, title: str = "", side: float = 9) -> str:
+    return rectangle(css, x - side / 2, y - side / 2, side, side, title)
+
+
+def triangle(css: str, x: float, y: float, title: str = "", size: float = 6) -> str:
+    """A triangle that stands on its base; with a negative size it stands on its tip."""
+    return area(css, [(x, y - size), (x + abs(size), y + size * 0.7),
+                      (x - abs(size), y + size * 0.7)], title)  # fmt: skip
+
+
+def cross(x: float, y: float, title: str = "", size: float = 4) -> str:
+    """Where a value would stand if it were defined."""
+    points = f"M{number(x - size)} {number(y - size)}L{number(x + size)} {number(y + size)}"
+    points += f"M{number(x - size)} {number(y + size)}L{number(x + size)} {number(y - size)}"
+    return _mark("path", "none", f'd="{points}"', title)
+
+
+def number(value: float) -> str:
+    """A place to a tenth of a pixel."""
+    return f"{round(value, 1) + 0.0:g}"
+
+
+def _mark(element: str, css: str, place: str, title: str) -> str:
+    start = f'<{element} class="{css}" {place}'
+    return f"{start}>{_title(title)}</{element}>" if title else f"{start}/>"
+
+
+def _title(words: str) -> str:
+    return f"<title>{clean(words)}</title>" if words else ""
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)

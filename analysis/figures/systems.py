@@ -1,0 +1,135 @@
+"""Each system's score under people, under a judge, and corrected from both, with intervals."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from analysis.figures import axes, svg
+from analysis.figures.axes import Mark
+from analysis.figures.base import Figure, Subject
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Cell, Number, Table
+
+JSON = dict[str, Any]
+
+NAMES, WIDTH, RIGHT, TOP, HEAD = 170, 400, 24, 26, 30
+STEP, GAP = 14, 12
+ALL = "all reports"
+
+
+class Series(NamedTuple):
+    """A way to a system's score: its key in the report, its name, and how it is drawn."""
+
+    key: str
+    label: str
+    css: str
+    mark: Mark
+
+
+SERIES = (
+    Series("humans", "people", "person", lambda x, y: svg.circle("person", x, y)),
+    Series("judge", "judge, uncorrected", "judge", lambda x, y: svg.square("judge", x, y)),
+    Series("prediction_powered", "corrected, from both", "both",
+           lambda x, y: svg.triangle("both", x, y)),
+)  # fmt: skip
+
+
+def draw(subject: Subject) -> Drawing:
+    scores = _scores(subject)
+    labels = [_label(system) for of in scores.values() for system in of]
+    left = 20 + axes.gutter(labels, NAMES, 40)
+    ends = [v for of in scores.values() for each in of.values() for e in each.values()
+            for v in (e["value"], e["low"], e["high"]) if v is not None]  # fmt: skip
+    scale = axes.Scale.over(ends, left, left + WIDTH)
+    notes, parts, y = axes.Notes(), [], 8.0
+    for judge, systems in scores.items():
+        drawn = _panel(judge, systems, scale, y, notes)
+        parts.append(drawn.drawn)
+        y = drawn.bottom
+    used = _used(scores)
+    key = axes.key([(s.mark, s.label) for s in used], left, y, WIDTH)
+    under = notes.drawn(left, key.bottom, WIDTH)
+    title = f"{subject.name.capitalize()} of systems under people and judges"
+    width = left + WIDTH + RIGHT
+    return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
+
+
+def data(subject: Subject) -> Table:
+    scores = _scores(subject)
+    used = _used(scores)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (_label(system), judge or "none", *(Number.of(of[s.key]) for s in used))
+        for judge, systems in scores.items()
+        for system, of in systems.items()
+    )
+    header = ("System", "Judge", *(s.label.capitalize() for s in used))
+    return Table(f"{subject.name.capitalize()} of each system", header, rows)
+
+
+def _scores(subject: Subject) -> dict[str, dict[str, JSON]]:
+    """Judge -> system -> the estimates; without any judge the mean of people alone, under ""."""
+    found: dict[str, dict[str, JSON]] = {}
+    for system, block in subject.block["estimate"].items():
+        for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
+            found.setdefault(judge, {})[system] = {s.key: of[s.key] for s in SERIES}
+    if found:
+        return found
+    people = {name: {"humans": of["mean"]} for name, of in subject.block["systems"].items()}
+    return {"": people} if people else {}
+
+
+def _used(scores: dict[str, dict[str, JSON]]) -> list[Series]:
+    known = {key for of in scores.values() for each in of.values() for key in each}
+    return [series for series in SERIES if series.key in known]
+
+
+def _label(system: str) -> str:
+    return system or ALL
+
+
+def _panel(
+    judge: str, systems: dict[str, JSON], scale: axes.Scale, top: float, notes: axes.Notes
+) -> axes.Key:
+    """The systems under one judge, a row of marks each, and where the panel ends."""
+    parts, y = [], top
+    if judge:
+        parts.append(svg.square("judge", scale.start + 5, y + 6))
+        parts.append(svg.name("group", scale.start + 16, y + 10, judge, WIDTH - 16))
+        y += HEAD - 6
+    bottom = y + sum(STEP * len(of) + GAP for of in systems.values())
+    parts.append(axes.x_axis(scale, y, bottom))
+    for system, of in systems.items():
+        middle = y + (STEP * len(of) + GAP) / 2
+        label = svg.name("label", scale.start - 12, middle + 4, _label(system), NAMES, "end")
+        parts.append(label + svg.line("grid", (scale.start, y), (scale.end, y)))
+        parts += [
+            _estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * n, notes)
+            for n, series in enumerate(s for s in SERIES if s.key in of)
+        ]
+        y += STEP * len(of) + GAP
+    return axes.Key("".join(parts), bottom + HEAD)
+
+
+def _estimate(series: Series, of: JSON, scale: axes.Scale, y: float, notes: axes.Notes) -> str:
+    number = Number.of(of)
+    title = f"<title>{svg.clean(f'{series.label}: {number}')}</title>"
+    if number.value is None:
+        letter = notes.letter(f"{series.label}, {number.reason}")
+        mark = svg.cross(scale.start + 10, y, f"{series.label}: {number.reason}")
+        return mark + svg.text("note", scale.start + 18, y + 4, letter)
+    drawn = series.mark(scale.at(number.value), y)
+    if of["low"] is not None:
+        drawn = axes.whisker(series.css, scale, y, of["low"], of["high"]) + drawn
+    return f"<g>{title}{drawn}</g>"
+
+
+FIGURE = Figure(
+    "systems",
+    "Systems under people, judge and both",
+    "scores",
+    "The mean of each system by people alone, by the judge alone, and corrected from both "
+    "(prediction-powered), with 95 % intervals; below ten queries there are none.",
+    lambda subject: bool(_scores(subject)),
+    data,
+    draw,
+)

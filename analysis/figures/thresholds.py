@@ -1,0 +1,145 @@
+"""Ratings cut at each threshold: kappa, precision and recall of reaching it, with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from analysis.figures import axes, panel, svg
+from analysis.figures.axes import Mark
+from analysis.figures.base import Figure, Subject
+from analysis.figures.panel import Panel
+from analysis.figures.svg import Drawing
+from analysis.formats.document import Cell, Number, Table, Who
+
+JSON = dict[str, Any]
+
+
+class Series(NamedTuple):
+    """A line of the figure: its key in the report, its name, and how it is drawn."""
+
+    key: str
+    label: str
+    line: str
+    mark: Mark
+
+
+SERIES = (
+    Series("cohen_kappa", "Cohen's kappa", "both", lambda x, y: svg.circle("both", x, y, "", 4)),
+    Series("precision", "precision", "judge dash1", lambda x, y: svg.square("judge", x, y)),
+    Series("recall", "recall", "third dash2", lambda x, y: svg.triangle("third", x, y)),
+)
+
+
+def draw(subject: Subject) -> Drawing:
+    cuts = _cuts(subject)
+    placed = panel.panels(len(cuts))
+    width, bottom = panel.extent(placed)
+    notes = axes.Notes()
+    ends = [v for of in cuts.values() for cut in of for s in SERIES for v in _ends(cut[s.key])]
+    parts = [
+        _panel(at, judge, of, ends, notes)
+        for at, (judge, of) in zip(placed, cuts.items(), strict=True)
+    ]
+    entries = [(_sample(series), series.label) for series in SERIES]
+    key = axes.key(entries, panel.LEFT, bottom, width - panel.LEFT)
+    under = notes.drawn(panel.LEFT, key.bottom, width - panel.LEFT - 8)
+    title = f"Judges on {subject.name} cut at each threshold: kappa, precision and recall"
+    return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
+
+
+def data(subject: Subject) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (Who(judge, "judge"), f"≥ {cut['threshold']}",
+         *(Number.of(cut[series.key]) for series in SERIES))
+        for judge, cuts in _cuts(subject).items()
+        for cut in cuts
+    )  # fmt: skip
+    header = ("Judge", "Threshold", *(series.label.capitalize() for series in SERIES))
+    return Table(f"{subject.name} cut at each threshold", header, rows)
+
+
+def _cuts(subject: Subject) -> dict[str, list[JSON]]:
+    """The cuts of each judge of which anything is defined."""
+    found = {judge: of["thresholds"] for judge, of in subject.judges.items()}
+    return {judge: cuts for judge, cuts in found.items() if any(map(_is_defined, cuts))}
+
+
+def _is_defined(cut: JSON) -> bool:
+    return any(cut[series.key]["value"] is not None for series in SERIES)
+
+
+def _panel(at: Panel, judge: str, cuts: list[JSON], ends: list[float], notes: axes.Notes) -> str:
+    """A judge's plot; the y axis of all of them holds `ends`, so that they compare."""
+    y = at.y(ends)
+    x = at.x(-0.5, len(cuts) - 0.5)
+    parts = [at.heading(judge), axes.y_axis(y, at.left, at.right)]
+    for n, cut in enumerate(cuts):
+        words = svg.fitted(f"≥ {cut['threshold']}", panel.WIDTH / len(cuts), 11)
+        parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
+    parts += [_band(cuts, series, x, y) for series in SERIES]
+    parts += [_line(cuts, n, x, y, notes) for n in range(len(SERIES))]
+    return "".join(parts)
+
+
+def _ends(estimate: JSON) -> Iterator[float]:
+    yield from (estimate[k] for k in ("value", "low", "high") if estimate[k] is not None)
+
+
+def _band(cuts: list[JSON], series: Series, x: axes.Scale, y: axes.Scale) -> str:
+    """The intervals, joined where neighbours have one."""
+    parts = []
+    known = [(n, cut[series.key]) for n, cut in enumerate(cuts)]
+    for there, run in groupby(known, key=lambda each: each[1]["low"] is not None):
+        if there:
+            found = list(run)
+            upper = [(x.at(n), y.at(e["high"])) for n, e in found]
+            lower = [(x.at(n), y.at(e["low"])) for n, e in reversed(found)]
+            parts.append(svg.area(f"band {series.line}", [*upper, *lower]))
+    return "".join(parts)
+
+
+def _line(cuts: list[JSON], place: int, x: axes.Scale, y: axes.Scale, notes: axes.Notes) -> str:
+    series, parts = SERIES[place], []
+    known = [(n, cut[series.key]) for n, cut in enumerate(cuts)]
+    for there, run in groupby(known, key=lambda each: each[1]["value"] is not None):
+        found = list(run)
+        if there:
+            points = [(x.at(n), y.at(e["value"])) for n, e in found]
+            parts.append(svg.path(series.line, points))
+            parts += [_point(series, at, e) for at, (_, e) in zip(points, found, strict=True)]
+        else:
+            parts += [_undefined(series, place, x.at(n), y, e, notes) for n, e in found]
+    return "".join(parts)
+
+
+def _point(series: Series, at: svg.Point, estimate: JSON) -> str:
+    title = svg.clean(f"{series.label}: {Number.of(estimate)}")
+    return f"<g><title>{title}</title>{series.mark(*at)}</g>"
+
+
+def _undefined(
+    series: Series, place: int, x: float, y: axes.Scale, estimate: JSON, notes: axes.Notes
+) -> str:
+    """A cross at the foot, the letter of the reason beside it; series stand above each other."""
+    height = y.start - 9 - 14 * place
+    letter = notes.letter(f"{series.label}, {estimate['reason']}")
+    mark = svg.cross(x, height, f"{series.label}: {estimate['reason']}")
+    return mark + svg.text("note", x + 7, height + 4, letter)
+
+
+def _sample(series: Series) -> Mark:
+    return lambda x, y: svg.line(series.line, (x - 20, y), (x + 16, y)) + series.mark(x, y)
+
+
+FIGURE = Figure(
+    "thresholds",
+    "Judges at each threshold",
+    "variables",
+    "Ratings cut at each threshold: how well a judge finds what most people put at or above it. "
+    "Bands are 95 % intervals, each for its threshold alone.",
+    lambda subject: bool(_cuts(subject)),
+    data,
+    draw,
+)
