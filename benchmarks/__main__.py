@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--grid] [--only sqlite|postgresql|page|judges] [--output F]`"""
+"""`python -m benchmarks [--quick] [--grid] [--only PART] [--output F]`"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.site import collect_files
 from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
-PAGE, JUDGES = "page", "judges"
+PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -25,6 +25,8 @@ def main(arguments: list[str]) -> int:
         return _page(options.output)
     if options.only == JUDGES:
         return _judges(options)
+    if options.only == STATISTICS:
+        return _statistics(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -51,6 +53,15 @@ def _judges(options: argparse.Namespace) -> int:
     with throw_away() as folder:
         figures = run_judges(names, collect_files(folder), _say, how)
     _write({"machine": machine(), "judges": figures}, lines(figures), options.output)
+    return 0
+
+
+def _statistics(options: argparse.Namespace) -> int:
+    """Intervals against the libraries, without any database."""
+    from benchmarks.statistics import FULL, QUICK, lines, measure_statistics
+
+    figures = measure_statistics(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "statistics": figures}, lines(figures), options.output)
     return 0
 
 
@@ -82,7 +93,7 @@ def _default_output() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
-    parser.add_argument("--only", choices=[*DATABASES, PAGE, JUDGES], help="one part")
+    parser.add_argument("--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS], help="one part")
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
     parser.add_argument("--database", choices=DATABASES, help="judges: on one database only")
     parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")

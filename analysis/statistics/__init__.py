@@ -15,69 +15,147 @@ from analysis.statistics.agreement import (
     randolph_kappa,
     unit_agreement,
 )
-from analysis.statistics.alignment import accuracy, f1, majority, precision, recall
+from analysis.statistics.alignment import (
+    accuracy,
+    balanced_accuracy,
+    f1,
+    macro,
+    majority,
+    mean_absolute_error,
+    precision,
+    recall,
+    specificity,
+)
 from analysis.statistics.alternative import alt_test, epsilon_curve
+from analysis.statistics.alternative_power import accuracy_of, alt_test_power
 from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
 from analysis.statistics.arrays import Bools, Floats, Ints, Level, Value
 from analysis.statistics.bootstrap import (
     MINIMUM_CLUSTERS,
     Resamples,
     cluster_weights,
+    design_effect,
     estimate,
     estimate_from,
     mean_by_cluster,
+    mean_of_clusters,
     percentile_interval,
 )
+from analysis.statistics.calibration import Bin, Calibration, calibration
+from analysis.statistics.coefficients import (
+    Alignment,
+    agreement_estimates,
+    alignment_estimates,
+    pair_estimates,
+)
 from analysis.statistics.counts import confusion, counts_of, reason_undefined
+from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.paired import PairedTest, paired_t, wilcoxon_signed_rank
+from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
+from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
+from analysis.statistics.planning import Plan, more_queries, more_raters
 from analysis.statistics.prediction_powered import (
     effective_labels,
     fixed_collection_mean,
     people_only_mean,
     prediction_powered_mean,
 )
-from analysis.statistics.proportion import proportion, wilson_interval
+from analysis.statistics.prediction_powered_ratio import (
+    effective_labels_of_ratio,
+    fixed_collection_ratio,
+    prediction_powered_ratio,
+)
+from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
 from analysis.statistics.rank import correlation, kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
-from analysis.statistics.rouge import Rouge, rouge_l
+from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
+from analysis.statistics.soft_labels import SoftLabels, dawid_skene
+from analysis.statistics.spans import (
+    Span,
+    character_f1,
+    exact_f1,
+    iou_f1,
+    overlap_f1,
+    span_agreement,
+    token_codes,
+)
+from analysis.statistics.systems import Comparison, compare_systems, holm, system_rank_correlation
+from analysis.statistics.tally import Tally, kinds_of
+from analysis.statistics.unitising import unitising_alpha
 
 __all__ = [
     "MINIMUM_CLUSTERS",
     "STATISTICS",
+    "Alignment",
     "AltTest",
     "AnnotatorTest",
+    "Bin",
     "Bools",
+    "Bootstrap",
+    "Calibration",
+    "Comparison",
     "Estimate",
     "Floats",
+    "Interval",
     "Ints",
     "Level",
     "PairedTest",
+    "Plan",
     "Reading",
     "Resamples",
     "Rouge",
+    "SoftLabels",
+    "Span",
     "Statistic",
+    "Tally",
+    "ThresholdSweep",
     "Value",
     "accuracy",
+    "accuracy_of",
+    "agreement_estimates",
+    "alignment_estimates",
     "alt_test",
+    "alt_test_power",
+    "average_precision",
+    "balanced_accuracy",
+    "bca_interval",
+    "calibration",
+    "character_f1",
+    "clopper_pearson_interval",
     "cluster_weights",
     "cohen_kappa",
+    "compare_systems",
     "confusion",
     "correlation",
     "counts_of",
+    "dawid_skene",
+    "design_effect",
     "effective_labels",
+    "effective_labels_of_ratio",
     "epsilon_curve",
     "estimate",
     "estimate_from",
+    "exact_f1",
     "f1",
     "fixed_collection_mean",
+    "fixed_collection_ratio",
     "fleiss_kappa",
     "fleiss_kappa_pooled",
     "gwet_ac",
+    "holm",
+    "iou_f1",
     "kendall",
+    "kinds_of",
     "krippendorff_alpha",
+    "macro",
     "majority",
+    "mean_absolute_error",
     "mean_by_cluster",
+    "mean_of_clusters",
+    "more_queries",
+    "more_raters",
+    "overlap_f1",
+    "pair_estimates",
     "paired_t",
     "pearson",
     "people_only_mean",
@@ -86,14 +164,24 @@ __all__ = [
     "percentile_interval",
     "precision",
     "prediction_powered_mean",
+    "prediction_powered_ratio",
     "proportion",
     "randolph_kappa",
     "reason_undefined",
     "recall",
+    "roc_auc",
+    "rouge_agreement",
     "rouge_l",
+    "sign_flip",
+    "span_agreement",
     "spearman",
+    "specificity",
+    "system_rank_correlation",
+    "threshold_sweep",
+    "token_codes",
     "undefined",
     "unit_agreement",
+    "unitising_alpha",
     "wilcoxon_signed_rank",
     "wilson_interval",
 ]

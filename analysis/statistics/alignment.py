@@ -2,10 +2,21 @@
 
 import numpy as np
 
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch
+from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 from analysis.statistics.counts import confusion, counts_of
 
-__all__ = ["accuracy", "confusion", "f1", "majority", "precision", "recall"]
+__all__ = [
+    "accuracy",
+    "balanced_accuracy",
+    "confusion",
+    "f1",
+    "macro",
+    "majority",
+    "mean_absolute_error",
+    "precision",
+    "recall",
+    "specificity",
+]
 
 
 def majority(codes: Ints) -> tuple[Ints, Bools]:
@@ -45,6 +56,37 @@ def f1(table: Floats) -> Floats:
 def accuracy(table: Floats) -> Value:
     """The share of units on which judge and reference agree; NaN without units."""
     return unbatch(ratio(_diagonal(table).sum(axis=-1), table.sum(axis=(-2, -1))))
+
+
+def specificity(table: Floats) -> Floats:
+    """Of what people call otherwise, the share that the judge calls otherwise too: (K,) or (B, K).
+
+    NaN where people call everything this category."""
+    people, judge = table.sum(axis=-1), table.sum(axis=-2)
+    total = people.sum(axis=-1, keepdims=True)
+    return ratio(total - people - judge + _diagonal(table), total - people)
+
+
+def macro(per_class: Floats) -> Value:
+    """The plain mean over the categories (..., K) where the measure is defined; NaN if nowhere.
+
+    A category that the judge never uses has no precision and leaves the mean of precisions;
+    implementations that put 0 there give a lower number."""
+    there = np.isfinite(per_class)
+    return unbatch(ratio(np.where(there, per_class, 0.0).sum(axis=-1), there.sum(axis=-1)))
+
+
+def balanced_accuracy(table: Floats) -> Value:
+    """The mean recall of the categories that people use; NaN without units."""
+    return macro(recall(table))
+
+
+def mean_absolute_error(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
+    """The mean of |x - y| over units (n,) with both scores; NaN without any."""
+    gaps = np.abs(x - y)
+    there = np.isfinite(gaps)
+    weight = unit_weights(weights, len(x))
+    return unbatch(ratio(weight @ np.where(there, gaps, 0.0), weight @ there.astype(float)))
 
 
 def _diagonal(table: Floats) -> Floats:

@@ -20,6 +20,8 @@ from analysis.statistics.bootstrap import sums_by_cluster
 
 #: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
 TOLERANCE = 1e-9
+#: The curve's places; experts are given 0.2, trained annotators 0.15, a crowd 0.1.
+EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,10 @@ def alt_test(
     `minimum` items that someone else labelled too are dropped. Queries decide where at least one
     holds several of the items that are compared; else each item is a query, and items decide.
     """
-    everyone = _compare_all(_with_nan(human), _with_nan(judge), clusters, level, names)
-    tested = [c for c in everyone if len(c.judge) >= minimum]
-    decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
-    if len(tested) < 2:
-        reason = f"fewer than two annotators have {minimum} items that another one labelled too"
-        nothing = Reading(None, None, ())
-        return AltTest(epsilon, nothing, nothing, decides, reason)
-    by_items = _read(tested, epsilon, q)
-    by_queries = _read([_query_means(c) for c in tested], epsilon, q)
-    return AltTest(epsilon, by_items, by_queries, decides)
+    (test,) = epsilon_curve(
+        human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum
+    )
+    return test
 
 
 def epsilon_curve(
@@ -69,15 +65,26 @@ def epsilon_curve(
     clusters: Ints,
     *,
     level: Level,
-    epsilons: Sequence[float] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+    epsilons: Sequence[float] = EPSILONS,
+    names: Sequence[str] | None = None,
     q: float = 0.05,
     minimum: int = 30,
 ) -> tuple[AltTest, ...]:
     """The test at each epsilon: how far the verdict hangs on the choice made before the run."""
-    return tuple(
-        alt_test(human, judge, clusters, level=level, epsilon=epsilon, q=q, minimum=minimum)
-        for epsilon in epsilons
-    )
+    everyone = _compare_all(_with_nan(human), _with_nan(judge), clusters, level, names)
+    tested = [c for c in everyone if len(c.judge) >= minimum]
+    return tuple(_test(tested, epsilon, q, minimum) for epsilon in epsilons)
+
+
+def _test(tested: list[_Comparison], epsilon: float, q: float, minimum: int) -> AltTest:
+    decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
+    if len(tested) < 2:
+        reason = f"fewer than two annotators have {minimum} items that another one labelled too"
+        nothing = Reading(None, None, ())
+        return AltTest(epsilon, nothing, nothing, decides, reason)
+    by_items = _read(tested, epsilon, q)
+    by_queries = _read([_query_means(c) for c in tested], epsilon, q)
+    return AltTest(epsilon, by_items, by_queries, decides)
 
 
 def _with_nan(labels: Floats | Ints) -> Floats:

@@ -136,6 +136,35 @@ def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Est
     return defined(mean, (mean - half, mean + half), n, f"{method}; {how}")
 
 
+def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of queries") -> Estimate:
+    """The mean of the query means, each query weighing the same, with its t interval.
+
+    mean +- t_(m-1) * s / root(m) over the means of m queries. NaN values are left out.
+    """
+    kept = np.isfinite(values)
+    if not kept.any():
+        return undefined("no values", 0, method)
+    sums, sizes = sums_by_cluster(values[kept], clusters[kept])
+    made = mean_by_cluster(sums / sizes, np.arange(len(sums)), method)
+    return Estimate(made.value, made.low, made.high, int(sizes.sum()), made.method)
+
+
+def design_effect(values: Floats, clusters: Ints) -> float:
+    """How many times larger the variance of the mean is than with independent items (Kish 1965).
+
+    The variance of `mean_by_cluster` over s2/n. With m items in each query it is about
+    1 + (m - 1) * the correlation within queries. NaN below two queries and without variance.
+    """
+    kept = np.isfinite(values)
+    items = values[kept]
+    sums, sizes = sums_by_cluster(items, clusters[kept])
+    if len(sums) < 2 or np.ptp(items) == 0:
+        return float("nan")
+    scale = len(sums) / (len(sums) - 1)
+    variance = scale * ((sums - items.mean() * sizes) ** 2).sum() / len(items) ** 2
+    return float(variance / (items.var(ddof=1) / len(items)))
+
+
 def sums_by_cluster(values: Floats, clusters: Ints) -> tuple[Floats, Floats]:
     """The sum of the values and the number of items of each cluster, in order of cluster."""
     _, index = np.unique(clusters, return_inverse=True)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.bootstrap import mean_by_cluster, sums_by_cluster
 from analysis.statistics.estimate import Estimate
 
 #: Above this many differences the normal approximation is used: it is then as good as exact.
 EXACT_UP_TO = 200
+#: Up to so many differences all signs are gone through.
+ENUMERATED_UP_TO = 13
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,36 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
         p = float(stats.wilcoxon(kept, method="approx").pvalue)
         return PairedTest(difference, p, "Wilcoxon signed-rank, normal approximation")
     return PairedTest(difference, _exact_signed_rank(kept), "Wilcoxon signed-rank, exact")
+
+
+def sign_flip(differences: Floats, resamples: int = 10_000, seed: int = 0) -> PairedTest:
+    """The permutation test that differences (n,) of queries are as likely to be turned round.
+
+    Two-sided p of the mean over all 2^n signs up to 13 differences, else (1 + those at least as
+    extreme) / (1 + `resamples`) over random signs (Fisher 1935; Phipson and Smyth 2010).
+    """
+    kept = differences[np.isfinite(differences)]
+    difference = mean_by_cluster(kept, np.arange(len(kept)), "mean difference")
+    if not kept.any():
+        return PairedTest(difference, None, "sign flips", "no difference is other than zero")
+    n = len(kept)
+    if n <= ENUMERATED_UP_TO:
+        signs = _signs(np.arange(2**n)[:, None] >> np.arange(n) & 1)
+        return PairedTest(difference, float(_extreme(signs, kept).mean()), "sign flips, exact")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    signs = _signs(generator.integers(0, 2, (resamples, n)))
+    p = (1 + int(_extreme(signs, kept).sum())) / (1 + resamples)
+    return PairedTest(difference, p, f"sign flips, {resamples} drawn")
+
+
+def _signs(bits: Ints) -> Floats:
+    return np.where(bits > 0, -1.0, 1.0)
+
+
+def _extreme(signs: Floats, differences: Floats) -> Bools:
+    """Which sums are as far from 0 as that of the differences; sums of fractions are not exact."""
+    found: Bools = np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9
+    return found
 
 
 def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:

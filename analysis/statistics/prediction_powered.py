@@ -17,15 +17,19 @@ def people_only_mean(human: Floats) -> Estimate:
     return _t_estimate(human, _error(human), "people only")
 
 
-def prediction_powered_mean(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
+def prediction_powered_mean(
+    human: Floats, judge: Floats, judge_only: Floats, lam: float | None = None
+) -> Estimate:
     """PPI++: lambda * mean(judge_only) + mean(human - lambda * judge), interval +- t_(n-1).
 
     The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n, lambda as in
-    `tuning`. Without judge-only queries it is the mean of the people.
+    `tuning` unless it is given: 1 is plain PPI. Without judge-only queries it is the mean of the
+    people.
     """
     _check(human, judge)
-    lam = tuning(human, judge, judge_only)
-    method = f"PPI++, lambda {lam:.3f}, {len(judge_only)} queries judged only"
+    name = "PPI++" if lam is None else "PPI"
+    lam = tuning(human, judge, judge_only) if lam is None else lam * (len(judge_only) > 0)
+    method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries judged only"
     correction = human - lam * judge
     shift = lam * float(np.mean(judge_only)) if lam else 0.0
     variance = _error(correction) + lam**2 * _error(judge_only)

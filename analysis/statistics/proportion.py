@@ -30,6 +30,22 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
     return max(0.0, low), min(1.0, high)
 
 
+def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """The exact interval of a share, for claims of "at most" and "at least": never too narrow.
+
+    Raises ValueError where n is 0 or there are more successes than trials.
+
+    Clopper and Pearson, Biometrika 26, 1934: the quantiles (1-level)/2 of Beta(x, n-x+1) and
+    (1+level)/2 of Beta(x+1, n-x) for x of n.
+    """
+    if not 0 <= successes <= n or n == 0:
+        raise ValueError(f"{successes} of {n} is no share; count again")
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, successes, n - successes + 1)) if successes else 0.0
+    high = float(stats.beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    return low, high
+
+
 def proportion(successes: int, n: int, queries: int, method: str, reason: str) -> Estimate:
     """The share of n that were successes, with Wilson's interval; undefined where n is 0.
 

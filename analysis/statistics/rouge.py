@@ -7,6 +7,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from analysis.statistics.arrays import Ints
+from analysis.statistics.bootstrap import mean_by_cluster
+from analysis.statistics.estimate import Estimate
 
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\s{_SINGLE}]+")
@@ -65,3 +72,20 @@ def common_length(one: Sequence[str], other: Sequence[str]) -> int:
         matched = row & places.get(word, 0)
         row = ((row + matched) | (row - matched)) & whole
     return len(one) - row.bit_count()
+
+
+def rouge_agreement(texts: Sequence[Sequence[str | None]], clusters: Ints) -> Estimate:
+    """How far written answers agree: ROUGE-L F1, mean over the pairs of answers of each unit.
+
+    `texts` holds the answers of each unit, None where a rater gave none; `clusters` (U,) the
+    queries, for the t interval. Units with fewer than two answers are left out. Nobody is the
+    reference: F1 is the same both ways.
+    """
+    means = [_over_pairs([text for text in unit if text is not None]) for unit in texts]
+    method = "ROUGE-L F1, mean over pairs of answers"
+    return mean_by_cluster(np.array(means, float), clusters, method)
+
+
+def _over_pairs(answers: Sequence[str]) -> float:
+    values = [rouge_l(one, other).f1 for one, other in combinations(answers, 2)]
+    return float(np.mean(values)) if values else float("nan")

@@ -4,7 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.statistics import accuracy, confusion, f1, majority, precision, recall
+from analysis.statistics import (
+    accuracy,
+    balanced_accuracy,
+    confusion,
+    f1,
+    macro,
+    majority,
+    mean_absolute_error,
+    precision,
+    recall,
+    specificity,
+)
 from tests.statistics.cast import random_codes, random_weights
 
 # People 0 0 0 1 1 2, judge 0 0 1 1 1 1.
@@ -80,3 +91,37 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(table):
     p, r = precision(table), recall(table)
     defined = np.isfinite(p + r) & (p + r > 0)
     assert f1(table)[defined] == pytest.approx((2 * p * r / np.where(p + r > 0, p + r, 1))[defined])
+
+
+def test_specificity_and_balanced_accuracy_by_hand():
+    # Not category 0 by people: 3 units, the judge calls none of them 0. Not 1: 4 units, the judge
+    # leaves 2. Not 2: 5 units, the judge never says 2. Recalls 2/3, 1, 0.
+    assert specificity(TABLE) == pytest.approx([1, 1 / 2, 1])
+    assert balanced_accuracy(TABLE) == pytest.approx((2 / 3 + 1 + 0) / 3)
+
+
+def test_a_mean_over_categories_passes_over_undefined_ones():
+    # Precisions 1 and 1/2, the third undefined; F1 4/5, 2/3 and 0.
+    assert macro(precision(TABLE)) == pytest.approx(3 / 4)
+    assert macro(f1(TABLE)) == pytest.approx((4 / 5 + 2 / 3) / 3)
+    assert np.isnan(macro(np.full(3, np.nan)))
+
+
+def test_where_people_use_one_category_only_it_has_no_specificity():
+    assert np.isnan(specificity(np.array([[3.0, 1], [0, 0]]))[0])
+
+
+def test_the_mean_absolute_error_leaves_units_without_a_score_out():
+    x, y = np.array([1.0, 2, np.nan, 5]), np.array([2.0, 2, 3, 2])
+    assert mean_absolute_error(x, y) == pytest.approx(4 / 3)
+    weights = np.array([[2.0, 0, 1, 1], [0, 0, 1, 0]])
+    assert mean_absolute_error(x, y, weights) == pytest.approx([5 / 3, np.nan], nan_ok=True)
+
+
+@given(
+    table=arrays(np.float64, (3, 3), elements=st.integers(0, 9)), order=st.permutations(range(3))
+)
+def test_the_names_of_categories_do_not_matter_to_means_over_them(table, order):
+    renamed = table[np.ix_(order, order)]
+    for measure in (precision, recall, f1, specificity):
+        assert macro(measure(renamed)) == pytest.approx(macro(measure(table)), nan_ok=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import paired_t, wilcoxon_signed_rank
+from analysis.statistics import paired_t, sign_flip, wilcoxon_signed_rank
 
 
 def enumerated(differences):
@@ -102,3 +102,36 @@ def test_a_tiny_sample_has_a_p_value_and_no_interval():
     test = paired_t(np.array([1.0, 2, 3]), np.zeros(3), np.arange(3))
     assert test.p_value is not None
     assert (test.difference.low, "3 queries" in test.difference.method) == (None, True)
+
+
+def test_sign_flips_by_hand():
+    # 1, 2, 3: of 8 sums of signs only +6 and -6 are as far from 0 as 6.
+    made = sign_flip(np.array([1.0, 2, 3]))
+    assert (made.p_value, made.method) == (2 / 8, "sign flips, exact")
+    # 1, 2, -3: the sum is 0, from which every sum is as far or farther.
+    assert sign_flip(np.array([1.0, 2, -3])).p_value == 1
+
+
+def test_sign_flips_that_differ_in_the_last_bit_only_are_equally_far():
+    # 0.1 + 0.2 - 0.3 is not 0 on a machine.
+    assert sign_flip(np.array([0.1, 0.2, -0.3])).p_value == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sign_flips_are_those_of_scipy(seed):
+    d = np.random.default_rng(seed).normal(0.3, 1, 11)
+    theirs = stats.permutation_test((d,), np.sum, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip(d).p_value == pytest.approx(theirs.pvalue)
+
+
+def test_drawn_sign_flips_come_near_the_t_test():
+    d = np.random.default_rng(4).normal(0.25, 1, 60)
+    made = sign_flip(d, seed=1)
+    assert made.p_value == pytest.approx(stats.ttest_1samp(d, 0).pvalue, abs=0.02)
+    assert made == sign_flip(d, seed=1)
+    assert "10000 drawn" in made.method
+
+
+def test_without_a_difference_there_is_nothing_to_flip():
+    made = sign_flip(np.zeros(20))
+    assert (made.p_value, made.reason) == (None, "no difference is other than zero")

@@ -1,10 +1,11 @@
-"""Shares of labels with Wilson's interval, against numbers worked by hand."""
+"""Shares of labels with their intervals, against numbers worked by hand and statsmodels."""
 
 import math
 
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
-from analysis.statistics import proportion, wilson_interval
+from analysis.statistics import clopper_pearson_interval, proportion, wilson_interval
 
 Z = 1.959963984540054
 
@@ -52,3 +53,25 @@ def test_below_ten_queries_there_is_no_interval(queries, has_interval):
     assert found.value == 0.75
     assert ((found.low, found.high) == wilson_interval(15, 20)) is has_interval
     assert found.method == "share, Wilson interval"
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (3, 7), (45, 100), (12, 12)])
+def test_both_intervals_are_those_of_statsmodels(successes, n):
+    for ours, method in ((wilson_interval, "wilson"), (clopper_pearson_interval, "beta")):
+        assert ours(successes, n) == pytest.approx(proportion_confint(successes, n, method=method))
+
+
+def test_none_of_twenty_is_at_most_17_percent():
+    # 1 - 0.025^(1/20) = 0.16843.
+    assert clopper_pearson_interval(0, 20) == pytest.approx((0, 1 - 0.025**0.05))
+
+
+def test_the_exact_interval_is_the_wider_one():
+    for successes in range(21):
+        exact, score = clopper_pearson_interval(successes, 20), wilson_interval(successes, 20)
+        assert exact[1] - exact[0] > score[1] - score[0]
+
+
+def test_the_exact_interval_of_no_share_is_refused():
+    with pytest.raises(ValueError, match="count again"):
+        clopper_pearson_interval(0, 0)

@@ -14,8 +14,10 @@ TOOLS = {
     "counts_of",
     "estimate",
     "estimate_from",
+    "kinds_of",
     "percentile_interval",
     "reason_undefined",
+    "token_codes",
     "undefined",
     "unit_agreement",
 }

@@ -2,9 +2,10 @@
 
 import random
 
+import numpy as np
 import pytest
 
-from analysis.statistics import rouge_l
+from analysis.statistics import rouge_agreement, rouge_l
 from analysis.statistics.rouge import common_length, words
 
 
@@ -64,3 +65,26 @@ def test_the_short_way_to_the_length_is_the_long_one():
         one = draw.choices("abcd", k=draw.randrange(90))
         other = draw.choices("abcde", k=draw.randrange(90))
         assert common_length(one, other) == by_table(one, other)
+
+
+def test_agreement_on_answers_is_the_mean_over_pairs_and_then_over_units():
+    # a b c against a b: L 2, F1 2 * 2 / 5 = 0.8; against x: 0; a b against x: 0. Mean 0.8/3.
+    # The second unit has one pair, of equal answers; the third one answer only.
+    texts: list[list[str | None]] = [
+        ["a b c", "a b", "x"],
+        ["same words", None, "same words"],
+        ["alone", None, None],
+    ]
+    made = rouge_agreement(texts, np.arange(3))
+    assert made.value == pytest.approx((0.8 / 3 + 1) / 2)
+    assert (made.n, made.low) == (2, None)
+
+
+def test_agreement_on_answers_has_an_interval_over_queries():
+    made = rouge_agreement([["a b", "a b"], ["a b", "c d"]] * 10, np.arange(20) // 2)
+    assert (made.low, made.high) == (0.5, 0.5)
+    assert "10 queries" in made.method
+
+
+def test_no_answers_do_not_agree():
+    assert rouge_agreement([[None, "a"]], np.arange(1)).reason == "no values"

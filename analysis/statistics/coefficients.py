@@ -1,0 +1,200 @@
+"""All coefficients of some labels at once, with intervals over clusters resampled whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.statistics.agreement import (
+    cohen_kappa,
+    fleiss_kappa,
+    fleiss_kappa_pooled,
+    percent_agreement,
+    percent_agreement_pooled,
+    randolph_kappa,
+)
+from analysis.statistics.alignment import (
+    accuracy,
+    balanced_accuracy,
+    f1,
+    macro,
+    precision,
+    recall,
+    specificity,
+)
+from analysis.statistics.alpha import krippendorff_alpha
+from analysis.statistics.arrays import Floats, Ints, Level, Value
+from analysis.statistics.bootstrap import Resamples
+from analysis.statistics.counts import counts_of, reason_undefined
+from analysis.statistics.estimate import Estimate
+from analysis.statistics.gwet import gwet_ac
+from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
+from analysis.statistics.tally import Tally, distinct, kinds_of
+
+OfCounts = Callable[[Ints, Floats], Value]
+OfTable = Callable[[Floats], Value]
+
+PAIR: dict[str, tuple[OfTable, str]] = {
+    "percent": (accuracy, "share of equal labels"),
+    "cohen_kappa": (cohen_kappa, "Cohen's kappa"),
+    "cohen_kappa_linear": (lambda t: cohen_kappa(t, "linear"), "Cohen's kappa, linear weights"),
+    "cohen_kappa_quadratic": (
+        lambda t: cohen_kappa(t, "quadratic"),
+        "Cohen's kappa, quadratic weights",
+    ),
+}
+OVERALL: dict[str, tuple[OfTable, str]] = {
+    "accuracy": (accuracy, "accuracy"),
+    "balanced_accuracy": (balanced_accuracy, "balanced accuracy"),
+    "macro_precision": (lambda t: macro(precision(t)), "precision, mean over categories"),
+    "macro_recall": (lambda t: macro(recall(t)), "recall, mean over categories"),
+    "macro_f1": (lambda t: macro(f1(t)), "F1, mean over categories"),
+    "macro_specificity": (lambda t: macro(specificity(t)), "specificity, mean over categories"),
+}
+PER_CLASS: dict[str, tuple[Callable[[Floats], Floats], str]] = {
+    "precision": (precision, "the judge never uses the category"),
+    "recall": (recall, "people never use the category"),
+    "f1": (f1, "neither people nor the judge use the category"),
+    "specificity": (specificity, "people use no other category"),
+}
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A judge against a reference: `confusion` (K, K) has people in its rows; `classes` holds, for
+    each measure, an estimate for each category; `overall` those over all categories."""
+
+    confusion: Floats
+    classes: dict[str, list[Estimate]]
+    overall: dict[str, Estimate]
+
+
+def agreement_estimates(
+    codes: Ints,
+    clusters: Ints,
+    k: int,
+    level: Level = "nominal",
+    values: Floats | None = None,
+    *,
+    draws: int | Resamples = RESAMPLES,
+    seed: int = 0,
+    interval: Interval = "percentile",
+) -> dict[str, Estimate]:
+    """Percent agreement, both Fleiss' kappas, Randolph's, Krippendorff's alpha and Gwet's AC.
+
+    codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Alpha and AC
+    are those of `level`, with `values` (K,) as the numbers of the categories.
+    """
+    counts = counts_of(codes, k)
+    rows, kinds = kinds_of(counts)
+    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
+    enter = counts.sum(axis=1) >= 2
+    n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
+    reason = reason_undefined(rows)
+
+    def made(function: OfCounts, method: str) -> Estimate:
+        return bootstrap.estimate(lambda w: function(rows, w), n, method, reason, queries)
+
+    return {name: made(*each) for name, each in _of_counts(k, level, values).items()}
+
+
+def _of_counts(k: int, level: Level, values: Floats | None) -> dict[str, tuple[OfCounts, str]]:
+    gwet = "Gwet's AC1" if level == "nominal" else "Gwet's AC2, quadratic weights"
+    return {
+        "percent": (percent_agreement, "mean share of agreeing pairs"),
+        "percent_pooled": (percent_agreement_pooled, "share of agreeing pairs, pooled"),
+        "fleiss_kappa": (fleiss_kappa, "Fleiss' kappa, averaged over units"),
+        "fleiss_kappa_pooled": (fleiss_kappa_pooled, "Fleiss' kappa, pairs pooled"),
+        "randolph_kappa": (
+            lambda c, w: randolph_kappa(c, k, w),
+            f"Randolph's free-marginal kappa, k = {k}",
+        ),
+        "krippendorff_alpha": (
+            lambda c, w: krippendorff_alpha(c, level, values, w),
+            f"Krippendorff's alpha, {level}",
+        ),
+        "gwet_ac": (lambda c, w: gwet_ac(c, level, values, w), gwet),
+    }
+
+
+def pair_estimates(
+    one: Ints,
+    other: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    draws: int | Resamples = RESAMPLES,
+    seed: int = 0,
+    interval: Interval = "percentile",
+) -> dict[str, Estimate]:
+    """The share of equal labels and Cohen's kappa, plain, linear and quadratic, of two raters.
+
+    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole.
+    """
+    bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
+    reason = _why_no_kappa(_square(bootstrap.tally.total, k))
+    return {
+        name: _of_table(bootstrap, function, method, reason, k)
+        for name, (function, method) in PAIR.items()
+    }
+
+
+def alignment_estimates(
+    reference: Ints,
+    judge: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    draws: int | Resamples = RESAMPLES,
+    seed: int = 0,
+    interval: Interval = "percentile",
+) -> Alignment:
+    """Accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
+
+    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Each category has
+    its own estimates; means over categories leave out those where a measure is undefined.
+    """
+    bootstrap = Bootstrap(pair_tally(reference, judge, clusters, k), draws, seed, interval)
+    table = _square(bootstrap.tally.total, k)
+    n = int(table.sum())
+    classes = {
+        name: bootstrap.estimates(_on_square(function, k), n, name, reason)
+        for name, (function, reason) in PER_CLASS.items()
+    }
+    overall = {
+        name: _of_table(bootstrap, function, method, "no unit has both labels", k)
+        for name, (function, method) in OVERALL.items()
+    }
+    return Alignment(table, classes, overall)
+
+
+def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
+    """The cells one * k + other of the table of two raters, units with both labels alone."""
+    if max(one.max(initial=-1), other.max(initial=-1)) >= k:
+        raise ValueError(f"a code is not one of {k} categories; give a larger k")
+    cells = np.where((one >= 0) & (other >= 0), one * k + other, -1)
+    return Tally.of(cells, k * k, clusters)
+
+
+def _of_table(
+    bootstrap: Bootstrap, function: OfTable, method: str, reason: str, k: int
+) -> Estimate:
+    n = int(bootstrap.tally.total.sum())
+    return bootstrap.estimate(_on_square(function, k), n, method, reason)
+
+
+def _on_square(function: OfTable, k: int) -> OfWeights:
+    return lambda weights: function(_square(weights, k))
+
+
+def _square(weights: Floats, k: int) -> Floats:
+    return weights.reshape(*weights.shape[:-1], k, k)
+
+
+def _why_no_kappa(table: Floats) -> str:
+    if not table.any():
+        return "no unit has two labels"
+    used = np.count_nonzero(table.sum(axis=0) + table.sum(axis=1))
+    return "all labels are the same category" if used < 2 else "undefined on these labels"

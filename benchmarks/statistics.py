@@ -1,0 +1,168 @@
+"""How much faster intervals are than by calling the libraries once a resample; ratios, one run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import krippendorff
+import numpy as np
+from statsmodels.stats import inter_rater
+
+from analysis.statistics import (
+    Bootstrap,
+    Tally,
+    agreement_estimates,
+    counts_of,
+    fleiss_kappa,
+    kinds_of,
+    krippendorff_alpha,
+    pair_estimates,
+)
+from analysis.statistics.arrays import Ints, Value
+from benchmarks.processes import python
+
+Figures = dict[str, Any]
+OfCounts = Callable[[Ints, Any], Value]
+
+CATEGORIES, RATERS, QUERIES = 5, 3, 100
+UNITS_BAR, QUERIES_BAR = 40.0, 200.0
+MOST_SECONDS, MOST_MEMORY = 3.0, 1000.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """`units` and `resamples` of the comparison, `many` units of the large case; the libraries are
+    called `calls` times, and the time is multiplied up to the number of resamples."""
+
+    units: int
+    resamples: int
+    many: int
+    calls: int
+    repeats: int
+
+
+FULL = Size(units=10_000, resamples=1_000, many=1_000_000, calls=200, repeats=5)
+QUICK = Size(units=300, resamples=50, many=3_000, calls=2, repeats=1)
+
+
+def measure_statistics(size: Size) -> Figures:
+    """All figures, each library against ours on the same labels."""
+    labels = labels_of(size.units)
+    ratings = labels.T.astype(float)
+    alone, whole = np.arange(size.units), np.arange(size.units) % QUERIES
+    theirs = {
+        "krippendorff": _library(
+            lambda: krippendorff.alpha(ratings, level_of_measurement="nominal"), size
+        ),
+        "statsmodels": _library(lambda: _fleiss_from_ratings(labels), size),
+    }
+    coefficients: dict[str, OfCounts] = {
+        "krippendorff": lambda rows, weights: krippendorff_alpha(rows, "nominal", None, weights),
+        "statsmodels": fleiss_kappa,
+    }
+    compared = [
+        {
+            "library": name,
+            "resampled": resampled,
+            "theirs": theirs[name],
+            "ours": _fastest(partial(_ours, labels, clusters, function, size), size),
+            "least": least if name == "krippendorff" else None,
+        }
+        for name, function in coefficients.items()
+        for resampled, clusters, least in (
+            ("units one by one", alone, UNITS_BAR),
+            (f"{QUERIES} queries whole", whole, QUERIES_BAR),
+        )
+    ]
+    return {"units": size.units, "resamples": size.resamples, "compared": compared, **_many(size)}
+
+
+def labels_of(units: int) -> Ints:
+    """Codes (U, R) that agree on seven of ten units and are drawn by chance elsewhere."""
+    generator = np.random.default_rng(0)
+    shape = (units, RATERS)
+    truth = generator.integers(0, CATEGORIES, (units, 1))
+    noise = generator.integers(0, CATEGORIES, shape)
+    return np.where(generator.random(shape) < 0.7, truth, noise)
+
+
+def _library(once: Callable[[], object], size: Size) -> float:
+    """Seconds for a call a resample; drawing the resample is not even counted."""
+    began = perf_counter()
+    for _ in range(size.calls):
+        once()
+    return (perf_counter() - began) / size.calls * size.resamples
+
+
+def _fleiss_from_ratings(labels: Ints) -> object:
+    table, _ = inter_rater.aggregate_raters(labels, n_cat=CATEGORIES)
+    return inter_rater.fleiss_kappa(table)
+
+
+def _ours(labels: Ints, clusters: Ints, function: OfCounts, size: Size) -> None:
+    """From codes to the interval, counting included."""
+    rows, kinds = kinds_of(counts_of(labels, CATEGORIES))
+    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), size.resamples)
+    bootstrap.estimate(partial(function, rows), len(labels), "")
+
+
+def _fastest(once: Callable[[], object], size: Size) -> float:
+    """Of several runs, the one that was disturbed least."""
+    seconds = []
+    for _ in range(size.repeats):
+        began = perf_counter()
+        once()
+        seconds.append(perf_counter() - began)
+    return min(seconds)
+
+
+def _many(size: Size) -> Figures:
+    """All coefficients of very many units in a process of their own, whose peak is its own."""
+    cost = python("-m", "benchmarks.statistics", size.many, size.resamples, env={})
+    return {"many": size.many, "seconds": cost.answer(), "peak_mb": cost.peak_mb}
+
+
+def all_coefficients(units: int, resamples: int) -> float:
+    """Seconds for every coefficient of all raters and of each pair, with intervals."""
+    labels, clusters = labels_of(units), np.arange(units)
+    began = perf_counter()
+    agreement_estimates(labels, clusters, CATEGORIES, "ordinal", draws=resamples)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        pair_estimates(labels[:, a], labels[:, b], clusters, CATEGORIES, draws=resamples)
+    return perf_counter() - began
+
+
+def lines(figures: Mapping[str, Any]) -> str:
+    """One line for each figure, with its bar and whether it holds."""
+    rows = [("figure", "is", "bar", "")]
+    for each in figures["compared"]:
+        faster, least = each["theirs"] / each["ours"], each["least"]
+        name = f"times faster than {each['library']}, {each['resampled']}"
+        bar = ("", "") if least is None else (f">= {least:g}", _verdict(faster >= least))
+        rows.append((name, f"{faster:,.0f}", *bar))
+    for what, most in (("seconds", MOST_SECONDS), ("peak_mb", MOST_MEMORY)):
+        name = f"all coefficients and pairs of {figures['many']:,} units: {what.replace('_', ' ')}"
+        held = _verdict(figures[what] <= most)
+        rows.append((name, f"{figures[what]:,.3g}", f"<= {most:g}", held))
+    widths = [max(len(row[n]) for row in rows) for n in range(4)]
+    table = "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+    return (
+        f"{figures['units']:,} units, {RATERS} raters, {figures['resamples']:,} resamples\n{table}"
+    )
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "MISSED"
+
+
+if __name__ == "__main__":
+    print(json.dumps(all_coefficients(int(sys.argv[1]), int(sys.argv[2]))))

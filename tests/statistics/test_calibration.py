@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from analysis.statistics import calibration
+from analysis.statistics.calibration import equal_count_bins
+from tests.statistics.cast import number
+
+TWENTY = np.arange(400) // 20
+
+
+def honest(n=400, seed=0):
+    """Probabilities that mean what they say."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return p, (rng.random(n) < p).astype(int)
+
+
+def test_a_small_table_by_hand():
+    # Bins {0.1, 0.2} and {0.6, 0.9}; people 0 1 | 1 1.
+    # Brier (0.01 + 0.64 + 0.16 + 0.01)/4 = 0.205.
+    # Errors |0.15 - 0.5| and |0.75 - 1|, each on half of the units: 0.3.
+    made = calibration(np.array([0.1, 0.2, 0.6, 0.9]), np.array([0, 1, 1, 1]), np.arange(4), 2)
+    assert made.brier.value == pytest.approx(0.205)
+    assert made.expected_calibration_error.value == pytest.approx(0.3)
+    assert [(b.units, b.probability, b.share.value) for b in made.reliability] == [
+        (2, pytest.approx(0.15), 0.5),
+        (2, pytest.approx(0.75), 1.0),
+    ]
+
+
+def test_bins_are_about_equally_full_and_keep_equal_values_together():
+    assert np.bincount(equal_count_bins(np.arange(100.0), 10)).tolist() == [10] * 10
+    values = np.array([0.0] * 50 + [1.0] * 50)
+    assert np.bincount(equal_count_bins(values, 10)).tolist() == [50, 50]
+    assert equal_count_bins(np.array([0.5]), 10).tolist() == [0]
+
+
+def test_a_certain_and_right_judge_is_perfect():
+    people = np.arange(40) % 2
+    made = calibration(people.astype(float), people, np.arange(40))
+    assert (made.brier.value, made.expected_calibration_error.value) == (0, 0)
+
+
+def test_a_certain_and_wrong_judge_could_not_be_worse():
+    people = np.arange(40) % 2
+    made = calibration((1 - people).astype(np.float64), people, np.arange(40))
+    assert (made.brier.value, made.expected_calibration_error.value) == (1, 1)
+
+
+def test_an_honest_judge_is_nearer_than_one_that_is_too_sure():
+    p, people = honest()
+    good = calibration(p, people, TWENTY, draws=50).expected_calibration_error
+    sure = calibration(np.where(p > 0.5, 0.99, 0.01), people, TWENTY, draws=50)
+    assert number(good.value) < 0.08
+    assert number(sure.expected_calibration_error.value) > 0.2
+
+
+def test_the_curve_has_intervals_over_queries():
+    p, people = honest()
+    made = calibration(p, people, TWENTY, draws=300)
+    assert len(made.reliability) == 10
+    assert all("20 queries" in b.share.method for b in made.reliability)
+    inside = [
+        number(b.share.low) <= b.probability <= number(b.share.high) for b in made.reliability
+    ]
+    assert sum(inside) >= 8
+
+
+def test_units_without_probability_or_label_are_left_out():
+    p = np.array([0.1, 0.2, 0.6, 0.9, np.nan, 0.3])
+    made = calibration(p, np.array([0, 1, 1, 1, 1, -1]), np.arange(6), 2)
+    assert (made.brier.value, made.brier.n) == (pytest.approx(0.205), 4)
+
+
+def test_without_any_unit_all_is_undefined():
+    made = calibration(np.array([np.nan]), np.array([1]), np.array([0]))
+    assert (made.brier.reason, made.reliability) == ("no values", [])
+    assert made.expected_calibration_error.reason == "no values"
+
+
+def test_a_rating_is_no_probability():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        calibration(np.array([3.0]), np.array([1]), np.array([0]))

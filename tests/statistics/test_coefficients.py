@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats import inter_rater
+
+from analysis.statistics import (
+    Resamples,
+    accuracy,
+    agreement_estimates,
+    alignment_estimates,
+    cohen_kappa,
+    confusion,
+    counts_of,
+    estimate,
+    f1,
+    fleiss_kappa,
+    gwet_ac,
+    krippendorff_alpha,
+    pair_estimates,
+    percent_agreement,
+    randolph_kappa,
+)
+from tests.statistics.cast import FOUR_OBSERVERS, number, random_codes
+
+K = 4
+QUERIES = np.arange(60) % 15
+LEVELS = ("nominal", "ordinal", "interval")
+
+
+def codes(seed=0, units=60, **options):
+    return random_codes(seed, units=units, **options)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("clusters", [QUERIES, 3 * QUERIES + 7])
+def test_values_and_intervals_are_those_of_resampled_units(level, clusters):
+    labels, drawn = codes(), Resamples.draw(clusters, 200, 4)
+    made = agreement_estimates(labels, clusters, K, level, draws=drawn)
+    counts = counts_of(labels, K)
+    one_by_one = {
+        "percent": lambda w: percent_agreement(counts, w),
+        "fleiss_kappa": lambda w: fleiss_kappa(counts, w),
+        "randolph_kappa": lambda w: randolph_kappa(counts, K, w),
+        "krippendorff_alpha": lambda w: krippendorff_alpha(counts, level, None, w),
+        "gwet_ac": lambda w: gwet_ac(counts, level, None, w),
+    }
+    for name, function in one_by_one.items():
+        slow = estimate(function, drawn, clusters, 60, "")
+        fast = made[name]
+        assert (fast.value, fast.low, fast.high) == pytest.approx((slow.value, slow.low, slow.high))
+
+
+def test_the_published_alphas_come_with_the_other_coefficients():
+    made = agreement_estimates(FOUR_OBSERVERS, np.arange(12), 5, "ordinal")
+    assert made["krippendorff_alpha"].value == pytest.approx(0.815, abs=6e-4)
+    assert made["krippendorff_alpha"].n == 11
+    assert "11 queries" in made["krippendorff_alpha"].method
+
+
+def test_two_raters_have_the_kappas_of_statsmodels():
+    labels = codes(3, raters=2, gaps=0)
+    table = confusion(labels[:, 0], labels[:, 1], K)
+    made = pair_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=50)
+    for name, weighting in (("", None), ("_linear", "linear"), ("_quadratic", "quadratic")):
+        theirs = inter_rater.cohens_kappa(table, wt=weighting, return_results=False)
+        assert made[f"cohen_kappa{name}"].value == pytest.approx(theirs)
+
+
+def test_the_interval_of_a_kappa_is_that_of_resampled_units():
+    labels, drawn = codes(3, raters=2), Resamples.draw(QUERIES, 300, 1)
+    made = pair_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn)["cohen_kappa"]
+    slow = estimate(
+        lambda w: cohen_kappa(confusion(labels[:, 0], labels[:, 1], K, w)), drawn, QUERIES, 60, ""
+    )
+    assert (made.low, made.high) == pytest.approx((slow.low, slow.high))
+
+
+def test_a_judge_has_each_measure_of_each_category_and_of_all():
+    labels, drawn = codes(5, raters=2), Resamples.draw(QUERIES, 300, 1)
+    made = alignment_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn)
+    table = confusion(labels[:, 0], labels[:, 1], K)
+    assert (made.confusion == table).all()
+    assert [e.value for e in made.classes["f1"]] == pytest.approx(list(f1(table)))
+    assert made.overall["accuracy"].value == pytest.approx(accuracy(table))
+    slow = estimate(
+        lambda w: f1(confusion(labels[:, 0], labels[:, 1], K, w))[..., 2], drawn, QUERIES, 60, ""
+    )
+    assert made.classes["f1"][2].high == pytest.approx(number(slow.high))
+
+
+def test_a_category_that_the_judge_never_uses_has_no_precision_and_says_why():
+    people, judge = np.arange(60) % 3, np.arange(60) % 2
+    made = alignment_estimates(people, judge, QUERIES, 3, draws=20)
+    assert made.classes["precision"][2].reason == "the judge never uses the category"
+    assert made.classes["recall"][2].value == 0
+    assert made.overall["macro_precision"].value is not None
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (np.full((20, 2), -1), "there are no labels"),
+        (np.array([[0, -1]] * 20), "no unit has two labels"),
+        (np.zeros((20, 2), int), "all labels are the same category"),
+    ],
+)
+def test_undefined_coefficients_are_null_with_a_reason(labels, reason):
+    made = agreement_estimates(labels, np.arange(20), 2, draws=20)
+    assert made["fleiss_kappa"].reason == made["krippendorff_alpha"].reason == reason
+    kappa = pair_estimates(labels[:, 0], labels[:, 1], np.arange(20), 2, draws=20)["cohen_kappa"]
+    assert kappa.reason == ("no unit has two labels" if (labels < 0).any() else reason)
+
+
+def test_a_code_beyond_the_categories_is_refused():
+    with pytest.raises(ValueError, match="not one of 2"):
+        pair_estimates(np.array([2]), np.array([0]), np.array([0]), 2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.int64, (15, 3), elements=st.integers(-1, 2)), st.permutations(range(3)))
+def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(labels, order):
+    renamed = np.where(labels < 0, -1, np.array(order)[labels])
+    ours = agreement_estimates(labels, np.arange(15), 3, draws=30)
+    theirs = agreement_estimates(renamed[:, order], np.arange(15), 3, draws=30)
+    for name, made in ours.items():
+        assert made.value == pytest.approx(theirs[name].value)
+        assert made.reason == theirs[name].reason
+
+
+def test_two_units_that_stand_together_in_a_query_are_worth_one_query():
+    labels = codes(1, units=30)
+    twice = agreement_estimates(np.repeat(labels, 2, axis=0), np.repeat(np.arange(30), 2), K)
+    once = agreement_estimates(labels, np.arange(30), K)["fleiss_kappa"]
+    assert twice["fleiss_kappa"].value == pytest.approx(once.value)
+    ends = (twice["fleiss_kappa"].low, twice["fleiss_kappa"].high)
+    assert ends == pytest.approx((once.low, once.high), abs=0.03)

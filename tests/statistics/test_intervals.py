@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import Bootstrap, Resamples, Tally, bca_interval, percentile_interval
+from analysis.statistics.intervals import acceleration
+from tests.statistics.cast import covers, interval
+
+TWENTY = np.repeat(np.arange(20), 5)
+
+
+def skewed(n=40, seed=0):
+    return np.random.default_rng(seed).exponential(size=n)
+
+
+def mean(weights):
+    """Of values tallied as (sum, count)."""
+    return weights[..., 0] / weights[..., 1]
+
+
+def of_values(values, clusters, **options):
+    sums = np.stack([values, np.ones(len(values))], axis=1)
+    return Bootstrap(Tally.of_sums(sums, clusters), **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("statistic", [np.mean, np.std, np.median])
+def test_bca_is_that_of_scipy_on_the_same_resamples(seed, statistic):
+    x = skewed(seed=seed)
+    found = stats.bootstrap((x,), statistic, n_resamples=999, method="BCa", rng=seed)
+    left_out = np.array([statistic(np.delete(x, i)) for i in range(len(x))])
+    ours = bca_interval(statistic(x), found.bootstrap_distribution, left_out)
+    assert ours == pytest.approx(tuple(found.confidence_interval))
+
+
+def test_without_bias_and_skew_bca_is_the_percentile_interval():
+    resampled = np.arange(-1000.0, 1001)
+    assert bca_interval(0.0, resampled, np.array([-1.0, 0, 1])) == pytest.approx(
+        percentile_interval(resampled), abs=1e-6
+    )
+
+
+def test_the_acceleration_by_hand():
+    # Values 1, 2, 6: mean 3, d = 2 1 -3; cubes 8 + 1 - 27 = -18, squares 14.
+    assert acceleration(np.array([1.0, 2, 6])) == pytest.approx(-18 / (6 * 14**1.5))
+    assert acceleration(np.array([1.0, 6]), np.array([2, 2])) == pytest.approx(
+        acceleration(np.array([1.0, 1, 6, 6]))
+    )
+    assert acceleration(np.ones(3)) == 0
+
+
+def test_there_is_no_bca_where_every_resample_lies_on_one_side():
+    assert bca_interval(5.0, np.arange(100.0) / 100, np.array([1.0, 2, 3])) is None
+
+
+def test_there_is_no_bca_where_leaving_a_cluster_out_leaves_nothing_defined():
+    assert bca_interval(0.5, np.arange(100.0) / 100, np.array([1.0, np.nan])) is None
+
+
+def test_there_is_no_bca_where_many_resamples_are_undefined():
+    assert bca_interval(0.5, np.r_[np.arange(80.0) / 80, [np.nan] * 20], np.arange(5.0)) is None
+
+
+def test_a_statistic_that_never_varies_has_an_interval_without_width():
+    assert bca_interval(1.0, np.ones(50), np.ones(20)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("way", ["percentile", "bca"])
+def test_a_bootstrap_of_clusters_says_what_it_is(way):
+    made = of_values(skewed(100), TWENTY, draws=500, interval=way).estimate(mean, 100, "mean")
+    assert made.value == pytest.approx(skewed(100).mean())
+    assert covers(made, made.value)
+    name = {"percentile": "percentile", "bca": "BCa"}[way]
+    assert made.method == f"mean; 95 % {name} bootstrap of 20 queries, 500 resamples"
+
+
+def test_bca_shifts_the_interval_of_a_skewed_mean_to_the_long_tail():
+    values = skewed(200, seed=3)
+    low, high = interval(of_values(values, np.arange(200)).estimate(mean, 200, "mean"))
+    shifted = of_values(values, np.arange(200), interval="bca").estimate(mean, 200, "mean")
+    assert interval(shifted)[0] > low
+    assert interval(shifted)[1] > high
+
+
+def test_draws_made_before_give_the_same_estimate_as_their_seed():
+    given = of_values(skewed(100), TWENTY, draws=Resamples.draw(TWENTY, 300, 5))
+    drawn = of_values(skewed(100), TWENTY, draws=300, seed=5)
+    assert given.estimate(mean, 100, "mean") == drawn.estimate(mean, 100, "mean")
+
+
+def test_below_ten_queries_and_without_draws_there_is_no_interval():
+    few = of_values(skewed(45), np.repeat(np.arange(9), 5)).estimate(mean, 45, "mean")
+    assert (few.low, "9 queries" in few.method) == (None, True)
+    none = of_values(skewed(100), TWENTY, draws=0).estimate(mean, 100, "mean")
+    assert (none.low, "not resampled" in none.method) == (None, True)
+
+
+def test_an_undefined_value_carries_its_reason():
+    made = of_values(skewed(100), TWENTY).estimate(lambda w: w[..., 0] * np.nan, 9, "kappa", "why")
+    assert (made.value, made.reason) == (None, "why")
+
+
+def test_several_numbers_are_estimated_at_once():
+    many = of_values(skewed(100), TWENTY, draws=200)
+    both = many.estimates(lambda w: np.stack([mean(w), 2 * mean(w)], axis=-1), 100, "mean")
+    assert both[1].low == pytest.approx(2 * interval(both[0])[0])
+    assert both[0] == many.estimate(mean, 100, "mean")

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.statistics import (
+    Span,
+    agreement_estimates,
+    character_f1,
+    exact_f1,
+    iou_f1,
+    overlap_f1,
+    span_agreement,
+    token_codes,
+)
+
+MEASURES = (exact_f1, overlap_f1, iou_f1, character_f1)
+
+
+def span(start, end, label=""):
+    return Span(((start, end),), label)
+
+
+any_spans = st.lists(
+    st.builds(
+        lambda start, length, label: span(start, start + length, label),
+        st.integers(0, 30),
+        st.integers(1, 10),
+        st.sampled_from("ab"),
+    ),
+    max_size=4,
+)
+
+# Spans 0-10 and 20-30 against 0-10, 25-40 and 50-52.
+ONE = [span(0, 10), span(20, 30)]
+OTHER = [span(0, 10), span(25, 40), span(50, 52)]
+
+
+def test_the_measures_by_hand():
+    # Exact: one of 2 and 3: 2/5. Overlap: two of the one's, two of the other's: 4/5.
+    # IoU: 25-30 is 5 of 20 characters, too few; only 0-10 counts: 2/5.
+    # Characters: 10 + 5 common, 20 and 27: 30/47.
+    assert exact_f1(ONE, OTHER) == pytest.approx(2 / 5)
+    assert overlap_f1(ONE, OTHER) == pytest.approx(4 / 5)
+    assert iou_f1(ONE, OTHER) == pytest.approx(2 / 5)
+    assert character_f1(ONE, OTHER) == pytest.approx(30 / 47)
+
+
+def test_half_of_what_both_cover_is_enough_for_the_same_span():
+    assert iou_f1([span(0, 10)], [span(0, 20)]) == 1
+    assert iou_f1([span(0, 10)], [span(0, 21)]) == 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_two_who_marked_nothing_agree_and_one_alone_does_not(measure):
+    assert measure([], []) == 1
+    assert measure(ONE, []) == measure([], ONE) == 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_another_label_is_another_span(measure):
+    assert measure([span(0, 10, "a")], [span(0, 10, "b")]) == 0
+
+
+def test_a_span_in_fragments_is_one_span():
+    broken = Span(((0, 5), (10, 15)))
+    assert exact_f1([broken], [broken]) == 1
+    assert overlap_f1([broken], [span(12, 30)]) == 1
+    assert overlap_f1([broken], [span(6, 9)]) == 0
+    assert character_f1([broken], [span(0, 15)]) == pytest.approx(20 / 25)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@given(one=any_spans, other=any_spans)
+def test_raters_may_change_places_and_no_value_leaves_its_range(measure, one, other):
+    assert measure(one, other) == measure(other, one)
+    assert 0 <= measure(one, other) <= 1
+    assert measure(one, one) == 1
+
+
+@given(one=any_spans, other=any_spans)
+def test_the_stricter_measure_is_never_larger(one, other):
+    assert exact_f1(one, other) <= iou_f1(one, other) <= overlap_f1(one, other)
+
+
+def test_a_document_is_the_mean_over_its_pairs_and_the_whole_the_mean_over_documents():
+    # Pairs of the first: 2/5, 0, 0. The second has one pair: 1. The third no pair.
+    each: list[list[list[Span] | None]] = [
+        [ONE, OTHER, []],
+        [ONE, ONE, None],
+        [ONE, None, None],
+    ]
+    made = span_agreement(each, np.arange(3))
+    assert made["exact_f1"].value == pytest.approx((2 / 15 + 1) / 2)
+    assert made["exact_f1"].n == 2
+    assert set(made) == {"exact_f1", "overlap_f1", "iou_f1", "character_f1"}
+
+
+def test_the_interval_takes_queries_as_independent():
+    made = span_agreement([[ONE, OTHER], [ONE, ONE]] * 10, np.arange(20) // 2)
+    # Every query has one text of 30/47 and one of 1.
+    assert made["character_f1"].low == pytest.approx((30 / 47 + 1) / 2)
+    assert made["character_f1"].high == pytest.approx((30 / 47 + 1) / 2)
+    assert "10 queries" in made["character_f1"].method
+
+
+def test_tokens_are_in_a_span_that_they_touch():
+    tokens = [(0, 3), (4, 9), (10, 12)]
+    marked = [[span(2, 5)], [span(3, 4)], None, [span(0, 12, "other")]]
+    assert token_codes(marked, tokens).T.tolist() == [[1, 1, 0], [0, 0, 0], [-1] * 3, [0, 0, 0]]
+    assert token_codes(marked, tokens, "other").T.tolist()[3] == [1, 1, 1]
+
+
+def test_no_raters_and_no_tokens_give_empty_codes():
+    assert token_codes([], [(0, 1)]).shape == (1, 0)
+    assert token_codes([[span(0, 1)]], []).shape == (0, 1)
+
+
+def test_token_alpha_by_hand():
+    # Ten tokens; one rater marks the first two, the other the first three. Totals: 5 in, 15 out of
+    # 20; unequal pairs within units 2; alpha = 1 - 19 * 2 / (400 - 25 - 225).
+    tokens = [(at, at + 1) for at in range(10)]
+    codes = token_codes([[span(0, 2)], [span(0, 3)]], tokens)
+    made = agreement_estimates(codes, np.zeros(10, int), 2)["krippendorff_alpha"]
+    assert made.value == pytest.approx(1 - 19 * 2 / 150)

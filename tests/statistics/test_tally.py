@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from analysis.statistics import Resamples, Tally, counts_of, kinds_of
+from analysis.statistics.tally import distinct
+from tests.statistics.cast import random_codes
+
+QUERIES = np.repeat([7, 3, 5], 4)
+
+
+def stacked(blocks):
+    return np.concatenate(list(blocks))
+
+
+def test_units_with_equal_counts_are_one_kind():
+    rows, kinds = kinds_of(np.array([[2, 1], [0, 3], [2, 1], [3, 0], [0, 3]]))
+    assert rows.tolist() == [[0, 3], [2, 1], [3, 0]]
+    assert kinds.tolist() == [1, 0, 1, 2, 0]
+
+
+@given(arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 5)),
+              elements=st.integers(-2, 4)))  # fmt: skip
+def test_kinds_give_the_rows_back_and_none_twice(rows):
+    different, kinds = kinds_of(rows)
+    assert (different[kinds] == rows).all()
+    assert len(np.unique(different, axis=0)) == len(different)
+
+
+def test_very_many_columns_and_wide_counts_do_not_outgrow_a_whole_number():
+    rows = np.random.default_rng(0).integers(0, 1000, (50, 30))
+    different, kinds = kinds_of(np.concatenate([rows, rows[::-1]]))
+    assert len(different) == 50
+    assert (different[kinds[:50]] == rows).all()
+
+
+@given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-(10**6), 10**6)))
+def test_different_numbers_are_those_of_numpy(numbers):
+    ours, theirs = distinct(numbers), np.unique(numbers, return_index=True, return_inverse=True)
+    assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
+
+
+def test_close_numbers_are_sorted_without_sorting():
+    numbers = np.array([12, 10, 12, 11, 10])
+    values, first, kinds = distinct(numbers)
+    assert (values.tolist(), first.tolist(), kinds.tolist()) == (
+        [10, 11, 12],
+        [1, 3, 0],
+        [2, 0, 2, 1, 0],
+    )
+
+
+def test_a_tally_counts_the_kinds_of_each_query():
+    tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
+    # Query 3 holds three of kind 1 and one that takes no part, 5 four of kind 2, 7 the rest.
+    assert tally.table.toarray().tolist() == [[0, 3, 0], [0, 0, 4], [2, 1, 1]]
+    assert (tally.total.tolist(), tally.clusters) == ([2, 4, 5], 3)
+
+
+def test_resampled_kinds_are_those_of_resampled_units(monkeypatch):
+    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 30)
+    kinds = np.random.default_rng(0).integers(-1, 4, 12)
+    resamples = Resamples.draw(QUERIES, 40, 9)
+    of_units = resamples.weights() @ (kinds[:, None] == np.arange(4))
+    tally = Tally.of(kinds, 4, QUERIES)
+    assert (stacked(tally.resampled(40, 9)) == of_units).all()
+    assert (stacked(tally.drawn(resamples)) == of_units).all()
+
+
+def test_draws_of_other_queries_are_refused():
+    tally = Tally.of(np.zeros(12, int), 1, QUERIES)
+    with pytest.raises(ValueError, match="other clusters"):
+        list(tally.drawn(Resamples.draw(np.arange(4), 5, 0)))
+
+
+def test_single_units_are_drawn_by_kind_as_often_as_one_by_one():
+    kinds = np.array([0] * 60 + [1] * 30 + [-1] * 10)
+    tally = Tally.of(kinds, 2, np.arange(100))
+    weights = stacked(tally.resampled(20_000, 0))
+    # Of 100 draws, those of kind 0 are binomial (100, 0.6): mean 60, variance 24.
+    assert weights[:, 0].mean() == pytest.approx(60, abs=0.2)
+    assert weights[:, 0].var() == pytest.approx(24, rel=0.05)
+    assert weights[:, 1].var() == pytest.approx(21, rel=0.05)
+    assert (weights.sum(axis=1) <= 100).all()
+    assert (tally.total.tolist(), tally.clusters) == ([60, 30], 90)
+
+
+def test_leaving_one_out_takes_each_cluster_away_once():
+    kinds = np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2])
+    weights, times = zip(*Tally.of(kinds, 3, QUERIES).without_one(), strict=True)
+    assert np.concatenate(weights).tolist() == [[2, 1, 5], [2, 4, 1], [0, 3, 4]]
+    assert np.concatenate(times).tolist() == [1, 1, 1]
+
+
+def test_leaving_one_single_unit_out_does_it_once_a_kind():
+    weights, times = next(Tally.of(np.array([0, 0, 0, 1]), 2, np.arange(4)).without_one())
+    assert (weights.tolist(), times.tolist()) == ([[2, 1], [3, 0]], [3, 1])
+
+
+def test_sums_of_numbers_are_tallied_by_query():
+    tally = Tally.of_sums(np.arange(24.0).reshape(12, 2), QUERIES)
+    assert tally.table.toarray().tolist() == [[44, 48], [76, 80], [12, 16]]
+
+
+def test_equal_seeds_give_equal_resamples_and_others_do_not():
+    counts = counts_of(random_codes(0), 4)
+    rows, kinds = kinds_of(counts)
+    tally = Tally.of(kinds, len(rows), np.arange(40) % 8)
+    assert (stacked(tally.resampled(9, 1)) == stacked(tally.resampled(9, 1))).all()
+    assert (stacked(tally.resampled(9, 1)) != stacked(tally.resampled(9, 2))).any()

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from analysis.statistics import Span, unitising_alpha
+from tests.statistics.cast import covers, number
+
+
+def marked(*units, label=""):
+    return [Span((unit,), label) for unit in units]
+
+
+#: Krippendorff, Content Analysis, 2004, page 254: 300 places, categories c and k, two observers.
+C = marked((75, 145), (220, 250), label="c"), marked((70, 150), (205, 225), (250, 270), label="c")
+KK = marked((30, 90), (150, 200), label="k"), marked((30, 90), (150, 200), label="k")
+ALONE = np.array([0])
+
+
+def alpha(documents, lengths, clusters=None, **options):
+    clusters = np.arange(len(documents)) if clusters is None else clusters
+    return unitising_alpha(documents, lengths, clusters, **options)
+
+
+def test_one_category_of_the_published_example():
+    assert alpha([C], [300]).value == pytest.approx(0.7286, abs=1e-4)
+
+
+def test_a_category_of_the_published_example_on_which_all_agree():
+    assert alpha([KK], [300]).value == pytest.approx(1)
+
+
+def test_both_categories_of_the_published_example():
+    together = [C[0] + KK[0], C[1] + KK[1]]
+    assert alpha([together], [300]).value == pytest.approx(0.8591, abs=5e-4)
+
+
+def test_a_small_continuum_by_hand():
+    # Ten places; units 0-2 and 0-3, gaps 8 and 7. Observed: (0 + 1) * 2 / (2 * 1 * 100) = 0.01.
+    # Expected: unit of 2: (2-1)/3 * (16 - 12 + 2) = 2, gaps 4 * (7 + 6) = 52; unit of 3:
+    # 1/3 * (54 - 27 + 3) = 10, gaps 9 * (6 + 5) = 99: sum 163. Below: 20 * 19 - 2 - 6 = 372.
+    # (2/10) * 163 / 372 = 0.0876344; alpha = 1 - 0.01/0.0876344.
+    made = alpha([[marked((0, 2)), marked((0, 3))]], [10])
+    assert made.value == pytest.approx(1 - 0.01 / (0.2 * 163 / 372))
+
+
+def test_units_that_miss_each_other_are_worse_than_chance():
+    made = alpha([[marked((0, 5)), marked((50, 55))]], [60])
+    assert number(made.value) < 0
+
+
+def test_the_nearer_the_ends_the_higher():
+    values = [
+        number(alpha([[marked((10, 20)), marked((10, end))]], [100]).value)
+        for end in (20, 22, 25, 30)
+    ]
+    assert values == sorted(values, reverse=True)
+    assert values[0] == pytest.approx(1)
+
+
+def test_raters_may_change_places():
+    three = [marked((0, 9)), marked((1, 8), (20, 30)), marked((2, 10))]
+    assert alpha([three], [50]).value == pytest.approx(alpha([three[::-1]], [50]).value)
+
+
+def test_units_of_a_rater_that_touch_are_one():
+    joined, apart = marked((0, 10)), marked((0, 4), (4, 10))
+    other = marked((2, 9))
+    assert alpha([[apart, other]], [40]).value == alpha([[joined, other]], [40]).value
+
+
+def test_several_texts_are_one_continuum_whose_gaps_end_with_the_text():
+    # Two texts of 10: observed as in the small example once a text: 2 * 0.01 * 100 / 400 = 0.005.
+    # Units 2 3 2 3, N = 4, gaps 8 7 8 7. Unit of 2: 3/3 * 6 + 4 * 2 * 13 = 110; of 3:
+    # 30 + 9 * 2 * 11 = 228: sum 676. Below 40 * 39 - 16 = 1544. (2/20) * 676/1544.
+    texts = [[marked((0, 2)), marked((0, 3))]] * 2
+    assert alpha(texts, [10, 10]).value == pytest.approx(1 - 0.005 / (0.1 * 676 / 1544))
+
+
+def test_texts_on_which_not_all_worked_are_left_out():
+    made = alpha([list(C), [C[0], None]], [300, 300])
+    assert (made.value, made.n) == (alpha([C], [300]).value, 1)
+
+
+def test_resampled_texts_give_an_interval():
+    rng = np.random.default_rng(0)
+    texts = []
+    for _ in range(30):
+        at = int(rng.integers(0, 60))
+        texts.append([marked((at, at + 20)), marked((at + int(rng.integers(0, 8)), at + 22))])
+    made = alpha(texts, [100] * 30, np.arange(30) // 2, draws=200)
+    assert covers(made, number(made.value))
+    assert "15 queries" in made.method
+    doubled = alpha(texts * 2, [100] * 60, np.tile(np.arange(30), 2), draws=10)
+    assert doubled.value == pytest.approx(number(made.value), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ([[[], []]], "nobody marked anything"),
+        ([[marked((0, 2))]], "fewer than two raters"),
+        ([], "fewer than two raters"),
+    ],
+)
+def test_undefined_it_says_why(texts, reason):
+    made = alpha(texts, [10] * len(texts))
+    assert (made.value, made.reason) == (None, reason)
