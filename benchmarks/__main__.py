@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--grid] [--only PART] [--output F]`"""
+"""`python -m benchmarks [--quick] [--grid] [--only PART] [--output F]`: how fast Tandem is."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from judging.backends.base import Answer, Reason
 from judging.conditions.variations import turned_back
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.prompts.preparing import Prepared
+from judging.rows.brief import brief_transaction
 
 __all__ = [
     "ANSWERED", "FINAL", "Call", "Failure", "Result", "record", "storable", "storable_text",
@@ -72,7 +73,7 @@ def record(
         closings += [_closing(each, lease, schema, by_unit) for each in results if each.verdict]
     except Exception as error:
         wrong = error
-    with transaction.atomic():
+    with brief_transaction():
         # The run before its rows, in the order of whoever takes a run over.
         counted = _locked.first(pk=run.pk)
         held = counted[0] if counted and counted[0].lease == lease else None

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
@@ -20,6 +19,7 @@ from judging.answers.reusing import Equals, reused_results
 from judging.models import JudgeRun
 from judging.prompts.preparing import Prepared, Preparer
 from judging.rows import ledger, runs
+from judging.rows.brief import brief_transaction
 
 ENOUGH_FAILED = 5
 LATE = ("deadline", "abandoned")
@@ -59,7 +59,7 @@ def claimed(
     Where an answer was stored but never written as labels, or the run may take one of an equal
     request, nothing is paid again.
     """
-    with transaction.atomic():
+    with brief_transaction():
         # Whoever wakes up after his lease went to another leases nothing any more.
         if not runs.is_held(run, lease):
             raise LostLeaseError

@@ -1,14 +1,15 @@
-"""A run is locked before its rows, wherever both are: so no two can wait for each other."""
+"""A run is locked before its rows, and never for long: nobody waits for ever."""
 
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import Error, connection
 from django.db.models.functions import Now
 
 from judging.answers import results
@@ -18,7 +19,7 @@ from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batches.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun
-from judging.rows import ledger, runs
+from judging.rows import brief, ledger, runs
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
 
@@ -69,3 +70,34 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
     assert JudgeCall.objects.filter(run=run, state="answered").count() == 4
     assert ledger.standing(campaign, rater) == {"done": 4}
     assert taken
+
+
+@ON_A_SERVER
+@pytest.mark.django_db(transaction=True)
+def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, rater = campaign_of(tmp_path), judge()
+    run = runs.start(campaign, rater)
+    monkeypatch.setattr(brief, "IDLE_SECONDS", 1)
+    asleep, over = threading.Event(), threading.Event()
+
+    def sleep() -> None:
+        try:
+            with brief.brief_transaction():
+                JudgeRun.objects.select_for_update().get(pk=run.pk)
+                asleep.set()
+                over.wait(20)
+        except Error:
+            pass
+        finally:
+            connection.close()
+
+    sleeper = threading.Thread(target=sleep)
+    sleeper.start()
+    assert asleep.wait(10)
+    began = time.monotonic()
+    assert runs.take(run) is not None
+    over.set()
+    sleeper.join()
+    assert time.monotonic() - began < 15
