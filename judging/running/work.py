@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from django.db import Error, InterfaceError, OperationalError, connection
 
@@ -82,10 +83,21 @@ def _worked(
         return _noted(run, findings)
     hear(findings)
     manifests.begin(run, backend, findings)
-    ending = _noted(run, _pumped(run, lease, preparer, control, patience))
+    with _frozen():
+        ending = _noted(run, _pumped(run, lease, preparer, control, patience))
     if ending.how == "finished" and (mixed := changed(run, lease, backend, control, at_end=True)):
         return Ending("fatal", mixed)
     return ending
+
+
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """What is in memory by now stays, and is not looked through with every garbage collection."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _pumped(
