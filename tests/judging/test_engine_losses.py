@@ -108,7 +108,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
     rater = judge(granularity="unit")
     run = runs.start(campaign, rater, queued=True)
     busy = RateError("come later", wait=0.01)
-    patience = replace(HASTY, rate_patience=1.0, longest_wait=0.02)
+    patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
     assert pumps_until_the_end(run, lambda request: busy, patience) > 3
     assert run.state == "stopped"
     assert re.fullmatch(r"endpoint busy since 20.* UTC: come later", run.error)
@@ -129,7 +129,7 @@ def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
         return renew(run, *told)
 
     monkeypatch.setattr("judging.rows.runs.renew", watched)
-    patience = replace(HASTY, rate_patience=0.6, longest_wait=0.02)
+    patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
     busy = RateError("come later", wait=0.01)
     pumps_until_the_end(run, lambda request: busy, patience)
     first = next(number for number, words in enumerate(shown) if words)

@@ -109,6 +109,10 @@ def _campaigns(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.pk, world.closed.pk), missing=NO_NUMBERS)
 
 
+def _labelled_campaigns(world: World, role: str) -> Objects:
+    return Objects((world.study.campaign.pk,), missing=(world.closed.pk, *NO_NUMBERS))
+
+
 def _open_campaigns(world: World, role: str) -> Objects:
     """A closed campaign in which somebody did nothing is none of theirs."""
     return Objects((world.study.campaign.pk,), (world.closed.pk,), NO_NUMBERS)
@@ -176,9 +180,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judges-compared", "pk"): _campaigns,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {
+    ("report-figure-", "pk"): _labelled_campaigns,
+    ("report-figure-", "name"): _figures,
     ("report", "pk"): _campaigns,
     ("frozen", "key"): _frozen,
-    ("report-figure-", "name"): _figures,
 }
 
 
