@@ -52,15 +52,16 @@ def calibration(
     one bin. Raises ValueError where a probability is not between 0 and 1.
     """
     there = np.isfinite(probabilities) & (outcomes >= 0)
-    p, y, of = probabilities[there], outcomes[there].astype(float), clusters[there]
+    p, y = probabilities[there], outcomes[there].astype(float)
     if len(p) and (p.min() < 0 or p.max() > 1):
         raise ValueError("a probability lies between 0 and 1; scale the scores first")
-    brier = mean_by_cluster((p - y) ** 2, of, "Brier score")
+    brier = mean_by_cluster((p - y) ** 2, clusters[there], "Brier score")
     place = equal_count_bins(p, bins)
     size = int(place.max(initial=-1)) + 1
     member = (place[:, None] == np.arange(size)).astype(float)
-    sums = np.concatenate([member, member * p[:, None], member * y[:, None]], axis=1)
-    bootstrap = Bootstrap(Tally.of_sums(sums, of), draws, seed, interval)
+    sums = np.zeros((len(there), 3 * size))
+    sums[there] = np.concatenate([member, member * p[:, None], member * y[:, None]], axis=1)
+    bootstrap = Bootstrap(Tally.of_sums(sums, clusters), draws, seed, interval)
     method = f"expected calibration error, {size} bins of about equally many units"
     error = bootstrap.estimate(_calibration_error, len(p), method, "no values")
     return Calibration(brier, error, _reliability(bootstrap, size))
@@ -84,11 +85,18 @@ def _reliability(bootstrap: Bootstrap, size: int) -> list[Bin]:
     if not size:
         return []
     n, p, _ = _thirds(bootstrap.tally.total)
-    shares = bootstrap.estimates(_share, int(n.sum()), "share of yes", "no units")
+    # An interval rests on the queries that have a unit in the bin.
+    queries = np.asarray((bootstrap.tally.table[:, :size] > 0).sum(axis=0)).ravel()
     return [
-        Bin(int(units), float(total / units), share)
-        for units, total, share in zip(n, p, shares, strict=True)
+        Bin(int(n[b]), float(p[b] / n[b]), _share_of(bootstrap, b, int(n[b]), int(queries[b])))
+        for b in range(size)
     ]
+
+
+def _share_of(bootstrap: Bootstrap, place: int, units: int, queries: int) -> Estimate:
+    return bootstrap.estimate(
+        lambda w: _share(w)[..., place], units, "share of yes", clusters=queries
+    )
 
 
 def _share(sums: Floats) -> Floats:

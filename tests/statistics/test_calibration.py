@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ def test_the_curve_has_intervals_over_queries():
     p, people = honest()
     made = calibration(p, people, TWENTY, draws=300)
     assert len(made.reliability) == 10
-    assert all("20 queries" in b.share.method for b in made.reliability)
+    assert all(re.search(r"of (1\d|20) queries", b.share.method) for b in made.reliability)
     inside = [
         number(b.share.low) <= b.probability <= number(b.share.high) for b in made.reliability
     ]
@@ -81,3 +83,11 @@ def test_without_any_unit_all_is_undefined():
 def test_a_rating_is_no_probability():
     with pytest.raises(ValueError, match="between 0 and 1"):
         calibration(np.array([3.0]), np.array([1]), np.array([0]))
+
+
+def test_a_bin_of_few_queries_has_no_interval():
+    # Twenty units of one query are all that is above a half.
+    p, queries = np.repeat([0.1, 0.9], 20), np.append(np.arange(20), np.full(20, 19))
+    low, high = calibration(p, np.tile([0, 1], 20), queries, 2, draws=100).reliability
+    assert low.share.low is not None
+    assert (high.share.value, high.share.low) == (0.5, None)
