@@ -17,10 +17,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler, OperationalError
 from pytest_django import DjangoDbBlocker
 
+from tests.patience import PATIENCE
 from tests.sqlite_writers import database
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 60
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_frozen_holder_is_waited_for_until_the_timeout(
     began = time.monotonic()
     with pytest.raises(OperationalError, match="database is locked"):
         begin(connection_to(path, timeout=0.5))
-    assert 0.5 <= time.monotonic() - began < 10
+    assert 0.5 <= time.monotonic() - began < PATIENCE
 
 
 def test_who_was_turned_away_can_come_again(path: str, holder: subprocess.Popen[str]) -> None:

@@ -26,6 +26,7 @@ from tests.cast import ROOT
 from tests.judging import fake_vllm
 from tests.judging.processes import UNITS, House, each_once, until
 from tests.judging.test_openai_backend import REQUEST
+from tests.patience import PATIENCE
 
 MODEL = "org/tiny-judge"
 SECONDS = 20
@@ -285,10 +286,10 @@ from judging.backends.vllm import VLLM
 async def hold():
     async with VLLM(Setup("m")):
         if "fork" in sys.argv and os.fork() == 0:
-            time.sleep(30)
+            time.sleep(900)
             os._exit(0)
         print("up", flush=True)
-        time.sleep(60)
+        time.sleep(900)
 
 asyncio.run(hold())
 """
@@ -414,7 +415,7 @@ def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
     house.manage("create_judge", "v", "--backend", "vllm", "--model", MODEL)
     run = ("run_judge", "--campaign", "c", "--judge", "v")
     process = house.start("manage.py", *run)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "a smaller or a quantised one" in said
     house.manage(*run)
