@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -24,7 +25,7 @@ from tests.security.rules import (
     Rule,
     rule_of,
 )
-from tests.security.world import CSRF, HIDDEN, World, enter, make_world, objects
+from tests.security.world import CSRF, HIDDEN, World, enter, make_world, objects, renewed
 
 pytestmark = pytest.mark.django_db
 
@@ -33,10 +34,18 @@ each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.na
 LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """Made once, since it takes longer than most tests; each of them goes back to it."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world() -> World:
+def world(made: World, db: None) -> World:
     cache.clear()  # what was asked in other tests counts against the limits of the API
-    return make_world()
+    return renewed(made)
 
 
 def rule(route: Route) -> Rule:
