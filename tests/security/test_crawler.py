@@ -116,6 +116,7 @@ def to_log_in(answer: HttpResponseBase) -> bool:
     return answer.status_code != 302 or answer.headers["Location"].startswith("/login/?next=/")
 
 
+@pytest.mark.once
 @each_route
 def test_every_route_stands_in_the_table_and_its_arguments_are_known(
     world: World, route: Route
@@ -127,6 +128,7 @@ def test_every_route_stands_in_the_table_and_its_arguments_are_known(
         assert found.own or found.foreign
 
 
+@pytest.mark.once
 @each_route
 def test_only_its_roles_may_use_it_and_what_is_refused_changes_nothing(
     world: World, route: Route
@@ -181,6 +183,7 @@ def test_what_is_allowed_is_done(world: World, route: Route) -> None:
             assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.is_api], ids=lambda route: route.name)
 def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> None:
     before = state()
