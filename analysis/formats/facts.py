@@ -44,7 +44,10 @@ _OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing":
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")
-_NULLABLE = ("winning_rate", "advantage_probability", "passed", "effective_labels")
+_NULLABLE = (
+    "winning_rate", "advantage_probability", "passed", "effective_labels", "needed", "more",
+    "interval_width", "as_good", "worse", "effective_items", "accuracy",
+)  # fmt: skip
 _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from analysis.formats.alternative import beside_tables
 from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count
+from analysis.formats.planning import planning_blocks
 
 JSON = dict[str, Any]
 
@@ -33,6 +35,7 @@ def variable_section(report: JSON, name: str) -> Section:
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += planning_blocks(variable)
     blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
 
@@ -139,7 +142,7 @@ def _alternative(test: JSON) -> list[Table]:
     label, decisive = readings[test["decides"]]
     if decisive["annotators"]:
         tables.append(_annotators(decisive["annotators"], label))
-    return tables
+    return [*tables, *beside_tables(test)]
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:

@@ -29,6 +29,10 @@ from analysis.statistics.alignment import (
 from analysis.statistics.alternative import alt_test, epsilon_curve
 from analysis.statistics.alternative_power import accuracy_of, alt_test_power
 from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
+from analysis.statistics.alternative_sensitivity import (
+    alt_test_sensitivity,
+    effective_items,
+)
 from analysis.statistics.arrays import Bools, Floats, Ints, Level, Value
 from analysis.statistics.bootstrap import (
     MINIMUM_CLUSTERS,
@@ -116,6 +120,7 @@ __all__ = [
     "alignment_estimates",
     "alt_test",
     "alt_test_power",
+    "alt_test_sensitivity",
     "average_precision",
     "balanced_accuracy",
     "bca_interval",
@@ -130,6 +135,7 @@ __all__ = [
     "counts_of",
     "dawid_skene",
     "design_effect",
+    "effective_items",
     "effective_labels",
     "effective_labels_of_ratio",
     "epsilon_curve",
