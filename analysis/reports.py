@@ -13,11 +13,13 @@ from django.utils import timezone
 from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
 from analysis.blocks.alternative import beside_test
+from analysis.blocks.bounds import bounds
 from analysis.blocks.judges import judges
 from analysis.blocks.planning import planning, systems_planning
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores, scores_of_items
+from analysis.blocks.soft_labels import soft_labels
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
@@ -100,11 +102,13 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
         judge["alt_test"] |= beside_test(sample, column, compared, choices.epsilon)
+        judge |= bounds(sample, column)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         **compared,
+        "soft_labels": soft_labels(sample),
         "planning": planning(sample, compared, choices.width),
         "strata": _strata(sample, whole, choices),
     }

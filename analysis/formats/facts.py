@@ -132,7 +132,10 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
-    """A score's correlations are by judge and rater; a variable's are a judge's own."""
+    """A score's correlations are by judge and rater; a variable's are a judge's own. Only soft
+    labels speak of each rater by name."""
+    if at.names[-2:] == ("soft_labels", "raters"):
+        return ("rater",)
     if key == "correlation" and at.names[0] == "scores":
         return ("judge", "rater")
     return _MAPS.get(key, ())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.alternative import beside_tables
-from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count
+from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
 from analysis.formats.planning import planning_blocks
+from analysis.formats.soft_labels import soft_blocks
 
 JSON = dict[str, Any]
 
@@ -35,6 +36,7 @@ def variable_section(report: JSON, name: str) -> Section:
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += soft_blocks(variable)
     blocks += planning_blocks(variable)
     blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
@@ -79,7 +81,17 @@ def _left_out(block: JSON) -> str:
     ]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    facts += _bounds(block.get("bounds"))
     return "; ".join(facts)
+
+
+def _bounds(bounds: JSON | None) -> list[str]:
+    """Where agreement would lie, all missing answers taken for wrong or for right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    said = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(said)}"]
 
 
 def _against(block: JSON) -> Table:

@@ -28,6 +28,7 @@ PLACES = {
     "estimate": "SYSTEM",
     "by": "JUDGE",
     "people": "RATER",
+    "soft_labels.raters": "RATER",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}
