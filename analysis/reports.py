@@ -20,6 +20,7 @@ from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores, scores_of_items
 from analysis.blocks.soft_labels import soft_labels
+from analysis.blocks.spans import spans
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
@@ -108,6 +109,7 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         **compared,
+        **spans(frame, whole.marks, choices.resamples, choices.seed),
         "soft_labels": soft_labels(sample),
         "planning": planning(sample, compared, choices.width),
         "strata": _strata(sample, whole, choices),

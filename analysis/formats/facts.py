@@ -31,6 +31,7 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "estimate": ("group",),
     "by": ("judge",),
     "people": ("rater",),
+    "unanchored": ("rater",),
 }
 """Members that map names to what is said of each: the columns that their keys fill."""
 
@@ -40,7 +41,8 @@ _NAMES = {
 }  # fmt: skip
 """Members that say of what an object is."""
 
-_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing"}
+_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing",
+           "unanchored": "unanchored"}  # fmt: skip
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")

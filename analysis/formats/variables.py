@@ -8,6 +8,7 @@ from analysis.formats.alternative import beside_tables
 from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
 from analysis.formats.planning import planning_blocks
 from analysis.formats.soft_labels import soft_blocks
+from analysis.formats.spans import span_blocks
 
 JSON = dict[str, Any]
 
@@ -36,7 +37,7 @@ def variable_section(report: JSON, name: str) -> Section:
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
-    blocks += soft_blocks(variable)
+    blocks += span_blocks(variable) + soft_blocks(variable)
     blocks += planning_blocks(variable)
     blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)

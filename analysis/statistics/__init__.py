@@ -74,6 +74,7 @@ from analysis.statistics.rank import correlation, kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
 from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
 from analysis.statistics.soft_labels import SoftLabels, dawid_skene
+from analysis.statistics.span_tokens import token_alpha
 from analysis.statistics.spans import (
     Span,
     character_f1,
@@ -184,6 +185,7 @@ __all__ = [
     "specificity",
     "system_rank_correlation",
     "threshold_sweep",
+    "token_alpha",
     "token_codes",
     "undefined",
     "unit_agreement",

@@ -43,7 +43,14 @@ def _labels() -> Iterator[dict[str, Any]]:
             score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
             lost = rater == JUDGE and n == QUERIES
             said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
-            yield place | who | said | {"variable": "answerable"}
+            yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
             yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
         checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
         yield place | checked | {"variable": "answerable"}
+
+
+def _marked(turn: int) -> dict[str, Any]:
+    """Evidence for every other label; some of it stands nowhere."""
+    quote = {"field": "report", "text": "words"}
+    placed = {"start": turn % 5, "end": turn % 5 + 5} if turn % 10 else {}
+    return {"spans": [quote | placed]} if turn % 2 == 0 else {}

@@ -29,6 +29,7 @@ PLACES = {
     "by": "JUDGE",
     "people": "RATER",
     "soft_labels.raters": "RATER",
+    "unanchored": "RATER",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}
