@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from annotation.files.rows import LabelRow
 from annotation.models import Campaign, Item, Rater, Span
-from annotation.presenting import bring, present, schema, shown_texts
+from annotation.presenting import items_of, schema, shown_texts
+from datasets.material import as_rows
+from datasets.models import Query
 
 CHUNK = 100
 _COLUMNS = (
@@ -73,15 +75,17 @@ def campaign_marks(campaign: Campaign) -> Marks:
 
 
 def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
-    items = Item.objects.filter(campaign=campaign).select_related("query").order_by("position")
-    read = items.iterator(chunk_size=CHUNK)
-    while chunk := list(islice(read, CHUNK)):
-        for item in chunk:
-            item.campaign = campaign
-        bring(campaign, chunk)
-        for item in chunk:
-            for name, text in shown_texts(present(item)).items():
-                yield (item.key, name), text
+    """The texts of all items; the material of some queries is read at once, and not kept."""
+    items = Item.objects.filter(campaign=campaign).order_by()
+    shown = dict(items.values_list("query_id", "shown_passages"))
+    needs = schema(campaign).protocol.needs
+    pending = iter(shown)
+    while chunk := list(islice(pending, CHUNK)):
+        rows = as_rows(Query.objects.filter(pk__in=chunk), needs)
+        for query, row in rows.items():
+            for spec in items_of(campaign, row, shown[query]):
+                for name, text in shown_texts(spec).items():
+                    yield (spec.key, name), text
 
 
 def file_marks(rows: Iterable[LabelRow]) -> Marks:
