@@ -69,6 +69,7 @@ from analysis.statistics.prediction_powered_ratio import (
     fixed_collection_ratio,
     prediction_powered_ratio,
 )
+from analysis.statistics.prediction_powered_unequal import prediction_powered_mean_unequal
 from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
 from analysis.statistics.rank import correlation, kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
@@ -171,6 +172,7 @@ __all__ = [
     "percentile_interval",
     "precision",
     "prediction_powered_mean",
+    "prediction_powered_mean_unequal",
     "prediction_powered_ratio",
     "proportion",
     "randolph_kappa",
