@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.blocks.agreement import pair_kappa, pair_percent
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
-from analysis.statistics import Ints, SoftLabels, dawid_skene, majority, mean_by_cluster, undefined
+from analysis.statistics import (
+    Ints,
+    SoftLabels,
+    dawid_skene,
+    majority,
+    mean_by_cluster,
+    pair_estimates,
+    undefined,
+)
 
 FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled: who errs cannot be told"
@@ -63,8 +70,10 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )
+    resamples = len(sample.resamples.draws)
+    pair = pair_estimates(labels, codes, sample.clusters, sample.k, draws=resamples)
     return {
-        "percent": pair_percent(sample, labels, codes).as_json(),
-        "cohen_kappa": pair_kappa(sample, labels, codes).as_json(),
+        "percent": pair["percent"].as_json(),
+        "cohen_kappa": pair["cohen_kappa"].as_json(),
         "expected_accuracy": expected.as_json(),
     }
