@@ -30,6 +30,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled "
         "disagreement or partial credit. Psychological Bulletin 70(4), 213–220.",
     ),
+    "efron1987": (
+        "(Efron 1987)",
+        "Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American "
+        "Statistical Association 82(397), 171–185.",
+    ),
     "fleiss1971": (
         "(Fleiss 1971)",
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
@@ -39,6 +44,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Gwet 2008)",
         "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "
         "high agreement. British Journal of Mathematical and Statistical Psychology 61(1), 29–48.",
+    ),
+    "hanley1982": (
+        "(Hanley and McNeil 1982)",
+        "Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver "
+        "operating characteristic (ROC) curve. Radiology 143(1), 29–36.",
     ),
     "ju2025": (
         "(Ju and others 2025)",
@@ -83,6 +93,7 @@ _BY_START = {
     "Cohen's kappa": "cohen1960",
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
+    "area under the ROC curve": "hanley1982",
 }
 """The beginnings of methods, the longer ones first."""
 
