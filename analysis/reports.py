@@ -28,7 +28,7 @@ from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
-from analysis.statistics import Level, Resamples
+from analysis.statistics import Level
 from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
@@ -97,8 +97,7 @@ def _rater(rater: object) -> JSON:
 
 def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     frame = whole.variables[name]
-    draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
-    sample = Sample(frame, draws)
+    sample = Sample(frame, choices.resamples, choices.seed)
     compared = _comparison(sample, choices)
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
@@ -116,13 +115,17 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     }
 
 
-def _comparison(sample: Sample, choices: Choices) -> JSON:
-    found = judges(sample, choices.epsilon)
-    if choices.threshold is not None:
-        for block in found.values():
-            cuts = block["thresholds"]
-            block["thresholds"] = [cut for cut in cuts if cut["threshold"] == choices.threshold]
+def _comparison(sample: Sample, choices: Choices, with_curves: bool = True) -> JSON:
+    found = judges(sample, choices.epsilon, with_curves)
+    for block in found.values() if choices.threshold is not None else ():
+        block["thresholds"] = _only(block["thresholds"], choices.threshold)
+        block["curves"] = _only(block["curves"], choices.threshold)
     return {"agreement": agreement(sample), "judges": found}
+
+
+def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
+    """Those of one threshold, and what is of none."""
+    return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
 def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
@@ -136,7 +139,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
         partition = tuple(tuple(units) for units in parts.values())
         if partition not in done:
             done[partition] = {
-                part: _comparison(sample.only(_mask(units, sample)), choices)
+                part: _comparison(sample.only(_mask(units, sample)), choices, with_curves=False)
                 for part, units in parts.items()
             }
         strata[name] = done[partition]

@@ -70,8 +70,7 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )
-    resamples = len(sample.resamples.draws)
-    pair = pair_estimates(labels, codes, sample.clusters, sample.k, draws=resamples)
+    pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.drawing)
     return {
         "percent": pair["percent"].as_json(),
         "cohen_kappa": pair["cohen_kappa"].as_json(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 TEXT = "the quick is brown foxes"
 
 
-def marks(texts: bool = True, **by_rater: dict[int, tuple[int, int] | None]) -> Marks:
+def marks(texts: bool = True, **by_rater: Mapping[int, tuple[int, int] | None]) -> Marks:
     """Marks of unit n in report n // 2, as `table` makes them; None stands nowhere."""
     found = {
         Place(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
