@@ -39,9 +39,16 @@ def made_labels(labels: int) -> Iterator[dict[str, Any]]:
     truth = generator.integers(0, CATEGORIES, units)
     for unit in range(units):
         query, turn = unit % QUERIES, unit // QUERIES // UNITS_AN_ITEM
-        place = {"item": f"q{query}/{turn}", "unit": f"u{unit}", "kind": "question",
-                 "query": f"q{query}", "variable": "rating", "system": SYSTEMS[turn % 4],
-                 "setting": f"{query % 2}", "meta": {"domain": DOMAINS[query % 3]}}  # fmt: skip
+        place: dict[str, Any] = {
+            "item": f"q{query}/{turn}",
+            "unit": f"u{unit}",
+            "kind": "question",
+            "query": f"q{query}",
+            "variable": "rating",
+            "system": SYSTEMS[turn % len(SYSTEMS)],
+            "setting": f"{query % 2}",
+            "meta": {"domain": DOMAINS[query % len(DOMAINS)]},
+        }
         for rater, skill in SKILL.items():
             right = generator.random() < skill
             value = int(truth[unit] if right else generator.integers(0, CATEGORIES))

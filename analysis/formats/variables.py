@@ -39,7 +39,6 @@ _OVERALL = {
     "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
     "macro_precision": "Mean precision of the categories",
     "macro_f1": "Mean F1 of the categories",
-    "macro_specificity": "Mean specificity of the categories",
 }
 _ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
 _CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
