@@ -12,10 +12,15 @@ from django.utils import timezone
 
 from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
+from analysis.blocks.alternative import beside_test
+from analysis.blocks.bounds import bounds
 from analysis.blocks.judges import judges
+from analysis.blocks.planning import planning, systems_planning
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
-from analysis.blocks.scores import scores
+from analysis.blocks.scores import scores, scores_of_items
+from analysis.blocks.soft_labels import soft_labels
+from analysis.blocks.spans import spans
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
@@ -23,7 +28,7 @@ from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
-from analysis.statistics import Level, Resamples
+from analysis.statistics import Level
 from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
@@ -74,8 +79,15 @@ def _report(
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": scores(frame, choices.resamples, choices.seed, sampled),
+        "scores": _scores(frame, choices, sampled),
     }
+
+
+def _scores(frame: Frame, choices: Choices, sampled: bool | None) -> JSON:
+    found = scores(frame, choices.resamples, choices.seed, sampled)
+    for name, of in scores_of_items(frame).items():
+        found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
+    return found
 
 
 def _rater(rater: object) -> JSON:
@@ -85,24 +97,35 @@ def _rater(rater: object) -> JSON:
 
 def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     frame = whole.variables[name]
-    draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
-    sample = Sample(frame, draws)
+    sample = Sample(frame, choices.resamples, choices.seed)
+    compared = _comparison(sample, choices)
+    for column in frame.columns("judge"):
+        judge = compared["judges"][frame.raters[column].name]
+        judge["alt_test"] |= beside_test(sample, column, compared, choices.epsilon)
+        judge |= bounds(sample, column)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
-        **_comparison(sample, choices),
+        **compared,
+        **spans(frame, whole.marks, choices.resamples, choices.seed),
+        "soft_labels": soft_labels(sample),
+        "planning": planning(sample, compared, choices.width),
         "strata": _strata(sample, whole, choices),
     }
 
 
-def _comparison(sample: Sample, choices: Choices) -> JSON:
-    found = judges(sample, choices.epsilon)
-    if choices.threshold is not None:
-        for block in found.values():
-            cuts = block["thresholds"]
-            block["thresholds"] = [cut for cut in cuts if cut["threshold"] == choices.threshold]
+def _comparison(sample: Sample, choices: Choices, with_curves: bool = True) -> JSON:
+    found = judges(sample, choices.epsilon, with_curves)
+    for block in found.values() if choices.threshold is not None else ():
+        block["thresholds"] = _only(block["thresholds"], choices.threshold)
+        block["curves"] = _only(block["curves"], choices.threshold)
     return {"agreement": agreement(sample), "judges": found}
+
+
+def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
+    """Those of one threshold, and what is of none."""
+    return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
 def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
@@ -116,7 +139,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
         partition = tuple(tuple(units) for units in parts.values())
         if partition not in done:
             done[partition] = {
-                part: _comparison(sample.only(_mask(units, sample)), choices)
+                part: _comparison(sample.only(_mask(units, sample)), choices, with_curves=False)
                 for part, units in parts.items()
             }
         strata[name] = done[partition]

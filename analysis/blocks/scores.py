@@ -9,11 +9,10 @@ import numpy as np
 
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
-from analysis.blocks.resampling import JSON
+from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage import coverage
-from analysis.statistics import Floats, Resamples, mean_by_cluster
-from analysis.statistics.rank import correlation, kendall, spearman
+from analysis.statistics import Floats, correlation_estimates, mean_by_cluster
 
 Measure = Callable[[VariableFrame, int], Floats]
 """From the labels of a variable and the number of items to scores (I, R)."""
@@ -24,30 +23,31 @@ MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", covera
 
 def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSON:
     """The scores that the frame's variables allow. `sampled`: see `estimates`."""
-    found: JSON = {}
+    return {
+        name: _block(of, resamples, seed, sampled) for name, of in scores_of_items(frame).items()
+    }
+
+
+def scores_of_items(frame: Frame) -> dict[str, Scores]:
+    """Each score that the frame's variables allow, of every item by every rater."""
+    found: dict[str, Scores] = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
-            of_items = Scores(frame, labels, measure(labels, len(frame.items)), queries)
-            found[name] = _block(of_items, resamples, seed, sampled)
+            found[name] = Scores(frame, labels, measure(labels, len(frame.items)), queries)
     return found
 
 
 def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
-    draws = Resamples.draw(of.queries, resamples, seed)
-    weights = draws.weights() if draws.draws.shape[0] * len(of.queries) < 8_000_000 else draws
+    how = drawing(of.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        return {
-            "spearman": correlation(
-                spearman, x, y, of.queries, weights, "Spearman's rank correlation over items"
-            ).as_json(),
-            "kendall": correlation(
-                kendall, x, y, of.queries, weights, "Kendall's tau-b over items"
-            ).as_json(),
-        }
+        made = correlation_estimates(
+            x, y, of.queries, ("spearman", "kendall"), " over items", **how
+        )
+        return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
         "items": _items(of),

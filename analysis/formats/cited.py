@@ -30,6 +30,16 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled "
         "disagreement or partial credit. Psychological Bulletin 70(4), 213–220.",
     ),
+    "dawid1979": (
+        "(Dawid and Skene 1979)",
+        "Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer "
+        "error-rates using the EM algorithm. Applied Statistics 28(1), 20–28.",
+    ),
+    "efron1987": (
+        "(Efron 1987)",
+        "Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American "
+        "Statistical Association 82(397), 171–185.",
+    ),
     "fleiss1971": (
         "(Fleiss 1971)",
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
@@ -40,6 +50,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "
         "high agreement. British Journal of Mathematical and Statistical Psychology 61(1), 29–48.",
     ),
+    "hanley1982": (
+        "(Hanley and McNeil 1982)",
+        "Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver "
+        "operating characteristic (ROC) curve. Radiology 143(1), 29–36.",
+    ),
     "ju2025": (
         "(Ju and others 2025)",
         "Ju, J.-H. and others (2025). Controlled Retrieval-augmented Context Evaluation for "
@@ -49,6 +64,15 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Kendall 1945)",
         "Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika 33(3), "
         "239–251.",
+    ),
+    "kish1965": (
+        "(Kish 1965)",
+        "Kish, L. (1965). Survey Sampling. Wiley.",
+    ),
+    "krippendorff1995": (
+        "(Krippendorff 1995)",
+        "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
+        "Methodology 25, 47–76.",
     ),
     "krippendorff2019": (
         "(Krippendorff 2019)",
@@ -70,6 +94,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Spearman, C. (1904). The proof and measurement of association between two things. "
         "American Journal of Psychology 15(1), 72–101.",
     ),
+    "wilcoxon1945": (
+        "(Wilcoxon 1945)",
+        "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
+        "80–83.",
+    ),
 }
 """By key: how a text cites the work, and the work itself."""
 
@@ -83,6 +112,7 @@ _BY_START = {
     "Cohen's kappa": "cohen1960",
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
+    "area under the ROC curve": "hanley1982",
 }
 """The beginnings of methods, the longer ones first."""
 

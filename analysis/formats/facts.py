@@ -31,20 +31,26 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "estimate": ("group",),
     "by": ("judge",),
     "people": ("rater",),
+    "unanchored": ("rater",),
 }
 """Members that map names to what is said of each: the columns that their keys fill."""
 
 _NAMES = {
     "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
-    "system": "group", "threshold": "category", "judge_name": "judge",
+    "system": "group", "threshold": "category", "category": "category",
+    "judge_name": "judge",
 }  # fmt: skip
 """Members that say of what an object is."""
 
-_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing"}
+_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing",
+           "unanchored": "unanchored"}  # fmt: skip
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")
-_NULLABLE = ("winning_rate", "advantage_probability", "passed", "effective_labels")
+_NULLABLE = (
+    "winning_rate", "advantage_probability", "passed", "effective_labels", "needed", "more",
+    "interval_width", "as_good", "worse", "effective_items", "accuracy",
+)  # fmt: skip
 _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 
@@ -129,7 +135,10 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
-    """A score's correlations are by judge and rater; a variable's are a judge's own."""
+    """A score's correlations are by judge and rater; a variable's are a judge's own. Only soft
+    labels speak of each rater by name."""
+    if at.names[-2:] == ("soft_labels", "raters"):
+        return ("rater",)
     if key == "correlation" and at.names[0] == "scores":
         return ("judge", "rater")
     return _MAPS.get(key, ())

@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.formats.cited import CITED, REFERENCES
 from analysis.formats.document import Section, count
+from analysis.formats.methods_beside import beside, other_rules
 
 JSON = dict[str, Any]
 ALT_TEST = "calderon2025"
@@ -25,7 +26,8 @@ def methods_section(report: JSON) -> Section:
 
 def methods(report: JSON) -> list[str]:
     """Paragraphs of plain text, each a few sentences."""
-    parts = [_data(report), _people(report), _judges(report), _scores(report), _intervals(report)]
+    parts = [_data(report), _people(report), _judges(report), _scores(report), beside(report)]
+    parts.append(_intervals(report))
     return [part for part in parts if part]
 
 
@@ -82,16 +84,19 @@ def _judges(report: JSON) -> str:
     if not blocks:
         return ""
     ties = sum(block["ties"] for block in blocks)
+    given = _named([b["agreement"], b["classes"], b.get("overall")] for b in blocks)
     parts = [
         "Each judge was held against the most frequent human label; units whose human labels tie "
         f"({ties} over all variables and judges) were left out. Given are "
-        f"{_and(_named([b['agreement'], b['classes']] for b in blocks))}; kappa and the share of "
-        "equal labels also with each person, beside the mean over pairs of people as the ceiling.",
+        f"{_and(given)}; kappa and the share of equal labels also with each person, beside the "
+        "mean over pairs of people as the ceiling.",
     ]
     if ordered := _named(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
     if any(b["thresholds"] for b in blocks):
         parts.append("Ratings were also cut at each threshold, both sides alike.")
+    if areas := _named(b.get("curves") for b in blocks):
+        parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
@@ -108,7 +113,8 @@ def _alternative(tests: list[JSON]) -> list[str]:
     return [
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
-        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}."
+        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}.",
+        *other_rules(tests),
     ]
 
 
@@ -139,6 +145,9 @@ def _intervals(report: JSON) -> str:
             f"Intervals are 95 %: {_and(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are taken as independent."
         )
+    if any(kind.startswith("BCa") for kind in kinds):
+        how = "The bootstrap is BCa"
+        parts.append(f"{how} {CITED['efron1987']} below 30 queries, percentile from there on.")
     if any("at least 10 are needed" in each for each in every):
         parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}

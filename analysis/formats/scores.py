@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
+from analysis.formats.planning import planning_tables
 
 JSON = dict[str, Any]
 MEAN = "mean"
@@ -18,6 +19,7 @@ def score_section(report: JSON, name: str) -> Section:
     if block["pairs"] or block["correlation"]:
         tables.append(_rankings(block))
     tables += _estimates(block["estimate"])
+    tables += planning_tables(block)
     title = name.capitalize()
     return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
 

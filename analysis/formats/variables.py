@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count
+from analysis.formats.alternative import beside_tables
+from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
+from analysis.formats.planning import planning_blocks
+from analysis.formats.soft_labels import soft_blocks
+from analysis.formats.spans import span_blocks
 
 JSON = dict[str, Any]
 
@@ -23,7 +27,22 @@ _OF_ORDERED_PAIRS = {
     "spearman": "Spearman",
 }
 _CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
-_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
+_WITH_MAJORITY = {
+    "krippendorff_alpha": "Krippendorff's alpha with the majority",
+    "gwet_ac": "Gwet's AC with the majority",
+}
+_ORDERED_WITH_MAJORITY = {
+    "cohen_kappa_linear": "Cohen's kappa with the majority, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa with the majority, quadratic weights",
+}
+_OVERALL = {
+    "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
+    "macro_precision": "Mean precision of the categories",
+    "macro_f1": "Mean F1 of the categories",
+}
+_ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
+_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
+_AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
 _CUTS = {"cohen_kappa": "Cohen's kappa", "precision": "Precision", "recall": "Recall"}
 
 
@@ -33,6 +52,8 @@ def variable_section(report: JSON, name: str) -> Section:
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += span_blocks(variable) + soft_blocks(variable)
+    blocks += planning_blocks(variable)
     blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
 
@@ -66,6 +87,8 @@ def _judge(name: str, block: JSON, ordered: bool) -> Block:
         tables += [_classes(block["classes"]), _confusion(block["confusion"])]
     if block["thresholds"]:
         tables.append(_thresholds(block["thresholds"]))
+    if block.get("curves"):
+        tables.append(_curves(block["curves"]))
     tables += _alternative(block["alt_test"])
     return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
 
@@ -76,7 +99,17 @@ def _left_out(block: JSON) -> str:
     ]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    facts += _bounds(block.get("bounds"))
     return "; ".join(facts)
+
+
+def _bounds(bounds: JSON | None) -> list[str]:
+    """Where agreement would lie, all missing answers taken for wrong or for right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    said = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(said)}"]
 
 
 def _against(block: JSON) -> Table:
@@ -94,22 +127,30 @@ def _against(block: JSON) -> Table:
 
 
 def _further(block: JSON, ordered: bool) -> Table:
-    alpha = block["agreement"]["krippendorff_alpha"]
-    rows = [("Krippendorff's alpha with the majority", Number.of(alpha), alpha["n"])]
+    """What stands there of these: a report that was frozen before may have less."""
+    with_majority = _WITH_MAJORITY | (_ORDERED_WITH_MAJORITY if ordered else {})
+    overall = _OVERALL | (_ERROR if ordered else {})
+    rows = [*_rows(block["agreement"], with_majority), *_rows(block.get("overall", {}), overall)]
     if ordered:
-        rows += [
-            (f"{label} with the mean rating", Number.of(estimate), estimate["n"])
-            for key, label in _CORRELATIONS.items()
-            for estimate in (block["correlation"][key],)
-        ]
+        of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
+        rows += _rows(block["correlation"], of_mean)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
 
 
+def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
+    return [
+        (label, Number.of(block[key]), block[key]["n"])
+        for key, label in labels.items()
+        if key in block
+    ]
+
+
 def _classes(classes: JSON) -> Table:
+    names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(of, _CLASSES), of["support"]) for name, of in classes.items()
+        (name, *_numbers(of, names), of["support"]) for name, of in classes.items()
     )
-    return Table("Categories", ("Category", *_CLASSES.values(), "Support"), rows)
+    return Table("Categories", ("Category", *names.values(), "Support"), rows)
 
 
 def _confusion(block: JSON) -> Table:
@@ -122,6 +163,16 @@ def _thresholds(cuts: list[JSON]) -> Table:
         (f"≥ {cut['threshold']}", *_numbers(cut, _CUTS)) for cut in cuts
     )
     return Table("Cut at a threshold", ("Threshold", *_CUTS.values()), rows)
+
+
+def _curves(curves: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+         *_numbers(of, _AREAS), of["roc_auc"]["n"])
+        for of in curves
+    )  # fmt: skip
+    caption = "Scores over all thresholds, against the majority"
+    return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
 
 def _alternative(test: JSON) -> list[Table]:
@@ -139,7 +190,7 @@ def _alternative(test: JSON) -> list[Table]:
     label, decisive = readings[test["decides"]]
     if decisive["annotators"]:
         tables.append(_annotators(decisive["annotators"], label))
-    return tables
+    return [*tables, *beside_tables(test)]
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:

@@ -41,7 +41,16 @@ def _labels() -> Iterator[dict[str, Any]]:
             who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
             yes = (query + question + (turn == n % 7)) % 2
             score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
-            yield place | who | score | {"variable": "answerable", "value": ("no", "yes")[yes]}
+            lost = rater == JUDGE and n == QUERIES
+            said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
+            yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
             yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
         checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
         yield place | checked | {"variable": "answerable"}
+
+
+def _marked(turn: int) -> dict[str, Any]:
+    """Evidence for every other label; some of it stands nowhere."""
+    quote = {"field": "report", "text": "words"}
+    placed = {"start": turn % 5, "end": turn % 5 + 5} if turn % 10 else {}
+    return {"spans": [quote | placed]} if turn % 2 == 0 else {}

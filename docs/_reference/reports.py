@@ -28,6 +28,8 @@ PLACES = {
     "estimate": "SYSTEM",
     "by": "JUDGE",
     "people": "RATER",
+    "soft_labels.raters": "RATER",
+    "unanchored": "RATER",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}

@@ -45,8 +45,13 @@ def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
 
 
 def test_it_tells_how_intervals_were_made(told: str) -> None:
-    assert "percentile bootstrap of whole queries, 20 resamples" in told
+    assert "BCa bootstrap of whole queries, 20 resamples" in told
+    assert "BCa (Efron 1987) below 30 queries, percentile from there on." in told
     assert "t interval clustered by whole queries" in told
+
+
+def test_it_tells_of_the_curves_of_scores(told: str) -> None:
+    assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in told
 
 
 def test_what_was_not_computed_is_not_told(report: dict[str, Any]) -> None:
@@ -63,9 +68,9 @@ def test_another_interval_is_told_as_its_method_says(report: dict[str, Any]) -> 
     other = copy.deepcopy(report)
     percent = other["variables"]["answerable"]["agreement"]["percent"]
     percent["method"] = (
-        "mean share of agreeing pairs; 95 % BCa bootstrap of 16 queries, 20 resamples"
+        "mean share of agreeing pairs; 95 % studentised bootstrap of 16 queries, 20 resamples"
     )
-    assert "BCa bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
+    assert "studentised bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
 
 
 def test_every_work_that_is_cited_stands_under_references_and_no_other(
@@ -82,3 +87,33 @@ def test_the_formats_for_reading_show_it(report: dict[str, Any], name: str) -> N
     text = FORMATS[name].render(report)
     assert "Krippendorff 2019" in text
     assert "Content Analysis: An Introduction" in text
+
+
+def test_it_tells_what_stands_beside_the_headlines(told: str) -> None:
+    for words in (
+        "For comparison it was also run in its multiplicative form; with unanswered items dropped",
+        "The evidence marked for answerable was compared by F1 of exact and of overlapping spans",
+        "soft labels and each person's errors were estimated (Dawid and Skene 1979)",
+        "For plans of intervals 0.1 wide",
+    ):
+        assert words in told
+
+
+def test_it_claims_no_chance_correction_of_evidence_whose_texts_are_not_known(told: str) -> None:
+    assert "for unitising" not in told
+
+
+def test_a_report_from_before_them_tells_nothing_of_them(report: dict[str, Any]) -> None:
+    old = copy.deepcopy(report)
+    for block in old["variables"].values():
+        for name in ("planning", "soft_labels", "spans"):
+            block.pop(name, None)
+        for judge in block["judges"].values():
+            judge["alt_test"] = {
+                name: of
+                for name, of in judge["alt_test"].items()
+                if name not in ("sensitivity", "power")
+            }
+    text = " ".join(methods(old))
+    for absent in ("multiplicative", "evidence", "soft labels", "plans", "Its power"):
+        assert absent not in text
