@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
+from analysis.blocks.distribution import distribution
 from analysis.blocks.judges import judges
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
@@ -91,6 +92,7 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
+        "distribution": distribution(frame),
         **_comparison(sample, choices),
         "strata": _strata(sample, whole, choices),
     }

@@ -19,14 +19,23 @@ from analysis.statistics import (
     fleiss_kappa_pooled,
     gwet_ac,
     krippendorff_alpha,
+    mean_by_cluster,
     percent_agreement,
+    percent_agreement_pooled,
     randolph_kappa,
     reason_undefined,
     undefined,
 )
-from analysis.statistics.rank import correlation, spearman
+from analysis.statistics.rank import correlation, kendall, pearson, spearman
 
 NO_ORDER = "its categories have no order"
+ERROR = "mean_absolute_error"
+MAE = "mean absolute difference"
+CORRELATIONS = {
+    "spearman": ("Spearman's rank correlation", spearman),
+    "kendall": ("Kendall's tau-b", kendall),
+    "pearson": ("Pearson's correlation", pearson),
+}
 
 
 def agreement(sample: Sample) -> JSON:
@@ -41,6 +50,9 @@ def agreement(sample: Sample) -> JSON:
         "units": int(labelled.sum()),
         "raters": int((codes >= 0).any(axis=0).sum()),
         "percent": of(percent_agreement, codes, "mean share of agreeing pairs").as_json(),
+        "percent_pooled": of(
+            percent_agreement_pooled, codes, "share of agreeing pairs, pooled"
+        ).as_json(),
         "fleiss_kappa": of(fleiss_kappa, codes, "Fleiss' kappa, averaged over units").as_json(),
         "fleiss_kappa_pooled": of(
             fleiss_kappa_pooled, codes, "Fleiss' kappa, pairs pooled"
@@ -77,7 +89,7 @@ def _pair(sample: Sample, a: int, b: int) -> JSON:
         "cohen_kappa": pair_kappa(sample, one, other).as_json(),
         "cohen_kappa_linear": _weighted(sample, one, other, "linear", ordered).as_json(),
         "cohen_kappa_quadratic": _weighted(sample, one, other, "quadratic", ordered).as_json(),
-        "spearman": _spearman(sample, one, other, ordered).as_json(),
+        **_of_numbers(sample, one, other, ordered),
     }
 
 
@@ -115,12 +127,18 @@ def _weighted(sample: Sample, one: Ints, other: Ints, weighting: str, ordered: b
     return undefined(NO_ORDER, 0, f"Cohen's kappa, {weighting} weights")
 
 
-def _spearman(sample: Sample, one: Ints, other: Ints, ordered: bool) -> Estimate:
+def _of_numbers(sample: Sample, one: Ints, other: Ints, ordered: bool) -> JSON:
+    """Correlations and the mean distance of two columns of codes, where they have an order."""
     if not ordered:
-        return undefined(NO_ORDER, 0, "Spearman's rank correlation")
+        names = {**{name: method for name, (method, _) in CORRELATIONS.items()}, ERROR: MAE}
+        return {name: undefined(NO_ORDER, 0, how).as_json() for name, how in names.items()}
     x, y = numbers(sample, one), numbers(sample, other)
-    method = "Spearman's rank correlation"
-    return correlation(spearman, x, y, sample.clusters, sample.weights, method)
+    found = {
+        name: correlation(function, x, y, sample.clusters, sample.weights, method)
+        for name, (method, function) in CORRELATIONS.items()
+    }
+    found[ERROR] = mean_by_cluster(np.abs(x - y), sample.clusters, MAE)
+    return {name: made.as_json() for name, made in found.items()}
 
 
 def numbers(sample: Sample, codes: Ints) -> Floats:

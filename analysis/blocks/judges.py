@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.blocks.agreement import NO_ORDER, numbers, pair_kappa, pair_percent
 from analysis.blocks.calibration import calibration
+from analysis.blocks.itemscores import mean_of
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
@@ -22,6 +23,7 @@ from analysis.statistics import (
     f1,
     krippendorff_alpha,
     majority,
+    mean_by_cluster,
     percent_agreement,
     precision,
     recall,
@@ -30,6 +32,8 @@ from analysis.statistics import (
 from analysis.statistics.alternative import EPSILONS
 from analysis.statistics.counts import counts_of
 from analysis.statistics.rank import correlation, kendall, pearson, spearman
+
+ERROR = "mean absolute error, mean human rating"
 
 
 def judges(sample: Sample, epsilon: float) -> JSON:
@@ -63,6 +67,7 @@ def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON) -> JSON:
             for n in frame.columns("human")
         },
         "human_ceiling": ceiling,
+        "overall": {"mean_absolute_error": _error(sample, codes).as_json()},
         "correlation": _correlation(sample, codes),
         "thresholds": thresholds(sample, codes),
         "alt_test": _alternative(sample, codes, epsilon),
@@ -169,23 +174,21 @@ def _correlation(sample: Sample, codes: Ints) -> JSON:
     functions = {"spearman": spearman, "kendall": kendall, "pearson": pearson}
     if sample.frame.scale.level == "nominal":
         return {name: undefined(NO_ORDER, 0, name).as_json() for name in functions}
-    people = np.stack([numbers(sample, sample.frame.codes[:, n])
-                       for n in sample.frame.columns("human")] or
-                      [np.full(len(codes), np.nan)], axis=1)  # fmt: skip
-    there = np.isfinite(people)
-    mean = np.divide(
-        np.where(there, people, 0.0).sum(axis=1),
-        there.sum(axis=1),
-        out=np.full(len(people), np.nan),
-        where=there.any(axis=1),
-    )
-    ratings = numbers(sample, codes)
+    ratings, mean = numbers(sample, codes), mean_of(numbers(sample, sample.frame.of("human")))
     return {
         name: correlation(
             function, ratings, mean, sample.clusters, sample.weights, f"{name}, mean human rating"
         ).as_json()
         for name, function in functions.items()
     }
+
+
+def _error(sample: Sample, codes: Ints) -> Estimate:
+    """The mean distance from the mean human rating."""
+    if sample.frame.scale.level == "nominal":
+        return undefined(NO_ORDER, 0, ERROR)
+    gaps = numbers(sample, codes) - mean_of(numbers(sample, sample.frame.of("human")))
+    return mean_by_cluster(np.abs(gaps), sample.clusters, ERROR)
 
 
 def _alternative(sample: Sample, codes: Ints, epsilon: float) -> JSON:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
+from analysis.blocks.comparisons import comparisons
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage import coverage
-from analysis.statistics import Floats, Resamples, mean_by_cluster
-from analysis.statistics.rank import correlation, kendall, spearman
+from analysis.statistics import Floats, Resamples, majority, mean_by_cluster
+from analysis.statistics.rank import correlation, kendall, pearson, spearman
 
 Measure = Callable[[VariableFrame, int], Floats]
 """From the labels of a variable and the number of items to scores (I, R)."""
@@ -30,9 +32,16 @@ def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSO
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
-            of_items = Scores(frame, labels, measure(labels, len(frame.items)), queries)
+            values, agreed = (measure(of, len(frame.items)) for of in (labels, _agreed(labels)))
+            of_items = Scores(frame, labels, values, queries, agreed[:, 0])
             found[name] = _block(of_items, resamples, seed, sampled)
     return found
+
+
+def _agreed(labels: VariableFrame) -> VariableFrame:
+    """The most frequent human labels as those of one rater; ties are no label."""
+    reference, _ = majority(labels.of("human"))
+    return replace(labels, codes=reference[:, None])
 
 
 def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
@@ -47,11 +56,16 @@ def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
             "kendall": correlation(
                 kendall, x, y, of.queries, weights, "Kendall's tau-b over items"
             ).as_json(),
+            "pearson": correlation(
+                pearson, x, y, of.queries, weights, "Pearson's correlation over items"
+            ).as_json(),
         }
 
     return {
         "items": _items(of),
         "systems": _systems(of),
+        "majority": _majority(of),
+        "comparisons": comparisons(of),
         "pairs": _pairs(of, compare),
         "correlation": _correlations(of, compare),
         "estimate": estimates(of, sampled),
@@ -83,6 +97,14 @@ def _systems(of: Scores) -> JSON:
             name: mean_by_cluster(values[items], of.queries[items], "mean over items").as_json()
             for name, values in columns.items()
         }
+        for system, items in systems_of(of.frame).items()
+    }
+
+
+def _majority(of: Scores) -> JSON:
+    how = "mean over items of the score by people's majority"
+    return {
+        system: mean_by_cluster(of.majority[items], of.queries[items], how).as_json()
         for system, items in systems_of(of.frame).items()
     }
 

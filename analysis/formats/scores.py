@@ -8,15 +8,17 @@ from analysis.formats.document import DASH, Block, Cell, Number, Section, Table,
 
 JSON = dict[str, Any]
 MEAN = "mean"
+NOT_YET = "not in the report when it was frozen"
 
 
 def score_section(report: JSON, name: str) -> Section:
     """Everything that is said of one score."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    tables = [_systems(block["systems"], kinds)]
+    tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
     if block["pairs"] or block["correlation"]:
         tables.append(_rankings(block))
+    tables += _comparisons(block.get("comparisons", []))
     tables += _estimates(block["estimate"])
     title = name.capitalize()
     return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
@@ -26,13 +28,15 @@ def _who(rater: str, kinds: dict[str, str]) -> Who:
     return Who("mean of people") if rater == MEAN else Who(rater, kinds.get(rater, ""))
 
 
-def _systems(systems: JSON, kinds: dict[str, str]) -> Table:
+def _systems(systems: JSON, majority: JSON, kinds: dict[str, str]) -> Table:
     raters = list(dict.fromkeys(rater for values in systems.values() for rater in values))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_cell(values, rater) for rater in raters))
+        (system or DASH, *(_cell(values, rater) for rater in raters),
+         *((Number.of(majority[system]),) if system in majority else ()))
         for system, values in systems.items()
-    )
-    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters)), rows)
+    )  # fmt: skip
+    last = ("majority of people",) if majority else ()
+    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters), *last), rows)
 
 
 def _cell(values: JSON, rater: str) -> Number:
@@ -46,12 +50,31 @@ def _rankings(block: JSON) -> Table:
         for judge, others in block["correlation"].items()
         for rater, of in others.items()
     ]
-    header = ("Raters", "Spearman", "Kendall")
+    header = ("Raters", "Spearman", "Kendall", "Pearson")
     return Table("Do raters rank the reports alike?", header, tuple(rows))
 
 
 def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
-    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]))
+    pearson = Number.of(of["pearson"]) if "pearson" in of else Number(None, reason=NOT_YET)
+    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]), pearson)
+
+
+def _comparisons(pairs: list[JSON]) -> list[Table]:
+    """Which system is better on the same queries; no table where there is one system only."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{pair['a'] or DASH} – {pair['b'] or DASH}", pair["queries"],
+         Number.of(pair["difference"]), f"{pair['higher']} : {pair['lower']}",
+         *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")))
+        for pair in pairs
+    )  # fmt: skip
+    header = ("Systems", "Queries", "Difference", "Higher : lower", "t, Holm's p",
+              "Wilcoxon, Holm's p")  # fmt: skip
+    caption = "Systems on the same queries, mean of people, each less the one after it"
+    return [Table(caption, header, rows)] if rows else []
+
+
+def _p_value(test: JSON) -> Number:
+    return Number(test["adjusted_p_value"], reason=test.get("reason", ""))
 
 
 def _estimates(systems: JSON) -> list[Table]:

@@ -28,6 +28,10 @@ PLACES = {
     "estimate": "SYSTEM",
     "by": "JUDGE",
     "people": "RATER",
+    "distribution.raters": "RATER",
+    "raters.RATER": "CODE",
+    "labels_per_unit": "NUMBER",
+    "majority": "SYSTEM",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}
