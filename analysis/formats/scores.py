@@ -15,7 +15,7 @@ def score_section(report: JSON, name: str) -> Section:
     """Everything that is said of one score."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
+    tables = [_systems(block["systems"], kinds)]
     if block["pairs"] or block["correlation"]:
         tables.append(_rankings(block))
     tables += _comparisons(block.get("comparisons", []))
@@ -28,15 +28,13 @@ def _who(rater: str, kinds: dict[str, str]) -> Who:
     return Who("mean of people") if rater == MEAN else Who(rater, kinds.get(rater, ""))
 
 
-def _systems(systems: JSON, majority: JSON, kinds: dict[str, str]) -> Table:
+def _systems(systems: JSON, kinds: dict[str, str]) -> Table:
     raters = list(dict.fromkeys(rater for values in systems.values() for rater in values))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_cell(values, rater) for rater in raters),
-         *((Number.of(majority[system]),) if system in majority else ()))
+        (system or DASH, *(_cell(values, rater) for rater in raters))
         for system, values in systems.items()
-    )  # fmt: skip
-    last = ("majority of people",) if majority else ()
-    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters), *last), rows)
+    )
+    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters)), rows)
 
 
 def _cell(values: JSON, rater: str) -> Number:
