@@ -19,7 +19,7 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
     """The strata that the meta of labels files gives, by item."""
     found: dict[str, dict[str, str]] = {}
     for item, meta in metas:
-        for name in OF_META:
+        for name in OF_META if meta else ():
             if (value := text_of(meta, name)) is not None:
                 found.setdefault(name, {}).setdefault(item, value)
     return telling(found)
@@ -47,4 +47,6 @@ def in_order(values: Iterable[str]) -> list[str]:
 def text_of(meta: Any, name: str) -> str | None:
     """A member of meta as a word; None where it is none."""
     value = meta.get(name) if isinstance(meta, Mapping) else None
+    if value is None:
+        return None
     return str(value) if isinstance(value, str | bool | int) and str(value) else None

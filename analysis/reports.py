@@ -24,7 +24,7 @@ from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
-from analysis.statistics import Level, Resamples
+from analysis.statistics import Level
 from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
@@ -86,8 +86,7 @@ def _rater(rater: object) -> JSON:
 
 def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     frame = whole.variables[name]
-    draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
-    sample = Sample(frame, draws)
+    sample = Sample(frame, choices.resamples, choices.seed)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
@@ -98,12 +97,14 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     }
 
 
-def _comparison(sample: Sample, choices: Choices) -> JSON:
-    found = judges(sample, choices.epsilon)
+def _comparison(sample: Sample, choices: Choices, with_curves: bool = True) -> JSON:
+    found = judges(sample, choices.epsilon, with_curves)
     if choices.threshold is not None:
         for block in found.values():
-            cuts = block["thresholds"]
-            block["thresholds"] = [cut for cut in cuts if cut["threshold"] == choices.threshold]
+            for name in ("thresholds", "curves"):
+                cuts = block[name]
+                block[name] = [c for c in cuts if c.get("threshold", choices.threshold)
+                               == choices.threshold]  # fmt: skip
     return {"agreement": agreement(sample), "judges": found}
 
 
@@ -118,7 +119,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
         partition = tuple(tuple(units) for units in parts.values())
         if partition not in done:
             done[partition] = {
-                part: _comparison(sample.only(_mask(units, sample)), choices)
+                part: _comparison(sample.only(_mask(units, sample)), choices, with_curves=False)
                 for part, units in parts.items()
             }
         strata[name] = done[partition]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from analysis import statistics
@@ -21,9 +19,7 @@ def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
     if own != ANSWERS or not there.any() or p[there].min() < 0 or p[there].max() > 1:
         return {}
     yes = np.where(reference < 0, -1, reference == scale.categories.index("yes"))
-    resamples = sample.resamples
-    drawn = replace(resamples, draws=resamples.draws[:, np.unique(resamples.index)])
-    found = statistics.calibration(p, yes.astype(np.int64), resamples.index, draws=drawn)
+    found = statistics.calibration(p, yes.astype(np.int64), sample.clusters, **sample.drawing)
     return {
         "calibration": {
             "brier": found.brier.as_json(),

@@ -11,11 +11,10 @@ import numpy as np
 from analysis.blocks.comparisons import comparisons
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
-from analysis.blocks.resampling import JSON
+from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage import coverage
-from analysis.statistics import Floats, Resamples, majority, mean_by_cluster
-from analysis.statistics.rank import correlation, kendall, pearson, spearman
+from analysis.statistics import Floats, correlation_estimates, majority, mean_by_cluster
 
 Measure = Callable[[VariableFrame, int], Floats]
 """From the labels of a variable and the number of items to scores (I, R)."""
@@ -45,21 +44,11 @@ def _agreed(labels: VariableFrame) -> VariableFrame:
 
 
 def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
-    draws = Resamples.draw(of.queries, resamples, seed)
-    weights = draws.weights() if draws.draws.shape[0] * len(of.queries) < 8_000_000 else draws
+    how = drawing(of.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        return {
-            "spearman": correlation(
-                spearman, x, y, of.queries, weights, "Spearman's rank correlation over items"
-            ).as_json(),
-            "kendall": correlation(
-                kendall, x, y, of.queries, weights, "Kendall's tau-b over items"
-            ).as_json(),
-            "pearson": correlation(
-                pearson, x, y, of.queries, weights, "Pearson's correlation over items"
-            ).as_json(),
-        }
+        made = correlation_estimates(x, y, of.queries, detail=" over items", **how)
+        return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
         "items": _items(of),

@@ -10,13 +10,29 @@ from analysis.statistics import (
     Ints,
     Value,
     cohen_kappa,
-    confusion,
     majority,
     precision,
     recall,
+    table_estimates,
 )
+from analysis.statistics.coefficients import Measure
 
 BELOW, REACHED = 0, 1
+
+
+def _right(table: Floats) -> Value:
+    return precision(table)[..., REACHED]
+
+
+def _found(table: Floats) -> Value:
+    return recall(table)[..., REACHED]
+
+
+MEASURES: dict[str, Measure] = {
+    "cohen_kappa": (cohen_kappa, "Cohen's kappa of reaching it", "all labels are on one side"),
+    "precision": (_right, "precision of reaching it", "the judge never reaches it"),
+    "recall": (_found, "recall of reaching it", "people never reach it"),
+}
 
 
 def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
@@ -25,43 +41,31 @@ def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
     A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
     ties left out. Precision and recall are of reaching it.
     """
-    if sample.frame.scale.level == "nominal" or sample.is_continuous:
-        return []
-    values = sample.frame.scale.values()
-    return [_row(sample, codes, rank, float(values[rank])) for rank in range(1, sample.k)]
+    return [_row(sample, codes, rank) for rank in cuts(sample)]
 
 
-def _row(sample: Sample, codes: Ints, rank: int, threshold: float) -> JSON:
-    people, _ = majority(_cut(sample.frame.of("human"), rank))
-    judge = _cut(codes, rank)
-    both = (people >= 0) & (judge >= 0)
+def cuts(sample: Sample) -> range:
+    """The ranks at which a scale is cut."""
+    return range(1, sample.k) if sample.is_ordered and not sample.is_continuous else range(0)
 
-    def kappa(weights: Floats | None) -> Value:
-        return cohen_kappa(confusion(people, judge, 2, weights))
 
-    def right(weights: Floats | None) -> Value:
-        return _reached(precision(confusion(people, judge, 2, weights)))
+def threshold_at(sample: Sample, rank: int) -> float:
+    """The number of the category of a rank, whole where it is."""
+    value = float(sample.frame.scale.values()[rank])
+    return int(value) if value.is_integer() else value
 
-    def found(weights: Floats | None) -> Value:
-        return _reached(recall(confusion(people, judge, 2, weights)))
 
-    return {
-        "threshold": int(threshold) if threshold.is_integer() else threshold,
-        "cohen_kappa": sample.estimate(
-            kappa, both, "Cohen's kappa of reaching it", "all labels are on one side"
-        ).as_json(),
-        "precision": sample.estimate(
-            right, both, "precision of reaching it", "the judge never reaches it"
-        ).as_json(),
-        "recall": sample.estimate(
-            found, both, "recall of reaching it", "people never reach it"
-        ).as_json(),
-    }
+def people_reach(sample: Sample, rank: int) -> Ints:
+    """Whether most people put a unit at or above a rank: 1, 0, or -1 for a tie or no label."""
+    return majority(_cut(sample.frame.of("human"), rank))[0]
+
+
+def _row(sample: Sample, codes: Ints, rank: int) -> JSON:
+    people, judge = people_reach(sample, rank), _cut(codes, rank)
+    made = table_estimates(people, judge, sample.clusters, 2, MEASURES, **sample.drawing)
+    of_cut = {name: estimate.as_json() for name, estimate in made.items()}
+    return {"threshold": threshold_at(sample, rank), **of_cut}
 
 
 def _cut(codes: Ints, rank: int) -> Ints:
     return np.where(codes < 0, -1, np.where(codes >= rank, REACHED, BELOW)).astype(np.int64)
-
-
-def _reached(scores: Floats) -> Value:
-    return scores[..., REACHED] if scores.ndim > 1 else float(scores[REACHED])

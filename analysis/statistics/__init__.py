@@ -42,12 +42,15 @@ from analysis.statistics.bootstrap import (
     percentile_interval,
 )
 from analysis.statistics.calibration import Bin, Calibration, calibration
+from analysis.statistics.ceiling import ceiling_estimates
 from analysis.statistics.coefficients import (
     Alignment,
     agreement_estimates,
     alignment_estimates,
     pair_estimates,
+    table_estimates,
 )
+from analysis.statistics.correlations import correlation_estimates
 from analysis.statistics.counts import confusion, counts_of, reason_undefined
 from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
 from analysis.statistics.estimate import Estimate, undefined
@@ -66,7 +69,7 @@ from analysis.statistics.prediction_powered_ratio import (
     prediction_powered_ratio,
 )
 from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
-from analysis.statistics.rank import correlation, kendall, pearson, spearman
+from analysis.statistics.rank import kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
 from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
 from analysis.statistics.soft_labels import SoftLabels, dawid_skene
@@ -120,13 +123,14 @@ __all__ = [
     "balanced_accuracy",
     "bca_interval",
     "calibration",
+    "ceiling_estimates",
     "character_f1",
     "clopper_pearson_interval",
     "cluster_weights",
     "cohen_kappa",
     "compare_systems",
     "confusion",
-    "correlation",
+    "correlation_estimates",
     "counts_of",
     "dawid_skene",
     "design_effect",
@@ -177,6 +181,7 @@ __all__ = [
     "spearman",
     "specificity",
     "system_rank_correlation",
+    "table_estimates",
     "threshold_sweep",
     "token_codes",
     "undefined",

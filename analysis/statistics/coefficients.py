@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,18 @@ from analysis.statistics.tally import Tally, distinct, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]
+#: A function of the table of two raters, its method in words, and why it may be undefined.
+Measure = tuple[OfTable, str, str]
 
+AGREEMENT = (
+    "percent",
+    "percent_pooled",
+    "fleiss_kappa",
+    "fleiss_kappa_pooled",
+    "randolph_kappa",
+    "krippendorff_alpha",
+    "gwet_ac",
+)
 PAIR: dict[str, tuple[OfTable, str]] = {
     "percent": (accuracy, "share of equal labels"),
     "cohen_kappa": (cohen_kappa, "Cohen's kappa"),
@@ -78,6 +89,7 @@ def agreement_estimates(
     level: Level = "nominal",
     values: Floats | None = None,
     *,
+    names: Sequence[str] = AGREEMENT,
     draws: int | Resamples = RESAMPLES,
     seed: int = 0,
     interval: Interval = "percentile",
@@ -85,7 +97,8 @@ def agreement_estimates(
     """Percent agreement, both Fleiss' kappas, Randolph's, Krippendorff's alpha and Gwet's AC.
 
     codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Alpha and AC
-    are those of `level`, with `values` (K,) as the numbers of the categories.
+    are those of `level`, with `values` (K,) as the numbers of the categories. `names` are the
+    coefficients that are wanted.
     """
     counts = counts_of(codes, k)
     rows, kinds = kinds_of(counts)
@@ -97,7 +110,8 @@ def agreement_estimates(
     def made(function: OfCounts, method: str) -> Estimate:
         return bootstrap.estimate(lambda w: function(rows, w), n, method, reason, queries)
 
-    return {name: made(*each) for name, each in _of_counts(k, level, values).items()}
+    functions = _of_counts(k, level, values)
+    return {name: made(*functions[name]) for name in names}
 
 
 def _of_counts(k: int, level: Level, values: Floats | None) -> dict[str, tuple[OfCounts, str]]:
@@ -125,20 +139,35 @@ def pair_estimates(
     clusters: Ints,
     k: int,
     *,
+    names: Sequence[str] = tuple(PAIR),
     draws: int | Resamples = RESAMPLES,
     seed: int = 0,
     interval: Interval = "percentile",
 ) -> dict[str, Estimate]:
     """The share of equal labels and Cohen's kappa, plain, linear and quadratic, of two raters.
 
-    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole.
+    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. `names` are the
+    coefficients that are wanted.
     """
     bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
     reason = _why_no_kappa(_square(bootstrap.tally.total, k))
-    return {
-        name: _of_table(bootstrap, function, method, reason, k)
-        for name, (function, method) in PAIR.items()
-    }
+    return {name: _of_table(bootstrap, *PAIR[name], reason, k) for name in names}
+
+
+def table_estimates(
+    one: Ints,
+    other: Ints,
+    clusters: Ints,
+    k: int,
+    measures: Mapping[str, Measure],
+    *,
+    draws: int | Resamples = RESAMPLES,
+    seed: int = 0,
+    interval: Interval = "percentile",
+) -> dict[str, Estimate]:
+    """Any measures of the table (K, K) of two raters, the first of them in its rows."""
+    bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
+    return {name: _of_table(bootstrap, *measure, k) for name, measure in measures.items()}
 
 
 def alignment_estimates(

@@ -9,11 +9,13 @@ import numpy as np
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
 from analysis.statistics.tally import Tally
 
 #: So many points of a curve are given at most; areas use all scores.
 MOST_POINTS = 50
+#: So many different scores are told apart in resamples.
+MOST_LEVELS = 500
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def threshold_sweep(
     positive: Ints,
     clusters: Ints,
     *,
+    bands: bool = True,
     draws: int | Resamples = RESAMPLES,
     seed: int = 0,
     interval: Interval = "percentile",
@@ -45,18 +48,30 @@ def threshold_sweep(
     """ROC and precision-recall curves of scores (U,) against people's 1 and 0 (U,), with bands.
 
     Units without a score (NaN) or a label (-1) are left out. A point for each different score, or
-    for 50 of them. The bands hold at each threshold, not for the curve as a whole.
+    for 50 of them. The bands hold at each threshold, not for the curve as a whole; without `bands`
+    the areas alone have intervals. Beyond 500 different scores neighbours are taken together in
+    the resamples of an area, which are then shifted by what that changes in the area itself.
     """
     there = np.isfinite(scores) & (positive >= 0)
     values, place = np.unique(np.where(there, scores, np.inf), return_inverse=True)
-    values = values[np.isfinite(values)]
-    kinds = np.where(there, 2 * place + np.minimum(positive, 1), -1)
-    bootstrap = Bootstrap(Tally.of(kinds, 2 * len(values), clusters), draws, seed, interval)
-    chosen = _points(len(values))
-    n = int(there.sum())
+    values, label = values[np.isfinite(values)], np.minimum(positive, 1)
+    n, chosen = int(there.sum()), _spread(len(values), MOST_POINTS)
+
+    def tallied(lowest: Ints) -> Tally:
+        level = np.searchsorted(lowest, place, side="right") - 1
+        kinds = np.where(there, 2 * level + label, -1)
+        return Tally.of(kinds, 2 * len(lowest), clusters)
+
+    points = Bootstrap(tallied(chosen), draws if bands else 0, seed, interval)
+    areas = Bootstrap(tallied(_spread(len(values), MOST_LEVELS)), draws, seed, interval)
+    exact = np.bincount(2 * place[there] + label[there], minlength=2 * len(values)).astype(float)
 
     def curve(name: str, of: int, reason: str) -> list[Estimate]:
-        return bootstrap.estimates(lambda w: _rates(w)[of][..., chosen], n, name, reason)
+        return points.estimates(lambda w: _rates(w)[of], n, name, reason)
+
+    def area(function: OfWeights, name: str, reason: str) -> Estimate:
+        shift = function(exact) - function(areas.tally.total)
+        return areas.estimate(lambda w: function(w) + shift, n, name, reason)
 
     return ThresholdSweep(
         values[chosen],
@@ -64,8 +79,8 @@ def threshold_sweep(
         curve("false positive rate", 1, "people say no nowhere"),
         curve("precision", 2, "the judge says yes nowhere"),
         curve("F1", 3, "nobody says yes anywhere"),
-        bootstrap.estimate(roc_auc, n, "area under the ROC curve", "people say one thing only"),
-        bootstrap.estimate(average_precision, n, "average precision", "people say yes nowhere"),
+        area(roc_auc, "area under the ROC curve", "people say one thing only"),
+        area(average_precision, "average precision", "people say yes nowhere"),
     )
 
 
@@ -77,7 +92,8 @@ def roc_auc(weights: Floats) -> Value:
     """
     no, yes = _by_label(weights)
     below = np.cumsum(no, axis=-1) - no / 2
-    return unbatch(ratio((yes * below).sum(axis=-1), yes.sum(axis=-1) * no.sum(axis=-1)))
+    won = np.einsum("...t,...t->...", yes, below)
+    return unbatch(ratio(won, yes.sum(axis=-1) * no.sum(axis=-1)))
 
 
 def average_precision(weights: Floats) -> Value:
@@ -86,9 +102,10 @@ def average_precision(weights: Floats) -> Value:
     The precision-recall curve as steps: straight lines between its points would flatter.
     """
     no, yes = _by_label(weights)
-    hits, all_above = _above(yes), _above(yes + no)
-    precise = np.where(yes > 0, ratio(hits, all_above), 0.0)
-    return unbatch(ratio((yes * precise).sum(axis=-1), yes.sum(axis=-1)))
+    hits = _above(yes)
+    all_above = hits + _above(no)
+    precise = np.divide(hits, all_above, out=np.zeros(hits.shape), where=all_above > 0)
+    return unbatch(ratio(np.einsum("...t,...t->...", yes, precise), hits[..., :1].sum(axis=-1)))
 
 
 def _rates(weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -104,8 +121,9 @@ def _rates(weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _by_label(weights: Floats) -> tuple[Floats, Floats]:
+    # Each in one piece: sums along what lies scattered take several times as long.
     pairs = weights.reshape(*weights.shape[:-1], -1, 2)
-    return pairs[..., 0], pairs[..., 1]
+    return np.ascontiguousarray(pairs[..., 0]), np.ascontiguousarray(pairs[..., 1])
 
 
 def _above(units: Floats) -> Floats:
@@ -114,6 +132,7 @@ def _above(units: Floats) -> Floats:
     return counted
 
 
-def _points(size: int) -> Ints:
-    places = np.linspace(0, size - 1, min(size, MOST_POINTS))
+def _spread(size: int, most: int) -> Ints:
+    """At most so many places of 0..size-1, evenly spread, the first and the last among them."""
+    places = np.linspace(0, size - 1, min(size, most))
     return np.unique(np.round(places)).astype(np.int64) if size else np.empty(0, np.int64)

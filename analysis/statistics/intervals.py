@@ -21,11 +21,13 @@ from analysis.statistics.bootstrap import (
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 from analysis.statistics.tally import Tally
 
-Interval = Literal["percentile", "bca"]
+Interval = Literal["auto", "percentile", "bca"]
 #: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
 
 RESAMPLES = 2000
+#: With fewer clusters than this `auto` is BCa, since the percentiles of so few cover too little.
+BCA_BELOW = 30
 #: Weights that are kept for the next statistic of the same tally: 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
@@ -76,7 +78,8 @@ def acceleration(left_out: Floats, times: Ints | None = None) -> float:
 class Bootstrap:
     """Resampled clusters of a tally, and the kind of interval that is made from them.
 
-    `draws` is how many resamples are made, with `seed`, or resamples of the same clusters.
+    `draws` is how many resamples are made, with `seed`, or resamples of the same clusters. The
+    interval `auto` is BCa below 30 clusters and percentile from there on.
     """
 
     tally: Tally
@@ -136,9 +139,9 @@ class Bootstrap:
         queries = self.tally.clusters if clusters is None else clusters
         why = too_few(queries) if queries < MINIMUM_CLUSTERS else ""
         why = why or ("" if self.resamples else "no interval: not resampled")
-        ends = [None] * len(values) if why else self._ends(function, values)
-        name = NAMES[self.interval]
-        how = f"95 % {name} bootstrap of {queries} queries, {self.resamples} resamples"
+        kind = self._kind(queries)
+        ends = [None] * len(values) if why else self._ends(function, values, kind)
+        how = f"95 % {NAMES[kind]} bootstrap of {queries} queries, {self.resamples} resamples"
         none = "no interval: undefined or one-sided in many resamples"
         return [
             undefined(reason, n, method)
@@ -147,9 +150,16 @@ class Bootstrap:
             for value, pair in zip(values, ends, strict=True)
         ]
 
-    def _ends(self, function: OfWeights, values: Floats) -> list[tuple[float, float] | None]:
+    def _kind(self, clusters: int) -> Literal["percentile", "bca"]:
+        if self.interval == "auto":
+            return "bca" if clusters < BCA_BELOW else "percentile"
+        return self.interval
+
+    def _ends(
+        self, function: OfWeights, values: Floats, kind: Literal["percentile", "bca"]
+    ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
-        if self.interval == "percentile":
+        if kind == "percentile":
             return [percentile_interval(column) for column in resampled.T]
         left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
         left_out, often = np.concatenate(left), np.concatenate(times)

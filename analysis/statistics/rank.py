@@ -3,20 +3,14 @@
 A weight of 2 is the same as the unit standing there twice. Undefined (a constant score) is NaN.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
-from analysis.statistics.bootstrap import Resamples, estimate
-from analysis.statistics.estimate import Estimate, undefined
 
-#: Kendall's tau compares every two different points: beyond this number it is not resampled.
+#: Kendall's tau compares every two different points: beyond this number weights are refused.
 MAXIMUM_POINTS = 3000
-
-Correlation = Callable[[Floats, Floats, Floats | None], Value]
 
 
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
@@ -43,43 +37,9 @@ def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
         raise ValueError(f"{len(points)} different points; Kendall's tau is resampled up to 3000")
     weight = _sum_by(weights, index.ravel())
     # Each pair is met twice above and below, which cancels; copies of a unit have sign 0.
-    excess = np.einsum("bp,bp->b", weight.astype(np.float32) @ _sign_products(points), weight)
+    excess = np.einsum("...p,...p->...", weight.astype(np.float32) @ _sign_products(points), weight)
     untied = [_untied(score, weight) for score in points.T]
-    return ratio(excess, np.sqrt(untied[0] * untied[1]))
-
-
-def correlation(
-    function: Correlation,
-    x: Floats,
-    y: Floats,
-    clusters: Ints,
-    weights: Floats | Resamples | None,
-    method: str,
-) -> Estimate:
-    """`spearman`, `kendall` or `pearson` with its interval over queries.
-
-    Units without one of the two scores (NaN) are left out. Beyond 3,000 different points
-    Kendall's tau has no interval, and the method says so.
-    """
-    there = np.isfinite(x) & np.isfinite(y)
-    a, b, n = x[there], y[there], int(there.sum())
-    if n < 2:
-        return undefined("fewer than two units have both scores", n, method)
-    if function is kendall and _points(a, b) > MAXIMUM_POINTS:
-        weights, method = None, f"{method}, more than {MAXIMUM_POINTS} points"
-    kept = _only(weights, there)
-    reason = "one of the two scores is constant"
-    return estimate(lambda w: function(a, b, w), kept, clusters[there], n, method, reason)
-
-
-def _only(weights: Floats | Resamples | None, units: Bools) -> Floats | Resamples | None:
-    if isinstance(weights, Resamples):
-        return weights.only(units)
-    return None if weights is None else weights[:, units]
-
-
-def _points(x: Floats, y: Floats) -> int:
-    return len(np.unique(np.column_stack([x, y]), axis=0))
+    return unbatch(ratio(excess, np.sqrt(untied[0] * untied[1])))
 
 
 def _product_moment(x: Floats, y: Floats, weight: Floats) -> Floats:

@@ -7,7 +7,6 @@ from typing import Any
 
 from analysis.blocks.resampling import Sample
 from analysis.frames import Frame, LabelFact, Scale, make_frame
-from analysis.statistics import Resamples
 
 YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
 RATING = Scale(tuple("012345"), "ordinal")
@@ -51,5 +50,4 @@ def frame_of(facts: Iterable[LabelFact], **scales: Scale) -> Frame:
 
 
 def sample_of(frame: Frame, variable: str = "answerable", resamples: int = 200) -> Sample:
-    labels = frame.variables[variable]
-    return Sample(labels, Resamples.draw(labels.units.query, resamples, 0))
+    return Sample(frame.variables[variable], resamples, seed=0)

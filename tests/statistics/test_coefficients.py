@@ -21,6 +21,7 @@ from analysis.statistics import (
     pair_estimates,
     percent_agreement,
     randolph_kappa,
+    table_estimates,
 )
 from tests.statistics.cast import FOUR_OBSERVERS, number, random_codes
 
@@ -96,6 +97,21 @@ def test_a_category_that_the_judge_never_uses_has_no_precision_and_says_why():
     assert made.classes["precision"][2].reason == "the judge never uses the category"
     assert made.classes["recall"][2].value == 0
     assert made.overall["macro_precision"].value is not None
+
+
+def test_only_what_is_named_is_made():
+    labels = codes(raters=2)
+    made = agreement_estimates(labels, QUERIES, K, names=["gwet_ac"], draws=20)
+    assert list(made) == ["gwet_ac"]
+    kappa = pair_estimates(*labels.T, QUERIES, K, names=["cohen_kappa"], draws=20)
+    assert list(kappa) == ["cohen_kappa"]
+
+
+def test_any_measure_of_the_table_of_two_raters_is_estimated():
+    labels, drawn = codes(5, raters=2), Resamples.draw(QUERIES, 100, 1)
+    measures = {"share": (accuracy, "share of equal labels", "no unit has both labels")}
+    made = table_estimates(*labels.T, QUERIES, K, measures, draws=drawn)["share"]
+    assert made == pair_estimates(*labels.T, QUERIES, K, draws=drawn)["percent"]
 
 
 @pytest.mark.parametrize(

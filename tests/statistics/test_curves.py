@@ -95,6 +95,30 @@ def test_bands_resample_queries_whole():
     assert covers(made.roc_auc, number(made.roc_auc.value))
 
 
+def test_without_bands_the_areas_alone_have_intervals():
+    scores, people = scored()
+    queries = np.arange(120) // 6
+    whole = threshold_sweep(scores, people, queries, draws=100)
+    areas = threshold_sweep(scores, people, queries, draws=100, bands=False)
+    assert (areas.roc_auc, areas.average_precision) == (whole.roc_auc, whole.average_precision)
+    assert values(areas.precision) == values(whole.precision)
+    assert all(point.low is None for point in areas.precision)
+
+
+def test_taking_neighbouring_scores_together_moves_no_end_of_an_interval(monkeypatch):
+    rng = np.random.default_rng(2)
+    people = rng.integers(0, 2, 1500)
+    scores, queries = people + rng.normal(0, 1, 1500), np.arange(1500) % 50
+    coarse = threshold_sweep(scores, people, queries, draws=200, bands=False)
+    monkeypatch.setattr("analysis.statistics.curves.MOST_LEVELS", 2000)
+    exact = threshold_sweep(scores, people, queries, draws=200, bands=False)
+    for name in ("roc_auc", "average_precision"):
+        ours, theirs = getattr(coarse, name), getattr(exact, name)
+        assert ours.value == theirs.value
+        ends = (number(theirs.low), number(theirs.high))
+        assert (ours.low, ours.high) == pytest.approx(ends, abs=5e-4)
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6))
 def test_stretching_the_scores_changes_no_area(pairs):
     weights = np.array(pairs, float).ravel()

@@ -74,6 +74,21 @@ def test_a_bootstrap_of_clusters_says_what_it_is(way):
     assert made.method == f"mean; 95 % {name} bootstrap of 20 queries, 500 resamples"
 
 
+@pytest.mark.parametrize(("clusters", "way"), [(29, "bca"), (30, "percentile")])
+def test_left_to_itself_the_interval_is_bca_below_thirty_queries(clusters, way):
+    values = skewed(clusters)
+    chosen = of_values(values, np.arange(clusters), interval="auto").estimate(mean, 1, "mean")
+    named = of_values(values, np.arange(clusters), interval=way).estimate(mean, 1, "mean")
+    assert chosen == named
+
+
+def test_how_many_queries_there_are_is_asked_of_each_statistic():
+    few = of_values(skewed(40), np.arange(40), interval="auto").estimate(
+        mean, 1, "mean", clusters=12
+    )
+    assert "BCa bootstrap of 12 queries" in few.method
+
+
 def test_bca_shifts_the_interval_of_a_skewed_mean_to_the_long_tail():
     values = skewed(200, seed=3)
     low, high = interval(of_values(values, np.arange(200)).estimate(mean, 200, "mean"))

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import Resamples, cluster_weights, correlation, kendall, pearson, spearman
+from analysis.statistics import kendall, pearson, spearman
 from analysis.statistics import rank as module
-from tests.statistics.cast import covers, number, random_weights, width
+from tests.statistics.cast import random_weights
 
 ORACLES = {spearman: stats.spearmanr, kendall: stats.kendalltau, pearson: stats.pearsonr}
 every_correlation = pytest.mark.parametrize("function", ORACLES, ids=lambda f: f.__name__)
@@ -86,45 +86,18 @@ def test_ranks_do_not_feel_a_stretched_scale(function):
     assert function(np.exp(x), y) == pytest.approx(function(x, y))
 
 
-def test_an_estimate_has_the_value_and_an_interval_over_queries():
-    x, y = scores(0, n=60)
-    queries = np.repeat(np.arange(12), 5)
-    made = correlation(spearman, x, y, queries, cluster_weights(queries, 500, 0), "Spearman")
-    assert made.value == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert width(made) > 0
-    assert covers(made, number(made.value))
-    assert (made.n, "12 queries" in made.method) == (60, True)
-
-
-def test_an_estimate_leaves_out_units_without_one_of_the_scores():
-    x, y = scores(0, n=60)
-    gaps = np.where(np.arange(60) < 10, np.nan, x)
-    queries = np.repeat(np.arange(12), 5)
-    for weights in (cluster_weights(queries, 300, 0), Resamples.draw(queries, 300, 0)):
-        made = correlation(pearson, gaps, y, queries, weights, "Pearson")
-        assert made.value == pytest.approx(stats.pearsonr(x[10:], y[10:]).statistic)
-        assert (made.n, "10 queries" in made.method) == (50, True)
-
-
-def test_an_estimate_of_a_constant_score_says_why_it_is_undefined():
-    made = correlation(kendall, np.ones(20), np.arange(20.0), np.arange(20), None, "tau")
-    assert (made.value, made.reason) == (None, "one of the two scores is constant")
-
-
-def test_one_unit_has_no_correlation():
-    made = correlation(spearman, np.ones(1), np.ones(1), np.arange(1), None, "Spearman")
-    assert made.reason == "fewer than two units have both scores"
-
-
-def test_beyond_the_limit_kendall_has_a_value_and_says_why_it_has_no_interval(monkeypatch):
+def test_beyond_the_limit_kendall_takes_no_weights(monkeypatch):
     monkeypatch.setattr(module, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
-    weights = cluster_weights(np.arange(40), 50, 0)
-    made = correlation(kendall, x, y, np.arange(40), weights, "tau-b")
-    assert made.value == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert (made.low, "more than 30 points" in made.method) == (None, True)
     with pytest.raises(ValueError, match="40 different points"):
-        kendall(x, y, weights)
+        kendall(x, y, random_weights(1, 40))
+    assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic)
+
+
+@every_correlation
+def test_weights_of_one_resample_give_one_number(function):
+    x, y = scores(2)
+    assert function(x, y, np.ones(40)) == pytest.approx(function(x, y))
 
 
 def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resampled():
