@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -9,8 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.choices import Choices
+from analysis.choices import LEAST_WIDTH, ChoiceError, Choices, read_stratum
 from analysis.reports import campaign_report
+from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
@@ -18,6 +20,16 @@ from datasets.api.limits import PerReport
 from datasets.api.shapes import Number, Strict
 
 MOST_RESAMPLES = Choices().resamples
+LONGEST = 300
+NAMES = {"variable": "variables", "rater": "raters", "judge": "judges"}
+"""Parameters of several names, and the choices that they make."""
+
+
+def _several(words: str) -> serializers.ListField:
+    """A choice that an address may state several times."""
+    return serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST), default=list, help_text=words
+    )
 
 
 class ReportParameters(Strict):
@@ -36,6 +48,14 @@ class ReportParameters(Strict):
     assisted = serializers.BooleanField(
         default=False, help_text="take labels made with a judge's verdict in view like all others"
     )
+    width = Number(
+        min_value=LEAST_WIDTH, max_value=1, default=0.1, help_text="of intervals that plans aim at"
+    )
+    threshold = Number(required=False, help_text="show only the cut of ratings at this one")
+    variable = _several("only this variable; may be given several times, as the next three")
+    rater = _several("only this rater, or all of a kind: human, judge or reference")
+    judge = _several("of the judges only this one")
+    stratum = _several("only items of it, as NAME:VALUE, such as system:bm25")
 
 
 class RaterShape(serializers.Serializer[Any]):
@@ -85,7 +105,8 @@ class CampaignReport(Resource):
         "Read the report of a campaign",
         "Agreement among people, judges against people, and the scores of systems: the same object "
         "as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % "
-        "interval, or a null `value` with a `reason`. It is computed anew for each request.",
+        "interval, or a null `value` with a `reason`. It is computed anew for each request. The "
+        "parameters are the choices in the address of the report's page.",
         {200: ReportShape},
         tag="studies",
         example={
@@ -98,6 +119,7 @@ class CampaignReport(Resource):
             "resamples": 2000,
             "choices": {
                 "epsilon": 0.2,
+                "width": 0.1,
                 "threshold": None,
                 "variables": [],
                 "raters": [],
@@ -128,4 +150,16 @@ class CampaignReport(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)
-        return Response(campaign_report(campaign, Choices(**self.chosen)))
+        choices = _choices(self.chosen)
+        try:
+            campaign_offers(campaign, campaign_strata(campaign)).check(choices)
+        except ChoiceError as error:
+            raise serializers.ValidationError(dict(error.problems)) from error
+        return Response(campaign_report(campaign, choices))
+
+
+def _choices(chosen: Mapping[str, Any]) -> Choices:
+    """The same choices as an address of the report's page makes."""
+    plain = {name: value for name, value in chosen.items() if name not in {*NAMES, "stratum"}}
+    named: dict[str, Any] = {choice: tuple(chosen[name]) for name, choice in NAMES.items()}
+    return Choices(**plain, **named, strata=tuple(map(read_stratum, chosen["stratum"])))

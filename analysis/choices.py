@@ -16,6 +16,7 @@ Strata = Mapping[str, Mapping[str, str]]
 """What the material says of items: the value of each stratum by the item's key."""
 
 KINDS = ("human", "judge", "reference")
+LEAST_WIDTH = 0.001
 OWN_STRATA = ("system", "setting")
 """Strata that labels bring themselves."""
 
@@ -35,7 +36,7 @@ class Choices:
     `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
     are names or kinds, and hold for judges unless `judges` names some. `strata` are pairs of a
     stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
-    ratings that is shown.
+    ratings that is shown, `width` that of an interval that a plan aims at.
     """
 
     seed: int = 0
@@ -47,11 +48,13 @@ class Choices:
     raters: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     strata: tuple[tuple[str, str], ...] = ()
+    width: float = 0.1
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""
         return {
             "epsilon": self.epsilon,
+            "width": self.width,
             "threshold": self.threshold,
             "variables": list(self.variables),
             "raters": list(self.raters),

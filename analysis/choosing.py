@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.choices import KINDS, ChoiceError, Choices, Offered, read_stratum
+from analysis.choices import KINDS, LEAST_WIDTH, ChoiceError, Choices, Offered, read_stratum
 
 MOST_RESAMPLES = Choices().resamples
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
@@ -63,6 +63,14 @@ class ChoicesForm(forms.Form):
         error_messages=_whole("Epsilon is a number from 0 to 1."),
         help_text="Of the alternative annotator test. Choose it before you look.",
     )
+    width = forms.FloatField(
+        label="Interval to plan for",
+        required=False,
+        min_value=LEAST_WIDTH,
+        max_value=1,
+        error_messages=_whole(f"The width is a number from {LEAST_WIDTH} to 1."),
+        help_text="How wide an interval may be: what it takes is told.",
+    )
     threshold = forms.FloatField(
         label="Cut ratings at",
         required=False,
@@ -77,7 +85,7 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: QueryDict, offered: Offered) -> None:
         defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "resamples", "epsilon"):
+        for name in ("seed", "resamples", "epsilon", "width"):
             if not filled.get(name):
                 filled[name] = str(getattr(defaults, name))
         super().__init__(filled, auto_id="choose-%s")
@@ -119,6 +127,7 @@ class ChoicesForm(forms.Form):
             seed=data["seed"],
             resamples=data["resamples"],
             epsilon=data["epsilon"],
+            width=data["width"],
             assisted=data["assisted"],
             threshold=data["threshold"],
             variables=tuple(filter(None, data["variable"])),

@@ -18,6 +18,7 @@ from analysis.labels import Inputs as Inputs
 from analysis.labels import LabelFact as LabelFact
 from analysis.labels import Scale as Scale
 from analysis.labels import number_of as number_of
+from analysis.marks import Marks
 from analysis.statistics import Floats, Ints
 
 
@@ -131,6 +132,7 @@ class Frame:
     assisted: tuple[Assisted, ...] = ()
     strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=lambda: Inputs.of(()))
+    marks: Marks = field(default_factory=Marks)
 
 
 class _Said(NamedTuple):

@@ -12,11 +12,16 @@ from django.utils import timezone
 
 from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
+from analysis.blocks.alternative import beside_test
+from analysis.blocks.bounds import bounds
 from analysis.blocks.distribution import distribution
 from analysis.blocks.judges import judges
+from analysis.blocks.planning import planning, systems_planning
 from analysis.blocks.quality import hints
 from analysis.blocks.resampling import JSON, Sample
-from analysis.blocks.scores import scores
+from analysis.blocks.scores import scores, scores_of_items
+from analysis.blocks.soft_labels import soft_labels
+from analysis.blocks.spans import spans
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
@@ -75,8 +80,15 @@ def _report(
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": scores(frame, choices.resamples, choices.seed, sampled),
+        "scores": _scores(frame, choices, sampled),
     }
+
+
+def _scores(frame: Frame, choices: Choices, sampled: bool | None) -> JSON:
+    found = scores(frame, choices.resamples, choices.seed, sampled)
+    for name, of in scores_of_items(frame).items():
+        found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
+    return found
 
 
 def _rater(rater: object) -> JSON:
@@ -87,12 +99,20 @@ def _rater(rater: object) -> JSON:
 def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
     frame = whole.variables[name]
     sample = Sample(frame, choices.resamples, choices.seed)
+    compared = _comparison(sample, choices)
+    for column in frame.columns("judge"):
+        judge = compared["judges"][frame.raters[column].name]
+        judge["alt_test"] |= beside_test(sample, column, compared, choices.epsilon)
+        judge |= bounds(sample, column)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         "distribution": distribution(frame),
-        **_comparison(sample, choices),
+        **compared,
+        **spans(frame, whole.marks, choices.resamples, choices.seed),
+        "soft_labels": soft_labels(sample),
+        "planning": planning(sample, compared, choices.width),
         "strata": _strata(sample, whole, choices),
     }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from analysis.assisted import Place
 from analysis.choices import Choices, Strata, offered_by
 from analysis.frames import Frame, Inputs, LabelFact, Scale, make_frame, number_of
+from analysis.marks import campaign_marks, file_marks
 from analysis.metas import meta_strata
 from analysis.statistics import Level
 from annotation.files.labels import read_labels
@@ -57,7 +58,8 @@ def campaign_frame(
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_elsewhere(campaign)
-    return _chosen(list(_stored(campaign, asked)), choices, strata or {}, scales, verdicts)
+    frame = _chosen(list(_stored(campaign, asked)), choices, strata or {}, scales, verdicts)
+    return replace(frame, marks=campaign_marks(campaign))
 
 
 def _chosen(
@@ -166,7 +168,8 @@ def file_frame(
         _check_order(row, scales.get(row.variable))
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     offered_by(facts, strata).check(choices)
-    return _chosen(facts, choices, strata, scales), protocols
+    frame = _chosen(facts, choices, strata, scales)
+    return replace(frame, marks=file_marks(rows)), protocols
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:

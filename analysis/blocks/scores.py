@@ -25,15 +25,21 @@ MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", covera
 
 def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSON:
     """The scores that the frame's variables allow. `sampled`: see `estimates`."""
-    found: JSON = {}
+    return {
+        name: _block(of, resamples, seed, sampled) for name, of in scores_of_items(frame).items()
+    }
+
+
+def scores_of_items(frame: Frame) -> dict[str, Scores]:
+    """Each score that the frame's variables allow, of every item by every rater."""
+    found: dict[str, Scores] = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
             values, agreed = (measure(of, len(frame.items)) for of in (labels, _agreed(labels)))
-            of_items = Scores(frame, labels, values, queries, agreed[:, 0])
-            found[name] = _block(of_items, resamples, seed, sampled)
+            found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
     return found
 
 

@@ -65,6 +65,8 @@ def chosen(choices: JSON) -> list[str]:
         facts.append(f"ratings cut at {choices['threshold']:g} only")
     if "epsilon" in choices:
         facts.append(f"epsilon {choices['epsilon']:g}")
+    if choices.get("width", 0.1) != 0.1:
+        facts.append(f"plans for intervals of width {choices['width']:g}")
     return facts
 
 

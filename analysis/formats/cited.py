@@ -32,6 +32,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled "
         "disagreement or partial credit. Psychological Bulletin 70(4), 213–220.",
     ),
+    "dawid1979": (
+        "(Dawid and Skene 1979)",
+        "Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer "
+        "error-rates using the EM algorithm. Applied Statistics 28(1), 20–28.",
+    ),
     "fleiss1971": (
         "(Fleiss 1971)",
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
@@ -57,6 +62,15 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Kendall 1945)",
         "Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika 33(3), "
         "239–251.",
+    ),
+    "kish1965": (
+        "(Kish 1965)",
+        "Kish, L. (1965). Survey Sampling. Wiley.",
+    ),
+    "krippendorff1995": (
+        "(Krippendorff 1995)",
+        "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
+        "Methodology 25, 47–76.",
     ),
     "krippendorff2019": (
         "(Krippendorff 2019)",
@@ -85,8 +99,8 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
     ),
     "wilcoxon1945": (
         "(Wilcoxon 1945)",
-        "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin "
-        "1(6), 80–83.",
+        "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
+        "80–83.",
     ),
 }
 """By key: how a text cites the work, and the work itself."""

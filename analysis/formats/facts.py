@@ -33,6 +33,7 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "people": ("rater",),
     "labels_per_unit": ("category",),
     "majority": ("group",),
+    "unanchored": ("rater",),
 }
 """Members that map names to what is said of each: the columns that their keys fill."""
 
@@ -43,11 +44,15 @@ _NAMES = {
 """Members that say of what an object is."""
 
 _OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing",
-           "labels_per_unit": "units", "majority": "majority"}  # fmt: skip
+           "unanchored": "unanchored", "labels_per_unit": "units",
+           "majority": "majority"}  # fmt: skip
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")
-_NULLABLE = ("winning_rate", "advantage_probability", "passed", "effective_labels")
+_NULLABLE = (
+    "winning_rate", "advantage_probability", "passed", "effective_labels", "needed", "more",
+    "interval_width", "as_good", "worse", "effective_items", "accuracy",
+)  # fmt: skip
 _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 
@@ -132,7 +137,10 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
-    """A score's correlations are by judge and rater; a variable's are a judge's own."""
+    """A score's correlations are by judge and rater; a variable's are a judge's own. Only soft
+    labels and distributions speak of each rater by name."""
+    if at.names[-2:] == ("soft_labels", "raters"):
+        return ("rater",)
     if at.names[-2:] == ("distribution", "raters"):
         return ("rater", "category")
     if key == "correlation" and at.names[0] == "scores":

@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.formats.cited import CITED, REFERENCES
 from analysis.formats.document import Section, count
+from analysis.formats.methods_beside import beside, other_rules
 
 JSON = dict[str, Any]
 ALT_TEST = "calderon2025"
@@ -25,7 +26,8 @@ def methods_section(report: JSON) -> Section:
 
 def methods(report: JSON) -> list[str]:
     """Paragraphs of plain text, each a few sentences."""
-    parts = [_data(report), _people(report), _judges(report), _scores(report), _intervals(report)]
+    parts = [_data(report), _people(report), _judges(report), _scores(report), beside(report)]
+    parts.append(_intervals(report))
     return [part for part in parts if part]
 
 
@@ -108,7 +110,8 @@ def _alternative(tests: list[JSON]) -> list[str]:
     return [
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
-        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}."
+        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}.",
+        *other_rules(tests),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
+from analysis.formats.planning import planning_tables
 
 JSON = dict[str, Any]
 MEAN = "mean"
@@ -20,6 +21,7 @@ def score_section(report: JSON, name: str) -> Section:
         tables.append(_rankings(block))
     tables += _comparisons(block.get("comparisons", []))
     tables += _estimates(block["estimate"])
+    tables += planning_tables(block)
     title = name.capitalize()
     return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count
+from analysis.formats.alternative import beside_tables
+from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
+from analysis.formats.planning import planning_blocks
+from analysis.formats.soft_labels import soft_blocks
+from analysis.formats.spans import span_blocks
 
 JSON = dict[str, Any]
 
@@ -38,6 +42,8 @@ def variable_section(report: JSON, name: str) -> Section:
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_given(report, variable["distribution"])] if "distribution" in variable else []
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += span_blocks(variable) + soft_blocks(variable)
+    blocks += planning_blocks(variable)
     blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
 
@@ -94,7 +100,17 @@ def _left_out(block: JSON) -> str:
     ]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    facts += _bounds(block.get("bounds"))
     return "; ".join(facts)
+
+
+def _bounds(bounds: JSON | None) -> list[str]:
+    """Where agreement would lie, all missing answers taken for wrong or for right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    said = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(said)}"]
 
 
 def _against(block: JSON) -> Table:
@@ -157,7 +173,7 @@ def _alternative(test: JSON) -> list[Table]:
     label, decisive = readings[test["decides"]]
     if decisive["annotators"]:
         tables.append(_annotators(decisive["annotators"], label))
-    return tables
+    return [*tables, *beside_tables(test)]
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:

@@ -29,6 +29,10 @@ from analysis.statistics.alignment import (
 from analysis.statistics.alternative import alt_test, epsilon_curve
 from analysis.statistics.alternative_power import accuracy_of, alt_test_power
 from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
+from analysis.statistics.alternative_sensitivity import (
+    alt_test_sensitivity,
+    effective_items,
+)
 from analysis.statistics.arrays import Bools, Floats, Ints, Level, Value
 from analysis.statistics.bootstrap import (
     MINIMUM_CLUSTERS,
@@ -68,11 +72,13 @@ from analysis.statistics.prediction_powered_ratio import (
     fixed_collection_ratio,
     prediction_powered_ratio,
 )
+from analysis.statistics.prediction_powered_unequal import prediction_powered_mean_unequal
 from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
 from analysis.statistics.rank import kendall, pearson, spearman
 from analysis.statistics.registry import STATISTICS, Statistic
 from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
 from analysis.statistics.soft_labels import SoftLabels, dawid_skene
+from analysis.statistics.span_tokens import token_alpha
 from analysis.statistics.spans import (
     Span,
     character_f1,
@@ -119,6 +125,7 @@ __all__ = [
     "alignment_estimates",
     "alt_test",
     "alt_test_power",
+    "alt_test_sensitivity",
     "average_precision",
     "balanced_accuracy",
     "bca_interval",
@@ -134,6 +141,7 @@ __all__ = [
     "counts_of",
     "dawid_skene",
     "design_effect",
+    "effective_items",
     "effective_labels",
     "effective_labels_of_ratio",
     "epsilon_curve",
@@ -168,6 +176,7 @@ __all__ = [
     "percentile_interval",
     "precision",
     "prediction_powered_mean",
+    "prediction_powered_mean_unequal",
     "prediction_powered_ratio",
     "proportion",
     "randolph_kappa",
@@ -183,6 +192,7 @@ __all__ = [
     "system_rank_correlation",
     "table_estimates",
     "threshold_sweep",
+    "token_alpha",
     "token_codes",
     "undefined",
     "unit_agreement",

@@ -7,7 +7,7 @@ epsilon, by a one-sided t test with the false discovery rate held over annotator
 (Benjamini-Yekutieli). The winning rate is the share of annotators who lose; 0.5 is a pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,9 +24,13 @@ TOLERANCE = 1e-9
 EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 
+#: From the judge's wins, the annotator's and epsilon to a p-value.
+PValue = Callable[[Floats, Floats, float], float]
+
+
 @dataclass(frozen=True)
-class _Comparison:
-    """Judge and one annotator on the annotator's items: who wins each, and its query."""
+class Comparison:
+    """Judge and one annotator on the annotator's items: who wins each (1 or 0), and its query."""
 
     name: str
     judge: Floats
@@ -71,19 +75,31 @@ def epsilon_curve(
     minimum: int = 30,
 ) -> tuple[AltTest, ...]:
     """The test at each epsilon: how far the verdict hangs on the choice made before the run."""
-    everyone = _compare_all(_with_nan(human), _with_nan(judge), clusters, level, names)
+    everyone = compare_all(human, judge, clusters, level, names)
+    return tuple(verdict(everyone, epsilon, q, minimum) for epsilon in epsilons)
+
+
+def additive(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """H0: the annotator's wins less the judge's are on average at least epsilon; by t."""
+    return p_below(annotator - judge, epsilon)
+
+
+def verdict(
+    everyone: Sequence[Comparison],
+    epsilon: float,
+    q: float = 0.05,
+    minimum: int = 30,
+    p_value: PValue = additive,
+) -> AltTest:
+    """The test of annotators with at least `minimum` items, in both readings."""
     tested = [c for c in everyone if len(c.judge) >= minimum]
-    return tuple(_test(tested, epsilon, q, minimum) for epsilon in epsilons)
-
-
-def _test(tested: list[_Comparison], epsilon: float, q: float, minimum: int) -> AltTest:
     decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
     if len(tested) < 2:
         reason = f"fewer than two annotators have {minimum} items that another one labelled too"
         nothing = Reading(None, None, ())
         return AltTest(epsilon, nothing, nothing, decides, reason)
-    by_items = _read(tested, epsilon, q)
-    by_queries = _read([_query_means(c) for c in tested], epsilon, q)
+    by_items = _read(tested, epsilon, q, p_value)
+    by_queries = _read([_query_means(c) for c in tested], epsilon, q, p_value)
     return AltTest(epsilon, by_items, by_queries, decides)
 
 
@@ -93,17 +109,23 @@ def _with_nan(labels: Floats | Ints) -> Floats:
     return labels.astype(float)
 
 
-def _compare_all(
-    human: Floats, judge: Floats, clusters: Ints, level: Level, names: Sequence[str] | None
-) -> list[_Comparison]:
+def compare_all(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    level: Level,
+    names: Sequence[str] | None = None,
+) -> list[Comparison]:
+    """The judge against each annotator; labels as in `alt_test`."""
+    people, machine = _with_nan(human), _with_nan(judge)
     if names is None:
-        names = [str(j) for j in range(human.shape[1])]
-    return [_compare(human, judge, clusters, level, j, name) for j, name in enumerate(names)]
+        names = [str(j) for j in range(people.shape[1])]
+    return [_compare(people, machine, clusters, level, j, name) for j, name in enumerate(names)]
 
 
 def _compare(
     human: Floats, judge: Floats, clusters: Ints, level: Level, j: int, name: str
-) -> _Comparison:
+) -> Comparison:
     others = np.delete(human, j, axis=1)
     items = np.isfinite(human[:, j]) & np.isfinite(others).any(axis=1)
     score = _equal_share if level == "nominal" else _minus_rmse
@@ -112,9 +134,7 @@ def _compare(
     missing = ~np.isfinite(judge[items])
     judge_wins = (judge_score >= annotator_score - TOLERANCE) & ~missing
     annotator_wins = (annotator_score >= judge_score - TOLERANCE) | missing
-    return _Comparison(
-        name, judge_wins.astype(float), annotator_wins.astype(float), clusters[items]
-    )
+    return Comparison(name, judge_wins.astype(float), annotator_wins.astype(float), clusters[items])
 
 
 def _equal_share(label: Floats, others: Floats) -> Floats:
@@ -126,18 +146,18 @@ def _minus_rmse(value: Floats, others: Floats) -> Floats:
     return -np.sqrt(ratio(np.nansum(squares, axis=1), np.isfinite(others).sum(axis=1)))
 
 
-def _repeats(comparisons: list[_Comparison]) -> bool:
+def _repeats(comparisons: list[Comparison]) -> bool:
     return any(len(np.unique(c.clusters)) < len(c.clusters) for c in comparisons)
 
 
-def _query_means(c: _Comparison) -> _Comparison:
+def _query_means(c: Comparison) -> Comparison:
     judge, sizes = sums_by_cluster(c.judge, c.clusters)
     annotator, _ = sums_by_cluster(c.annotator, c.clusters)
-    return _Comparison(c.name, judge / sizes, annotator / sizes, np.unique(c.clusters))
+    return Comparison(c.name, judge / sizes, annotator / sizes, np.unique(c.clusters))
 
 
-def _read(comparisons: list[_Comparison], epsilon: float, q: float) -> Reading:
-    p_values = np.array([p_below(c.annotator - c.judge, epsilon) for c in comparisons])
+def _read(comparisons: list[Comparison], epsilon: float, q: float, p_value: PValue) -> Reading:
+    p_values = np.array([p_value(c.judge, c.annotator, epsilon) for c in comparisons])
     wins = benjamini_yekutieli(p_values, q)
     annotators = tuple(
         AnnotatorTest(c.name, len(c.judge), float(p), bool(won), float(c.judge.mean()))

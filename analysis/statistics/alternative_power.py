@@ -60,7 +60,9 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
     """Whether the judge, in the last column of (T, n, m + 1), passes each study, (T,)."""
     people, judge = labels[:, :, :-1], labels[:, :, -1:]
     m, n = people.shape[2], people.shape[1]
-    same = (people[:, :, :, None] == people[:, :, None, :]).sum(axis=3) - 1
+    # How many people give each label: counting them is cheaper than comparing all pairs.
+    given = np.stack([(people == code).sum(axis=2) for code in range(labels.max() + 1)], axis=2)
+    same = np.take_along_axis(given, people, axis=2) - 1
     with_judge = people == judge
     judge_score = with_judge.sum(axis=2, keepdims=True) - with_judge
     d = np.sign(same - judge_score).astype(float)

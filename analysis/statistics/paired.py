@@ -87,7 +87,28 @@ def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
     return PairedTest(difference, float(stats.ttest_1samp(means, 0).pvalue), "paired t by query")
 
 
+def signed_rank_below(differences: Floats) -> float:
+    """The one-sided p-value of the signed-rank test that differences (n,) lie below 0.
+
+    As `wilcoxon_signed_rank`; 1 where no difference is other than zero.
+    """
+    kept = differences[np.isfinite(differences) & (differences != 0)]
+    if len(kept) == 0:
+        return 1.0
+    if len(kept) > EXACT_UP_TO:
+        return float(stats.wilcoxon(kept, method="approx", alternative="less").pvalue)
+    ways, positive = _rank_sums(kept)
+    return float(min(1.0, ways[: positive + 1].sum()))
+
+
 def _exact_signed_rank(differences: Floats) -> float:
+    ways, positive = _rank_sums(differences)
+    low = min(positive, len(ways) - 1 - positive)
+    return float(min(1.0, 2 * ways[: low + 1].sum()))
+
+
+def _rank_sums(differences: Floats) -> tuple[Floats, int]:
+    """The chance of each doubled sum of positive ranks, from 0, over all signs; the one found."""
     # Differences of fractions that are equal on paper differ in the last bits.
     sizes = np.round(np.abs(differences), 12)
     doubled = np.round(2 * stats.rankdata(sizes)).astype(int)
@@ -95,6 +116,4 @@ def _exact_signed_rank(differences: Floats) -> float:
     for rank in doubled:
         # Halving keeps a probability where a count would outgrow a float.
         ways = (np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))) / 2
-    positive = int(doubled[differences > 0].sum())
-    low = min(positive, int(doubled.sum()) - positive)
-    return float(min(1.0, 2 * ways[: low + 1].sum()))
+    return ways, int(doubled[differences > 0].sum())

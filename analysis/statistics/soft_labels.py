@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, ratio
 from analysis.statistics.counts import counts_of
+from analysis.statistics.tally import kinds_of
 
 #: No probability falls below this, so that one slip of a rater excludes nothing for ever.
 LEAST = 1e-10
@@ -42,19 +43,23 @@ def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1
     the rater's chance to give it. It ends where no share moves by more than `tolerance`. Raters
     count as independent given the category: where they err together it is too sure of itself.
     """
-    given = _indicators(codes, k)
-    counts = counts_of(codes, k).astype(float)
+    # Units with the same labels of the same raters stay alike throughout: one stands for all.
+    rows, kinds = kinds_of(codes)
+    times = np.bincount(kinds, minlength=len(rows)).astype(float)
+    given = _indicators(rows, k)
+    counts = counts_of(rows, k).astype(float)
     labelled = counts.sum(axis=1) > 0
     shares = np.where(labelled[:, None], ratio(counts, counts.sum(axis=1, keepdims=True)), 0.0)
     done, moved = 0, np.inf
-    raters, prevalence = _errors(shares, given, labelled)
+    times = times * labelled
+    raters, prevalence = _errors(shares, given, times)
     while done < iterations and moved > tolerance:
         before, done = shares, done + 1
         shares = _posterior(given, raters, prevalence, labelled)
         moved = float(np.abs(shares - before).max(initial=0.0))
-        raters, prevalence = _errors(shares, given, labelled)
+        raters, prevalence = _errors(shares, given, times)
     known = np.where(labelled[:, None], shares, np.nan)
-    return SoftLabels(known, raters, prevalence, done, moved <= tolerance)
+    return SoftLabels(known[kinds], raters, prevalence, done, moved <= tolerance)
 
 
 def _indicators(codes: Ints, k: int) -> Floats:
@@ -63,11 +68,11 @@ def _indicators(codes: Ints, k: int) -> Floats:
     return indicators
 
 
-def _errors(shares: Floats, given: Floats, labelled: Ints | Floats) -> tuple[Floats, Floats]:
-    crossed: Floats = shares.T @ given
+def _errors(shares: Floats, given: Floats, times: Floats) -> tuple[Floats, Floats]:
+    weighted = shares * times[:, None]
+    crossed: Floats = weighted.T @ given
     raters = np.maximum(np.nan_to_num(ratio(crossed, crossed.sum(axis=2, keepdims=True))), LEAST)
-    total = max(float(np.count_nonzero(labelled)), 1.0)
-    return raters, np.maximum(shares.sum(axis=0) / total, LEAST)
+    return raters, np.maximum(weighted.sum(axis=0) / max(float(times.sum()), 1.0), LEAST)
 
 
 def _posterior(given: Floats, raters: Floats, prevalence: Floats, labelled: Ints) -> Floats:

@@ -12,7 +12,7 @@ from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
-from analysis.statistics.spans import Document, Marked
+from analysis.statistics.spans import Document, Marked, merged
 from analysis.statistics.tally import Tally
 
 Unit = tuple[int, int]
@@ -56,8 +56,10 @@ def unitising_alpha(
     size = np.array([float(lengths[i]) for i in whole])
     kept = [documents[i] for i in whole]
     categories = sorted({s.label for d in kept for marked in d for s in marked or ()})
-    parts = [_sums(kept, size, category) for category in categories]
-    sums = np.concatenate([size[:, None], *(each for each, _ in parts)], axis=1)
+    queries, index = np.unique(np.asarray(clusters)[whole], return_inverse=True)
+    parts = [_sums(kept, size, category, index) for category in categories]
+    sizes = np.bincount(index, size, minlength=len(queries))
+    sums = np.concatenate([sizes[:, None], *(each for each, _ in parts)], axis=1)
     ends = np.cumsum([1] + [each.shape[1] for each, _ in parts])
 
     def alpha(weights: Floats) -> Value:
@@ -71,7 +73,7 @@ def unitising_alpha(
             return unbatch(np.full(total.shape[:-1], np.nan))
         return unbatch(1 - ratio(_observed(sum(squares), total[..., 0], raters), sum(of)))
 
-    bootstrap = Bootstrap(Tally.of_sums(sums, np.asarray(clusters)[whole]), draws, seed, interval)
+    bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
     return bootstrap.estimate(alpha, len(whole), method, "nobody marked anything")
 
 
@@ -90,8 +92,10 @@ def _expected(block: Floats, scale: _Lengths, total: Floats, raters: int) -> Flo
     return ratio(2 * ((n - 1) / 3 * cubes + free), total * (cells * (cells - 1) - squares))
 
 
-def _sums(documents: list[Document], size: Floats, category: str) -> tuple[Floats, _Lengths]:
-    """(D, 1 + P + G): squared differences, then how many units and gaps have each length."""
+def _sums(
+    documents: list[Document], size: Floats, category: str, index: Ints
+) -> tuple[Floats, _Lengths]:
+    """By query, (C, 1 + P + G): squared differences, how many units and gaps have each length."""
     units = [[_units(marked or (), category) for marked in document] for document in documents]
     gaps = [
         [gap for rater in each for gap in _gaps(rater, int(length))]
@@ -99,20 +103,14 @@ def _sums(documents: list[Document], size: Floats, category: str) -> tuple[Float
     ]
     spans = [[end - start for rater in each for start, end in rater] for each in units]
     differences = [sum(_difference(a, b) for a, b in combinations(each, 2)) for each in units]
-    of_units, of_gaps = _histogram(spans), _histogram(gaps)
-    columns = [np.array(differences, float)[:, None], of_units[1], of_gaps[1]]
+    of_units, of_gaps = _histogram(spans, index), _histogram(gaps, index)
+    columns = [np.bincount(index, differences)[:, None], of_units[1], of_gaps[1]]
     return np.concatenate(columns, axis=1), _Lengths(of_units[0], of_gaps[0])
 
 
 def _units(marked: Marked, category: str) -> list[Unit]:
-    fragments = sorted(f for span in marked if span.label == category for f in span.fragments)
-    merged: list[Unit] = []
-    for start, end in fragments:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
+    fragments = [f for span in marked if span.label == category for f in span.fragments]
+    return merged(fragments)
 
 
 def _gaps(units: list[Unit], length: int) -> list[int]:
@@ -128,10 +126,9 @@ def _difference(one: list[Unit], other: list[Unit]) -> int:
     return apart + sum((end - start) ** 2 for start, end in alone)
 
 
-def _histogram(lengths: list[list[int]]) -> tuple[Floats, Floats]:
-    """The lengths that occur (P,), and how often in each document (D, P)."""
-    scale = np.unique([length for each in lengths for length in each]).astype(float)
-    counted = np.zeros((len(lengths), len(scale)))
-    for row, each in zip(counted, lengths, strict=True):
-        np.add.at(row, np.searchsorted(scale, each), 1)
-    return scale, counted
+def _histogram(lengths: list[list[int]], index: Ints) -> tuple[Floats, Floats]:
+    """The lengths that occur (P,), and how often in the documents of each query (C, P)."""
+    scale, place = np.unique([n for each in lengths for n in each], return_inverse=True)
+    counted = np.zeros((int(index.max(initial=-1)) + 1, len(scale)))
+    np.add.at(counted, (np.repeat(index, list(map(len, lengths))), place), 1)
+    return scale.astype(float), counted

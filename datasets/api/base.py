@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.core.paginator import EmptyPage, Paginator
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, QueryDict
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.permissions import BasePermission, IsAuthenticated
@@ -58,8 +58,20 @@ class Resource(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         takes = self.takes if request.method in SAFE else NoParameters
-        # As a plain dictionary: from a form, DRF would read an absent flag as false.
-        self.chosen = checked(takes, request.query_params.dict())
+        self.chosen = checked(takes, _plain(takes, request.query_params))
+
+
+def _plain(shape: type[Strict], parameters: QueryDict) -> dict[str, Any]:
+    """A plain dictionary: from a form, DRF would read an absent flag as false.
+
+    What the shape takes as a list may stand in an address several times.
+    """
+    fields = shape().fields
+    lists = {name for name, of in fields.items() if isinstance(of, serializers.ListField)}
+    return {
+        name: parameters.getlist(name) if name in lists else value
+        for name, value in parameters.dict().items()
+    }
 
 
 def checked(shape: type[Strict], data: Any) -> dict[str, Any]:

@@ -35,13 +35,23 @@ def report() -> dict[str, Any]:
 def _labels() -> Iterator[dict[str, Any]]:
     for n in range(QUERIES * 2):
         query, question = divmod(n, 2)
-        place = {"item": f"r{query}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
-        place |= {"system": "SYSTEM", "setting": "SETTING"}
+        system = ("SYSTEM", "OTHER")[question]
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
+        place |= {"system": system, "setting": "SETTING"}
         for turn, rater in enumerate((*PEOPLE, JUDGE)):
             who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
             yes = (query + question + (turn == n % 7)) % 2
             score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
-            yield place | who | score | {"variable": "answerable", "value": ("no", "yes")[yes]}
+            lost = rater == JUDGE and n == QUERIES
+            said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
+            yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
             yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
         checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
         yield place | checked | {"variable": "answerable"}
+
+
+def _marked(turn: int) -> dict[str, Any]:
+    """Evidence for every other label; some of it stands nowhere."""
+    quote = {"field": "report", "text": "words"}
+    placed = {"start": turn % 5, "end": turn % 5 + 5} if turn % 10 else {}
+    return {"spans": [quote | placed]} if turn % 2 == 0 else {}

@@ -32,6 +32,8 @@ PLACES = {
     "raters.RATER": "CODE",
     "labels_per_unit": "NUMBER",
     "majority": "SYSTEM",
+    "soft_labels.raters": "RATER",
+    "unanchored": "RATER",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}

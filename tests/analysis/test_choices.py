@@ -86,13 +86,14 @@ def test_an_address_without_choices_is_the_default() -> None:
 def test_an_address_says_every_choice() -> None:
     query = (
         "variable=rating&rater=ada&rater=bram&judge=model&stratum=system:bm25&seed=4&resamples=9"
-        "&epsilon=0.1&threshold=3&assisted=on"
+        "&epsilon=0.1&threshold=3&assisted=on&width=0.05"
     )
     found = form(query)
     assert found.is_valid(), found.problems()
     assert found.choices == Choices(
-        4, 9, 0.1, True, 3.0, ("rating",), ("ada", "bram"), ("model",), (("system", "bm25"),)
-    )
+        4, 9, 0.1, True, 3.0, ("rating",), ("ada", "bram"), ("model",), (("system", "bm25"),),
+        0.05,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,7 @@ def test_an_address_says_every_choice() -> None:
         ("resamples=2001", "the command makes more"),
         ("epsilon=2", "Epsilon is a number from 0 to 1."),
         ("epsilon=nan", "Epsilon is a number from 0 to 1."),
+        ("width=0", "The width is a number from 0.001 to 1."),
         ("threshold=high", "The threshold is a number."),
         ("rater=zoe", "There is no rater 'zoe'"),
         ("varaible=rating", "There is no choice 'varaible'"),

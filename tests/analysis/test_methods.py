@@ -45,7 +45,7 @@ def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
 
 
 def test_it_tells_how_intervals_were_made(told: str) -> None:
-    assert "percentile bootstrap of whole queries, 20 resamples" in told
+    assert "BCa bootstrap of whole queries, 20 resamples" in told
     assert "t interval clustered by whole queries" in told
 
 
@@ -82,3 +82,33 @@ def test_the_formats_for_reading_show_it(report: dict[str, Any], name: str) -> N
     text = FORMATS[name].render(report)
     assert "Krippendorff 2019" in text
     assert "Content Analysis: An Introduction" in text
+
+
+def test_it_tells_what_stands_beside_the_headlines(told: str) -> None:
+    for words in (
+        "For comparison it was also run in its multiplicative form; with unanswered items dropped",
+        "The evidence marked for answerable was compared by F1 of exact and of overlapping spans",
+        "soft labels and each person's errors were estimated (Dawid and Skene 1979)",
+        "For plans of intervals 0.1 wide",
+    ):
+        assert words in told
+
+
+def test_it_claims_no_chance_correction_of_evidence_whose_texts_are_not_known(told: str) -> None:
+    assert "for unitising" not in told
+
+
+def test_a_report_from_before_them_tells_nothing_of_them(report: dict[str, Any]) -> None:
+    old = copy.deepcopy(report)
+    for block in old["variables"].values():
+        for name in ("planning", "soft_labels", "spans"):
+            block.pop(name, None)
+        for judge in block["judges"].values():
+            judge["alt_test"] = {
+                name: of
+                for name, of in judge["alt_test"].items()
+                if name not in ("sensitivity", "power")
+            }
+    text = " ".join(methods(old))
+    for absent in ("multiplicative", "evidence", "soft labels", "plans", "Its power"):
+        assert absent not in text

@@ -47,6 +47,14 @@ def test_epsilon_is_said_and_used() -> None:
     assert judge["alt_test"]["epsilon"] == 0.1
 
 
+def test_the_width_that_plans_aim_at_is_said_and_used() -> None:
+    found = report("--width", "0.3")
+    assert found["choices"]["width"] == 0.3
+    assert found["variables"]["answerable"]["planning"]["width"] == 0.3
+    with pytest.raises(CommandError, match=r"--width is a number from 0\.001 to 1; mend it"):
+        report("--width", "0")
+
+
 def test_a_bare_file_needs_no_campaign_and_each_item_is_a_query(mood: Path) -> None:
     found = json.loads(run("report", "--labels", str(mood)))
     assert found["queries"] == 3

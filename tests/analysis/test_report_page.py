@@ -148,7 +148,7 @@ def test_its_queries_do_not_grow_with_the_labels(
     labelled: Campaign, django_assert_max_num_queries: Any
 ) -> None:
     client = logged_in("researcher")
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(24):
         client.get(f"/campaigns/{labelled.pk}/report/body/")
 
 

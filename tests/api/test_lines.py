@@ -175,10 +175,30 @@ def test_the_report_is_the_commands(campaign: Campaign, rita: Script) -> None:
     assert answer.json() == expected
 
 
+def test_the_report_takes_the_choices_of_the_pages_address(
+    campaign: Campaign, rita: Script
+) -> None:
+    query = "resamples=50&width=0.3&rater=ben&rater=judge&variable=answerable"
+    answer = rita.get(f"campaigns/{campaign.pk}/report/?{query}").json()
+    assert answer["choices"]["raters"] == ["ben", "judge"]
+    assert answer["choices"]["variables"] == ["answerable"]
+    assert answer["variables"]["answerable"]["planning"]["width"] == 0.3
+    assert [rater["name"] for rater in answer["raters"] if rater["kind"] == "human"] == ["ben"]
+
+
+@pytest.mark.parametrize("query", ["rater=nobody", "stratum=system:none", "threshold=9"])
+def test_a_choice_of_what_is_not_there_is_refused(
+    campaign: Campaign, rita: Script, query: str
+) -> None:
+    (problem,) = assert_told(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
+    assert problem["field"] == query.partition("=")[0]
+
+
 @pytest.mark.parametrize(
     "query",
     [
         "seed=-1",
+        "width=0",
         "resamples=0",
         "resamples=2001",
         "epsilon=nan",

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics import paired_t, sign_flip, wilcoxon_signed_rank
+from analysis.statistics.paired import signed_rank_below
 
 
 def enumerated(differences):
@@ -135,3 +136,16 @@ def test_drawn_sign_flips_come_near_the_t_test():
 def test_without_a_difference_there_is_nothing_to_flip():
     made = sign_flip(np.zeros(20))
     assert (made.p_value, made.reason) == (None, "no difference is other than zero")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_below_zero_it_agrees_with_scipy_one_sided(seed):
+    differences = np.random.default_rng(seed).normal(-0.3, 1, 14)
+    expected = stats.wilcoxon(differences, method="exact", alternative="less").pvalue
+    assert signed_rank_below(differences) == pytest.approx(expected)
+
+
+def test_below_zero_by_hand():
+    # Of the 2^4 arrangements of the ranks 1 to 4 only those with sums 0 and 1 are at most 1.
+    assert signed_rank_below(np.array([1.0, -2, -3, -4])) == pytest.approx(2 / 16)
+    assert signed_rank_below(np.zeros(3)) == 1

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
-from analysis.choices import ChoiceError, Choices, Offered, read_stratum
+from analysis.choices import LEAST_WIDTH, ChoiceError, Choices, Offered, read_stratum
 from analysis.formats import FORMATS
 from analysis.reports import campaign_report, labels_report
 from analysis.sources import UnknownLevelError
@@ -50,6 +50,9 @@ class Command(BaseCommand):
             "--epsilon", type=float, default=0.2, help="of the alternative annotator test"
         )
         parser.add_argument(
+            "--width", type=float, default=0.1, help="of an interval that a plan aims at"
+        )
+        parser.add_argument(
             "--threshold", type=float, metavar="T", help="show only the cut of ratings at T"
         )
         for name, (metavar, words) in CHOSEN.items():
@@ -68,6 +71,8 @@ class Command(BaseCommand):
             raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
         if not math.isfinite(choices.epsilon) or not 0 <= choices.epsilon <= 1:
             raise CommandError("--epsilon is a number from 0 to 1; mend it.")
+        if not LEAST_WIDTH <= choices.width <= 1:
+            raise CommandError(f"--width is a number from {LEAST_WIDTH} to 1; mend it.")
         if options["campaign"] and options["level"]:
             raise CommandError("--level goes with --labels; a campaign's protocol has its levels.")
         if options["campaign"]:
@@ -105,6 +110,7 @@ def choices_of(options: dict[str, Any]) -> Choices:
         tuple(options["rater"]),
         tuple(options["judge"]),
         tuple(map(read_stratum, options["stratum"])),
+        options["width"],
     )
 
 

@@ -1,0 +1,86 @@
+"""Beside the alternative annotator test: its verdict by other rules, and its power."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from analysis.blocks.agreement import numbers
+from analysis.blocks.resampling import JSON, Sample
+from analysis.statistics import (
+    AltTest,
+    Floats,
+    Ints,
+    accuracy_of,
+    alt_test_power,
+    alt_test_sensitivity,
+    effective_items,
+)
+
+#: So many points below people's accuracy a judge is worse.
+WORSE = 0.1
+#: With more items than this the power is simulated as if there were so many.
+MOST_ITEMS = 500
+TRIALS = 400
+ORDERED = "simulated for categories without order only"
+
+
+def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:
+    """The keys `sensitivity` and `power` of a judge's `alt_test`."""
+    level = sample.frame.scale.level
+    codes = sample.frame.of("human"), sample.frame.codes[:, column]
+    people: Ints | Floats = codes[0]
+    judge: Ints | Floats = codes[1]
+    if level != "nominal":
+        people, judge = numbers(sample, codes[0]), numbers(sample, codes[1])
+    others = alt_test_sensitivity(people, judge, sample.clusters, level=level, epsilon=epsilon)
+    name = sample.frame.raters[column].name
+    test = compared["judges"][name]["alt_test"]
+    items = effective_items(people, judge, sample.clusters, level=level)
+    return {
+        "sensitivity": {rule: _terse(each) for rule, each in others.items()},
+        "power": _power(sample, compared["agreement"]["percent"]["value"], test, items, epsilon),
+    }
+
+
+def _terse(test: AltTest) -> JSON:
+    found = test.as_json()
+    kept = ("winning_rate", "advantage_probability", "decides", "passed", "reason")
+    by_query = {name: getattr(test.by_query, name) for name in kept[:2]}
+    return {name: found[name] for name in kept if name in found} | {"by_query": by_query}
+
+
+def _power(
+    sample: Sample, agreement: float | None, test: JSON, items: float | None, epsilon: float
+) -> JSON:
+    """How often a judge would pass who is as good as people are, and one who is worse."""
+    k = int(sample.frame.scale.own().sum())
+    reason = test.get("reason") or (ORDERED if sample.frame.scale.level != "nominal" else None)
+    if reason or agreement is None or items is None or k < 2 or sample.is_continuous:
+        nothing = dict.fromkeys(("as_good", "worse", "effective_items", "accuracy"))
+        return {**nothing, "reason": reason or "people's accuracy is not known"}
+    accuracy = accuracy_of(agreement, k)
+    annotators = len(test["annotators"])
+    shape = (int(np.clip(round(items), 2, MOST_ITEMS)), annotators, k, round(accuracy, 6))
+    return {
+        "as_good": _passing(*shape, 0.0, epsilon),
+        "worse": _passing(*shape, WORSE, epsilon),
+        "effective_items": items,
+        "accuracy": accuracy,
+    }
+
+
+@lru_cache(maxsize=256)
+def _passing(
+    items: int, annotators: int, categories: int, accuracy: float, worse: float, epsilon: float
+) -> float:
+    return alt_test_power(
+        items,
+        annotators=annotators,
+        categories=categories,
+        accuracy=accuracy,
+        judge_accuracy=max(accuracy - worse, 0.0),
+        epsilon=epsilon,
+        trials=TRIALS,
+    )

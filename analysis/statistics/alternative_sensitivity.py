@@ -1,0 +1,90 @@
+"""What the alternative annotator test would say by other rules: shown beside it, never instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.statistics.alternative import Comparison, compare_all, p_below, verdict
+from analysis.statistics.alternative_results import AltTest
+from analysis.statistics.arrays import Bools, Floats, Ints, Level
+from analysis.statistics.bootstrap import design_effect
+from analysis.statistics.paired import signed_rank_below
+
+#: Below so many independent units a t test is doubtful.
+FEW = 30
+
+
+def alt_test_sensitivity(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    *,
+    level: Level,
+    epsilon: float,
+    names: Sequence[str] | None = None,
+    q: float = 0.05,
+    minimum: int = FEW,
+) -> dict[str, AltTest]:
+    """The test of `alt_test`, its arguments the same, by other rules under their names.
+
+    `multiplicative`: H0 is that the annotator's wins less the judge's / (1 - epsilon) are on
+    average at least 0. `missing_dropped`, only where the judge lacks labels: items without one are
+    left out rather than lost. `wilcoxon`, only where the test decides over fewer than 30 items (or
+    queries) of an annotator or cannot for want of them: the exact signed-rank test that wins less
+    epsilon lie below 0, without `minimum`.
+    """
+    everyone = compare_all(human, judge, clusters, level, names)
+    found = {"multiplicative": verdict(everyone, epsilon, q, minimum, multiplicative)}
+    there = _is_there(judge)
+    if not there.all():
+        kept = compare_all(human[there], judge[there], clusters[there], level, names)
+        found["missing_dropped"] = verdict(kept, epsilon, q, minimum)
+    test = verdict(everyone, epsilon, q, minimum)
+    read = test.by_query if test.decides == "by_query" else test.items
+    if test.reason or any(a.n < FEW for a in read.annotators):
+        found["wilcoxon"] = verdict(everyone, epsilon, q, 1, signed_rank)
+    return found
+
+
+def effective_items(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    *,
+    level: Level,
+    minimum: int = FEW,
+) -> float | None:
+    """How many independent items the test rests on: the mean over annotators of n / design effect.
+
+    The design effect is that of the annotator's wins less the judge's (Kish 1965); n is never
+    below the number of queries nor above that of items. None where no annotator is tested.
+    """
+    everyone = compare_all(human, judge, clusters, level)
+    tested = [c for c in everyone if len(c.judge) >= minimum]
+    return float(np.mean([_effective(c) for c in tested])) if tested else None
+
+
+def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """H0: annotator - judge / (1 - epsilon) is on average at least 0; by t.
+
+    Both sides are multiplied by 1 - epsilon, which changes no t and bears an epsilon of 1.
+    """
+    return p_below((1 - epsilon) * annotator - judge, 0.0)
+
+
+def signed_rank(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """H0: annotator - judge - epsilon does not lie below 0; by Wilcoxon's signed ranks."""
+    return signed_rank_below(annotator - judge - epsilon)
+
+
+def _is_there(labels: Floats | Ints) -> Bools:
+    is_code = np.issubdtype(labels.dtype, np.integer)
+    return np.asarray(labels >= 0 if is_code else np.isfinite(labels))
+
+
+def _effective(c: Comparison) -> float:
+    n, queries = len(c.judge), len(np.unique(c.clusters))
+    effect = design_effect(c.annotator - c.judge, c.clusters)
+    return float(np.clip(n / effect, queries, n)) if np.isfinite(effect) and effect > 0 else n

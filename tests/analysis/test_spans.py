@@ -1,0 +1,160 @@
+"""Agreement on evidence in the report: from a frame's labels, a campaign and a labels file."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.blocks.spans import spans
+from analysis.formats.spans import span_blocks
+from analysis.marks import Mark, Marks, Place
+from tests.analysis.cast import JUDGE, frame_of, table
+from tests.analysis.conftest import PEOPLE, run
+
+pytestmark = pytest.mark.django_db
+
+# Five words: 0-3, 4-9, 10-12, 13-17, 18-23.
+TEXT = "the quick is brown foxes"
+
+
+def marks(texts: bool = True, **by_rater: dict[int, tuple[int, int] | None]) -> Marks:
+    """Marks of unit n in report n // 2, as `table` makes them; None stands nowhere."""
+    found = {
+        Place(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
+            Mark("report", *(ends or (None, None))),
+        )
+        for rater, given in by_rater.items()
+        for n, ends in given.items()
+    }
+    known = {(f"r{n}", "report"): TEXT for n in range(10)} if texts else {}
+    return Marks(found, known, {"answerable": "report"})
+
+
+def block(rows: dict[str, str], found: Marks) -> Any:
+    return spans(frame_of(table(rows)).variables["answerable"], found, 50, 0).get("spans")
+
+
+def test_measures_by_hand() -> None:
+    # Unit 0: 0-9 and 4-12: exact 0, overlap 1, IoU 5 of 12 so 0, characters 2 * 5 / 17.
+    # Unit 1: nobody marked anything: 1 throughout. Unit 2: one alone did: 0 throughout.
+    found = block(
+        {"Ada": "yny", "Bram": "ynn"}, marks(Ada={0: (0, 9), 2: (0, 3)}, Bram={0: (4, 12)})
+    )["agreement"]
+    assert (found["documents"], found["marked"]) == (3, 2)
+    assert found["all"]["exact_f1"]["value"] == pytest.approx(1 / 3)
+    assert found["all"]["overlap_f1"]["value"] == pytest.approx(2 / 3)
+    assert found["all"]["iou_f1"]["value"] == pytest.approx(1 / 3)
+    assert found["all"]["character_f1"]["value"] == pytest.approx((10 / 17 + 1) / 3)
+    assert found["both_marked"]["documents"] == 1
+    assert found["both_marked"]["character_f1"]["value"] == pytest.approx(10 / 17)
+
+
+def test_alpha_of_tokens_by_hand() -> None:
+    # One text of five words: Ada has words 1 and 2, Bram words 2 and 3: of 5 words 2 differ.
+    # Of 10 labels 4 are in, 6 out: expected 2 * 4 * 6 / (10 * 9) = 48/90, alpha 1 - (2/5)/(48/90).
+    found = block({"Ada": "y", "Bram": "y"}, marks(Ada={0: (0, 9)}, Bram={0: (4, 12)}))
+    alpha = found["agreement"]["all"]["token_alpha"]
+    assert alpha["value"] == pytest.approx(1 - (2 / 5) / (48 / 90))
+    assert alpha["n"] == 5
+
+
+def test_who_marks_alike_agrees_by_every_measure() -> None:
+    alike = dict.fromkeys(range(6), (0, 9))
+    found = block({"Ada": "y" * 8, "Bram": "y" * 8}, marks(Ada=alike, Bram=alike))["agreement"]
+    assert {each["value"] for each in found["all"].values()} == {1.0}
+
+
+def test_a_judge_is_one_more_annotator_and_changes_nothing_among_people() -> None:
+    people = {"Ada": "yy", "Bram": "yy"}
+    given = {"Ada": {0: (0, 9)}, "Bram": {0: (0, 9), 1: (0, 3)}}
+    alone = block(people, marks(**given))
+    found = block({**people, JUDGE: "yy"}, marks(**given, **{JUDGE: {0: (0, 9), 1: (0, 3)}}))
+    assert found["agreement"] == alone["agreement"]
+    # Unit 0: alike with both. Unit 1: alike with Bram, 0 with Ada, who marked nothing.
+    judge = found["judges"][JUDGE]
+    assert judge["all"]["exact_f1"]["value"] == pytest.approx((1 + 1 / 2) / 2)
+    assert judge["both_marked"]["exact_f1"]["value"] == 1
+    assert "with each person" in judge["all"]["unitising_alpha"]["method"]
+
+
+def test_who_gave_no_answer_worked_on_nothing() -> None:
+    found = block({"Ada": "yy", "Bram": "y?"}, marks(Ada={0: (0, 3), 1: (0, 3)}, Bram={0: (0, 3)}))
+    assert found["agreement"]["documents"] == 1
+    assert found["agreement"]["all"]["exact_f1"]["value"] == 1
+
+
+def test_quotes_that_stand_nowhere_are_left_out_and_counted() -> None:
+    found = block({"Ada": "yy", "Bram": "yy"}, marks(Ada={0: (0, 3), 1: None}, Bram={0: (0, 3)}))
+    assert found["unanchored"] == {"Ada": 1}
+    assert found["agreement"]["documents"] == 1
+
+
+def test_without_the_texts_what_corrects_for_chance_is_undefined_with_a_reason() -> None:
+    found = block({"Ada": "y", "Bram": "y"}, marks(texts=False, Ada={0: (0, 3)}, Bram={0: (0, 3)}))
+    every = found["agreement"]["all"]
+    assert every["character_f1"]["value"] == 1
+    assert every["token_alpha"]["reason"].startswith("the texts are not known")
+    assert every["unitising_alpha"]["value"] is None
+
+
+def test_with_gaps_alpha_is_of_pairs() -> None:
+    given = {0: (0, 9), 1: (4, 12)}
+    found = block(
+        {"Ada": "yyy", "Bram": "yy.", "Chidi": "yyy"}, marks(Ada=given, Bram=given, Chidi=given)
+    )["agreement"]
+    assert "over pairs of raters" in found["all"]["unitising_alpha"]["method"]
+    assert found["all"]["unitising_alpha"]["value"] == pytest.approx(1)
+
+
+def test_where_nobody_marked_anything_there_is_no_block() -> None:
+    assert block({"Ada": "yn", "Bram": "yn"}, Marks()) is None
+    assert span_blocks({}) == []
+
+
+class TestTheCruxStudy:
+    """Three people marked why a report answers a question."""
+
+    def test_it_says_how_alike_their_evidence_is(self, crux_report: dict[str, Any]) -> None:
+        found = crux_report["variables"]["answerable"]["spans"]["agreement"]
+        assert found["documents"] > found["both_marked"]["documents"] > 100
+        every = {name: each["value"] for name, each in found["all"].items()}
+        assert every["exact_f1"] <= every["iou_f1"] <= every["overlap_f1"]
+        assert 0 < every["token_alpha"] < every["character_f1"]
+        assert 0 < every["unitising_alpha"] < 1
+
+    def test_character_f1_is_that_of_its_exported_spans(
+        self, crux: Any, crux_report: dict[str, Any]
+    ) -> None:
+        lines = run("export", "--campaign", crux.name, "--what", "spans").splitlines()
+        marked: dict[tuple[str, str], dict[str, set[int]]] = {}
+        for row in map(json.loads, lines):
+            if row["start"] is not None:
+                of = marked.setdefault((row["item"], row["unit"]), {})
+                of.setdefault(row["rater"], set()).update(range(row["start"], row["end"]))
+        means = []
+        for raters in marked.values():
+            pairs = [(raters[a], raters[b]) for a, b in combinations(PEOPLE, 2)
+                     if a in raters and b in raters]  # fmt: skip
+            if pairs:
+                f1 = [2 * len(a & b) / (len(a) + len(b)) for a, b in pairs]
+                means.append(np.mean(f1))
+        both = crux_report["variables"]["answerable"]["spans"]["agreement"]["both_marked"]
+        assert both["documents"] == len(means)
+        assert both["character_f1"]["value"] == pytest.approx(np.mean(means))
+
+    def test_a_labels_file_gives_the_same(
+        self, crux: Any, crux_report: dict[str, Any], tmp_path: Path
+    ) -> None:
+        path = tmp_path / "labels.jsonl"
+        run("export", "--campaign", crux.name, "--what", "labels", "--output", str(path))
+        found = json.loads(run("report", "--labels", str(path), "--resamples", "10"))
+        here, there = (
+            each["variables"]["answerable"]["spans"]["agreement"] for each in (found, crux_report)
+        )
+        assert here["both_marked"] == there["both_marked"]
+        assert here["all"]["character_f1"] == there["all"]["character_f1"]

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from analysis.statistics import people_only_mean, prediction_powered_mean_unequal
+
+
+def drawn(seed, queries=300, lenient=0.1):
+    """Queries of which the hard ones are labelled more often, with a judge who is too kind."""
+    rng = np.random.default_rng(seed)
+    hard = rng.random(queries) < 0.4
+    truth = np.clip(np.where(hard, 0.3, 0.7) + rng.normal(0, 0.15, queries), 0, 1)
+    judge = np.clip(truth + lenient + rng.normal(0, 0.08, queries), 0, 1)
+    chances = np.where(hard, 0.4, 0.15)
+    labelled = rng.random(queries) < chances
+    return truth[labelled], judge[labelled], chances[labelled], judge[~labelled]
+
+
+def test_four_queries_by_hand():
+    # z of the labelled: 0.5 + (0.4 - 0.5)/0.5 = 0.3 and 0.8 + (0.9 - 0.8)/0.25 = 1.2; of the others
+    # 0.6 and 0.7. The mean is 2.8 / 4.
+    human, judge, chances = np.array([0.4, 0.9]), np.array([0.5, 0.8]), np.array([0.5, 0.25])
+    made = prediction_powered_mean_unequal(human, judge, chances, np.array([0.6, 0.7]), lam=1)
+    assert made.value == pytest.approx(0.7)
+    assert made.low is None
+    assert "at least 10 are needed" in made.method
+
+
+def test_where_all_are_labelled_for_sure_it_is_the_mean_of_people():
+    human = np.random.default_rng(0).random(40)
+    made = prediction_powered_mean_unequal(human, human**2, np.ones(40), np.empty(0))
+    people = people_only_mean(human)
+    assert (made.value, made.low, made.high) == pytest.approx(
+        (people.value, people.low, people.high)
+    )
+
+
+def test_a_lenient_judge_and_an_unequal_draw_are_both_corrected():
+    # The mean of all is 0.54 but for clipping, which moves it by less than 0.002.
+    inside = 0
+    for seed in range(400):
+        made = prediction_powered_mean_unequal(*drawn(seed))
+        inside += made.low <= 0.54 <= made.high
+    assert inside / 400 >= 0.93
+
+
+def test_the_plain_mean_of_who_was_labelled_would_miss_it():
+    missed = 0
+    for seed in range(100):
+        people = people_only_mean(drawn(seed)[0])
+        missed += not people.low <= 0.54 <= people.high
+    assert missed > 50
+
+
+def test_unknown_chances_are_refused_with_a_reason():
+    human, judge = np.full(12, 0.5), np.full(12, 0.6)
+    for wrong in (np.nan, 0.0, 1.5):
+        made = prediction_powered_mean_unequal(human, judge, np.full(12, wrong), judge)
+        assert made.reason == "the chance to be labelled is not known for every labelled query"
+    with pytest.raises(ValueError, match="one number for each labelled query"):
+        prediction_powered_mean_unequal(human, judge, np.ones(3), judge)
+    assert prediction_powered_mean_unequal(*[np.empty(0)] * 3, judge).value is None
