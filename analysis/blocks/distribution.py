@@ -20,7 +20,7 @@ def distribution(frame: VariableFrame) -> JSON:
     lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
     same = lowest == codes.max(axis=1, initial=-1)
     return {
-        "raters": {
+        "counts": {
             frame.raters[n].name: _by_category(frame, n)
             for n in (*frame.columns("human"), *frame.columns("judge"))
         },

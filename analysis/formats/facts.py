@@ -141,7 +141,7 @@ def _columns_of(key: str, at: _At) -> tuple[str, ...]:
     labels and distributions speak of each rater by name."""
     if at.names[-2:] == ("soft_labels", "raters"):
         return ("rater",)
-    if at.names[-2:] == ("distribution", "raters"):
+    if at.names[-2:] == ("distribution", "counts"):
         return ("rater", "category")
     if key == "correlation" and at.names[0] == "scores":
         return ("judge", "rater")

@@ -74,10 +74,10 @@ def _people(block: JSON, ordered: bool) -> Block:
 def _given(report: JSON, block: JSON) -> Block:
     """What each rater answered: with unlike shares no coefficient can reach 1."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    codes = list(dict.fromkeys(code for counts in block["raters"].values() for code in counts))
+    codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (Who(rater, kinds.get(rater, "")), *(counts[code] for code in codes))
-        for rater, counts in block["raters"].items()
+        for rater, counts in block["counts"].items()
     )
     about = f"all people agree on {count(block['unanimous'], 'unit')}"
     tables = (Table("Labels by category", ("Rater", *codes), rows),) if len(codes) <= MOST else ()

@@ -17,9 +17,9 @@ def spread(rows: dict[str, str]) -> Any:
 
 def test_each_rater_has_counts_by_category_and_judges_come_last() -> None:
     found = spread({JUDGE: "nnnn", "Ada": "yyn?", "Bram": "yn.."})
-    assert list(found["raters"]) == ["Ada", "Bram", JUDGE]
-    assert found["raters"]["Ada"] == {"yes": 2, "no": 1}
-    assert found["raters"][JUDGE] == {"yes": 0, "no": 4}
+    assert list(found["counts"]) == ["Ada", "Bram", JUDGE]
+    assert found["counts"]["Ada"] == {"yes": 2, "no": 1}
+    assert found["counts"][JUDGE] == {"yes": 0, "no": 4}
 
 
 def test_units_are_counted_by_how_many_people_labelled_them() -> None:

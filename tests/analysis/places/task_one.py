@@ -60,13 +60,13 @@ def cells(kit: Kit) -> JSON:
 @gives("crux.t1.label_counts")
 def label_counts(kit: Kit) -> JSON:
     """A question that was never asked is no unit, so that no label can stand for it."""
-    not_asked, given = cells(kit)["not_asked"], answerable(kit)["distribution"]["raters"]
+    not_asked, given = cells(kit)["not_asked"], answerable(kit)["distribution"]["counts"]
     return {p: {"-2": not_asked, "0": given[p]["no"], "1": given[p]["yes"]} for p in PEOPLE}
 
 
 @gives("crux.t1.positive_share")
 def positive_share(kit: Kit) -> JSON:
-    given = answerable(kit)["distribution"]["raters"]
+    given = answerable(kit)["distribution"]["counts"]
     return {p: given[p]["yes"] / sum(given[p].values()) for p in PEOPLE}
 
 

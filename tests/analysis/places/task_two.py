@@ -18,7 +18,7 @@ def rating(kit: Kit, source: str, level: str) -> JSON:
 
 @gives("crux.t2.ratings")
 def ratings(kit: Kit) -> JSON:
-    given = rating(kit, "all ratings", "ordinal")["distribution"]["raters"]
+    given = rating(kit, "all ratings", "ordinal")["distribution"]["counts"]
     raters = {
         r["name"]: r for r in kit.report("all ratings", "--level", "rating=ordinal")["raters"]
     }
