@@ -19,10 +19,12 @@ from analysis.statistics import (
     balanced_accuracy,
     calibration,
     confusion,
+    design_effect,
     f1,
     macro,
     mean_absolute_error,
     mean_by_cluster,
+    mean_of_clusters,
     precision,
     prediction_powered_mean,
     recall,
@@ -151,3 +153,36 @@ def test_the_interval_of_a_clustered_mean_is_that_of_statsmodels_sandwich(seed):
     found = mean_by_cluster(values, clusters, "mean")
     assert found.value == pytest.approx(fit.params[0])
     assert interval(found) == pytest.approx(tuple(fit.conf_int()[0]))
+
+
+def test_the_design_effect_by_hand():
+    # Four queries of two equal items each, 0, 0, 1, 1: with items alone s2 is 2/7 and the variance
+    # of the mean 1/28; by queries it is (1/3) / 4 = 1/12. The effect is 28/12.
+    values, clusters = np.repeat([0.0, 0.0, 1.0, 1.0], 2), np.repeat(np.arange(4), 2)
+    assert design_effect(values, clusters) == pytest.approx(28 / 12)
+    # Items that are each their own query have none; whole queries that are all alike leave none.
+    assert design_effect(values, np.arange(8)) == pytest.approx(1)
+    assert design_effect(np.tile([0.0, 1.0], 4), clusters) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_design_effect_is_how_much_statsmodels_sandwich_widens_the_variance(seed):
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(12), 10)
+    values = rng.normal(0, 1, 12)[clusters] + rng.normal(0, 1, N)
+    plain, robust = (
+        OLS(values, np.ones(N)).fit(**options).bse[0] ** 2
+        for options in ({}, {"cov_type": "cluster", "cov_kwds": {"groups": clusters}})
+    )
+    assert design_effect(values, clusters) == pytest.approx(robust / plain)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_mean_of_queries_has_scipy_s_t_interval(seed):
+    rng = np.random.default_rng(seed)
+    clusters, values = rng.integers(0, 12, N), rng.random(N)
+    means = np.array([values[clusters == query].mean() for query in np.unique(clusters)])
+    theirs = stats.ttest_1samp(means, 0).confidence_interval()
+    found = mean_of_clusters(values, clusters)
+    assert found.value == pytest.approx(means.mean())
+    assert interval(found) == pytest.approx((theirs.low, theirs.high))
