@@ -62,14 +62,13 @@ def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
 def _comparisons(pairs: list[JSON]) -> list[Table]:
     """Which system is better on the same queries; no table where there is one system only."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"{pair['a'] or DASH} – {pair['b'] or DASH}", pair["queries"],
-         Number.of(pair["difference"]), f"{pair['higher']} : {pair['lower']}",
+        (f"{pair['a'] or DASH} – {pair['b'] or DASH}", Number.of(pair["difference"]),
+         f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
          *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")))
         for pair in pairs
     )  # fmt: skip
-    header = ("Systems", "Queries", "Difference", "Higher : lower", "t, Holm's p",
-              "Wilcoxon, Holm's p")  # fmt: skip
-    caption = "Systems on the same queries, mean of people, each less the one after it"
+    header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
+    caption = "Pairs of systems on the same queries, p after Holm"
     return [Table(caption, header, rows)] if rows else []
 
 
