@@ -46,7 +46,7 @@ def in_order(values: Iterable[str]) -> list[str]:
 
 def text_of(meta: Any, name: str) -> str | None:
     """A member of meta as a word; None where it is none."""
-    value = meta.get(name) if isinstance(meta, Mapping) else None
+    value = meta.get(name) if isinstance(meta, dict) else None
     if value is None:
         return None
     return str(value) if isinstance(value, str | bool | int) and str(value) else None

@@ -119,13 +119,15 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
 
 def _comparison(sample: Sample, choices: Choices, with_curves: bool = True) -> JSON:
     found = judges(sample, choices.epsilon, with_curves)
-    if choices.threshold is not None:
-        for block in found.values():
-            for name in ("thresholds", "curves"):
-                cuts = block[name]
-                block[name] = [c for c in cuts if c.get("threshold", choices.threshold)
-                               == choices.threshold]  # fmt: skip
+    for block in found.values() if choices.threshold is not None else ():
+        block["thresholds"] = _only(block["thresholds"], choices.threshold)
+        block["curves"] = _only(block["curves"], choices.threshold)
     return {"agreement": agreement(sample), "judges": found}
+
+
+def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
+    """Those of one threshold, and what is of none."""
+    return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
 def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:

@@ -146,7 +146,9 @@ def group_rows(rows: Iterable[CheckedRow]) -> list[Group]:
     for checked in rows:
         row = checked.row
         key = (row.rater, row.item, row.replicate, row.revision)
-        groups.setdefault(key, Group(*key)).rows.append(checked)
+        if key not in groups:
+            groups[key] = Group(*key)
+        groups[key].rows.append(checked)
     return check_groups(groups.values())
 
 

@@ -26,6 +26,7 @@ from analysis.statistics import (
 )
 from analysis.statistics.arrays import Ints, Value
 from benchmarks.processes import python
+from benchmarks.report import measure_report
 
 Figures = dict[str, Any]
 OfCounts = Callable[[Ints, Any], Value]
@@ -33,22 +34,26 @@ OfCounts = Callable[[Ints, Any], Value]
 CATEGORIES, RATERS, QUERIES = 5, 3, 100
 UNITS_BAR, QUERIES_BAR = 40.0, 200.0
 MOST_SECONDS, MOST_MEMORY = 3.0, 1000.0
+MOST_SECONDS_OF_REPORT = 10.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """`units` and `resamples` of the comparison, `many` units of the large case; the libraries are
-    called `calls` times, and the time is multiplied up to the number of resamples."""
+    """`units` and `resamples` of the comparison, `many` units of the large case, `labels` and
+    `resamples_of_report` of the report; the libraries are called `calls` times, and the time is
+    multiplied up to the number of resamples."""
 
     units: int
     resamples: int
     many: int
     calls: int
     repeats: int
+    labels: int
+    resamples_of_report: int
 
 
-FULL = Size(units=10_000, resamples=1_000, many=1_000_000, calls=200, repeats=5)
-QUICK = Size(units=300, resamples=50, many=3_000, calls=2, repeats=1)
+FULL = Size(10_000, 1_000, 1_000_000, 200, 5, labels=100_000, resamples_of_report=2_000)
+QUICK = Size(300, 50, 3_000, 2, 1, labels=1_200, resamples_of_report=50)
 
 
 def measure_statistics(size: Size) -> Figures:
@@ -80,7 +85,9 @@ def measure_statistics(size: Size) -> Figures:
             (f"{QUERIES} queries whole", whole, QUERIES_BAR),
         )
     ]
-    return {"units": size.units, "resamples": size.resamples, "compared": compared, **_many(size)}
+    report = measure_report(size.labels, size.resamples_of_report)
+    alike = {"units": size.units, "resamples": size.resamples, "compared": compared}
+    return {**alike, **_many(size), "report": report}
 
 
 def labels_of(units: int) -> Ints:
@@ -150,6 +157,7 @@ def lines(figures: Mapping[str, Any]) -> str:
         name = f"all coefficients and pairs of {figures['many']:,} units: {what.replace('_', ' ')}"
         held = _verdict(figures[what] <= most)
         rows.append((name, f"{figures[what]:,.3g}", f"<= {most:g}", held))
+    rows += _of_report(figures["report"])
     widths = [max(len(row[n]) for row in rows) for n in range(4)]
     table = "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -158,6 +166,16 @@ def lines(figures: Mapping[str, Any]) -> str:
     return (
         f"{figures['units']:,} units, {RATERS} raters, {figures['resamples']:,} resamples\n{table}"
     )
+
+
+def _of_report(figures: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    name, most = f"report of {figures['labels']:,} labels", MOST_SECONDS_OF_REPORT
+    seconds = figures["seconds"]
+    return [
+        (f"{name}: seconds", f"{seconds:.3g}", f"<= {most:g}", _verdict(seconds <= most)),
+        (f"{name}: seconds of reading in it", f"{figures['reading']:.3g}", "", ""),
+        (f"{name}: peak mb", f"{figures['peak_mb']:.3g}", "", ""),
+    ]
 
 
 def _verdict(holds: bool) -> str:

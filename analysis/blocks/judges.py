@@ -32,6 +32,7 @@ from analysis.statistics.ceiling import METHODS as CEILINGS
 from analysis.statistics.coefficients import OVERALL
 from analysis.statistics.correlations import FUNCTIONS
 
+OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"
 
 
@@ -81,7 +82,6 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
 
 
 def _agreement(sample: Sample, reference: Ints, codes: Ints) -> JSON:
-    of_two = pair(sample, reference, codes)
     scale, both = sample.frame.scale, np.stack([reference, codes], axis=1)
     corrected = agreement_estimates(
         both,
@@ -89,10 +89,13 @@ def _agreement(sample: Sample, reference: Ints, codes: Ints) -> JSON:
         sample.k,
         scale.level,
         scale.values() if scale.categories else None,
-        names=("krippendorff_alpha", "gwet_ac"),
+        names=("krippendorff_alpha",) if sample.is_continuous else OF_TWO,
         **sample.drawing,
     )
-    return _as_json(of_two | corrected)
+    if sample.is_continuous:
+        n = corrected["krippendorff_alpha"].n
+        corrected["gwet_ac"] = undefined(TOO_MANY, n, "Gwet's AC")
+    return _as_json(pair(sample, reference, codes) | corrected)
 
 
 def _alignment(sample: Sample, reference: Ints, codes: Ints, gaps: Floats) -> JSON:

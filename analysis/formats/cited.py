@@ -37,6 +37,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer "
         "error-rates using the EM algorithm. Applied Statistics 28(1), 20–28.",
     ),
+    "efron1987": (
+        "(Efron 1987)",
+        "Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American "
+        "Statistical Association 82(397), 171–185.",
+    ),
     "fleiss1971": (
         "(Fleiss 1971)",
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
@@ -46,6 +51,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Gwet 2008)",
         "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "
         "high agreement. British Journal of Mathematical and Statistical Psychology 61(1), 29–48.",
+    ),
+    "hanley1982": (
+        "(Hanley and McNeil 1982)",
+        "Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver "
+        "operating characteristic (ROC) curve. Radiology 143(1), 29–36.",
     ),
     "holm1979": (
         "(Holm 1979)",
@@ -116,6 +126,7 @@ _BY_START = {
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
     "Pearson": "pearson1895",
+    "area under the ROC curve": "hanley1982",
 }
 """The beginnings of methods, the longer ones first."""
 

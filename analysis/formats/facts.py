@@ -39,7 +39,8 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
 
 _NAMES = {
     "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
-    "system": "group", "threshold": "category", "judge_name": "judge",
+    "system": "group", "threshold": "category", "category": "category",
+    "judge_name": "judge",
 }  # fmt: skip
 """Members that say of what an object is."""
 

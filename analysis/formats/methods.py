@@ -84,16 +84,19 @@ def _judges(report: JSON) -> str:
     if not blocks:
         return ""
     ties = sum(block["ties"] for block in blocks)
+    given = _named([b["agreement"], b["classes"], b.get("overall")] for b in blocks)
     parts = [
         "Each judge was held against the most frequent human label; units whose human labels tie "
         f"({ties} over all variables and judges) were left out. Given are "
-        f"{_and(_named([b['agreement'], b['classes']] for b in blocks))}; kappa and the share of "
-        "equal labels also with each person, beside the mean over pairs of people as the ceiling.",
+        f"{_and(given)}; kappa and the share of equal labels also with each person, beside the "
+        "mean over pairs of people as the ceiling.",
     ]
     if ordered := _named(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
     if any(b["thresholds"] for b in blocks):
         parts.append("Ratings were also cut at each threshold, both sides alike.")
+    if areas := _named(b.get("curves") for b in blocks):
+        parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
@@ -149,6 +152,9 @@ def _intervals(report: JSON) -> str:
             f"Intervals are 95 %: {_and(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are taken as independent."
         )
+    if any(kind.startswith("BCa") for kind in kinds):
+        how = "The bootstrap is BCa"
+        parts.append(f"{how} {CITED['efron1987']} below 30 queries, percentile from there on.")
     if any("at least 10 are needed" in each for each in every):
         parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}

@@ -27,7 +27,22 @@ _OF_ORDERED_PAIRS = {
     "spearman": "Spearman",
 }
 _CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
-_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
+_WITH_MAJORITY = {
+    "krippendorff_alpha": "Krippendorff's alpha with the majority",
+    "gwet_ac": "Gwet's AC with the majority",
+}
+_ORDERED_WITH_MAJORITY = {
+    "cohen_kappa_linear": "Cohen's kappa with the majority, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa with the majority, quadratic weights",
+}
+_OVERALL = {
+    "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
+    "macro_precision": "Mean precision of the categories",
+    "macro_f1": "Mean F1 of the categories",
+}
+_ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
+_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
+_AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
 _CUTS = {"cohen_kappa": "Cohen's kappa", "precision": "Precision", "recall": "Recall"}
 
 
@@ -90,6 +105,8 @@ def _judge(name: str, block: JSON, ordered: bool) -> Block:
         tables += [_classes(block["classes"]), _confusion(block["confusion"])]
     if block["thresholds"]:
         tables.append(_thresholds(block["thresholds"]))
+    if block.get("curves"):
+        tables.append(_curves(block["curves"]))
     tables += _alternative(block["alt_test"])
     return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
 
@@ -128,22 +145,30 @@ def _against(block: JSON) -> Table:
 
 
 def _further(block: JSON, ordered: bool) -> Table:
-    alpha = block["agreement"]["krippendorff_alpha"]
-    rows = [("Krippendorff's alpha with the majority", Number.of(alpha), alpha["n"])]
+    """What stands there of these: a report that was frozen before may have less."""
+    with_majority = _WITH_MAJORITY | (_ORDERED_WITH_MAJORITY if ordered else {})
+    overall = _OVERALL | (_ERROR if ordered else {})
+    rows = [*_rows(block["agreement"], with_majority), *_rows(block.get("overall", {}), overall)]
     if ordered:
-        rows += [
-            (f"{label} with the mean rating", Number.of(estimate), estimate["n"])
-            for key, label in _CORRELATIONS.items()
-            for estimate in (block["correlation"][key],)
-        ]
+        of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
+        rows += _rows(block["correlation"], of_mean)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
 
 
+def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
+    return [
+        (label, Number.of(block[key]), block[key]["n"])
+        for key, label in labels.items()
+        if key in block
+    ]
+
+
 def _classes(classes: JSON) -> Table:
+    names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(of, _CLASSES), of["support"]) for name, of in classes.items()
+        (name, *_numbers(of, names), of["support"]) for name, of in classes.items()
     )
-    return Table("Categories", ("Category", *_CLASSES.values(), "Support"), rows)
+    return Table("Categories", ("Category", *names.values(), "Support"), rows)
 
 
 def _confusion(block: JSON) -> Table:
@@ -156,6 +181,16 @@ def _thresholds(cuts: list[JSON]) -> Table:
         (f"≥ {cut['threshold']}", *_numbers(cut, _CUTS)) for cut in cuts
     )
     return Table("Cut at a threshold", ("Threshold", *_CUTS.values()), rows)
+
+
+def _curves(curves: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+         *_numbers(of, _AREAS), of["roc_auc"]["n"])
+        for of in curves
+    )  # fmt: skip
+    caption = "Scores over all thresholds, against the majority"
+    return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
 
 def _alternative(test: JSON) -> list[Table]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.arrays import Bools, Floats, Ints, Value
+from analysis.statistics.arrays import Floats, Ints, Value
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 
 #: With fewer queries than this no interval is given.
@@ -33,10 +33,6 @@ class Resamples:
         shares = np.full(len(names), 1 / max(len(names), 1))
         draws = generator.multinomial(len(names), shares, size=resamples)
         return cls(draws.astype(float), index.astype(np.int64))
-
-    def only(self, units: Bools | Ints) -> "Resamples":
-        """The same draws for some of the units."""
-        return Resamples(self.draws, self.index[units])
 
     def weights(self) -> Floats:
         """The weight of each unit in each resample, (B, U)."""

@@ -15,8 +15,9 @@ its source, as it is written down beside the code that computes it.
 
 U stands for units, R for raters, K for categories, B for resamples. A statistic that is undefined
 on the labels at hand has no value in the report but a reason, never 0 and never NaN. Intervals
-resample whole queries, or are t intervals on query means; each estimate names its method. Below ten
-queries there is no interval. [Reading a report](../tutorials/researcher.md) shows the
+resample whole queries, or are t intervals on query means; each estimate names its method. Those of
+resampled queries are BCa below thirty queries and percentile from there on. Below ten queries there
+is no interval. [Reading a report](../tutorials/researcher.md) shows the
 numbers at work.
 """
 

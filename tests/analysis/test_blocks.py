@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +21,24 @@ def block(rows: dict[str, str], variable: str = "answerable") -> Any:
 
 def judged(rows: dict[str, str], variable: str = "answerable", epsilon: float = 0.2) -> Any:
     return judges(sample_of(frame_of(table(rows, variable)), variable), epsilon)[JUDGE]
+
+
+def methods_of(node: Any) -> Iterator[str]:
+    """How the intervals of all estimates below were made."""
+    if isinstance(node, dict) and node.get("low") is not None:
+        yield node["method"].split("; ")[1]
+    elif isinstance(node, dict | list | tuple):
+        for each in node.values() if isinstance(node, dict) else node:
+            yield from methods_of(each)
+
+
+def approximately(node: Any) -> Any:
+    """The same block, its numbers to within rounding."""
+    if isinstance(node, dict):
+        return {key: approximately(each) for key, each in node.items()}
+    if isinstance(node, list):
+        return [approximately(each) for each in node]
+    return pytest.approx(node) if isinstance(node, float) else node
 
 
 class TestAgreementAmongPeople:
@@ -91,7 +111,7 @@ class TestAJudgeAgainstPeople:
     def test_a_category_that_the_judge_never_gives_has_no_precision(self) -> None:
         scores_of_no = judged({"Ada": "yyn", "Bram": "yyn", JUDGE: "yyy"})["classes"]["no"]
         assert scores_of_no["precision"]["value"] is None
-        assert scores_of_no["precision"]["reason"] == "the judge never gives this category"
+        assert scores_of_no["precision"]["reason"] == "the judge never uses the category"
         assert scores_of_no["recall"]["value"] == 0
 
     def test_missing_judgements_are_counted_by_reason_and_are_no_category(self) -> None:
@@ -129,8 +149,106 @@ class TestAJudgeAgainstPeople:
         assert at[3]["recall"]["value"] == pytest.approx(1 / 2)
         assert at[5]["precision"]["reason"] == "the judge never reaches it"
 
+    def test_all_categories_together_by_hand(self) -> None:
+        # Majorities y, y, n; the judge says y, n, n. Recall of yes 1/2, of no 1; precision 1, 1/2.
+        found = judged({"Ada": "yyny", "Bram": "yynn", JUDGE: "ynny"})
+        overall = {name: of["value"] for name, of in found["overall"].items()}
+        assert overall["accuracy"] == pytest.approx(2 / 3)
+        assert overall["balanced_accuracy"] == overall["macro_recall"] == pytest.approx(3 / 4)
+        assert overall["macro_precision"] == pytest.approx(3 / 4)
+        # F1 of yes 2/3 and of no 2/3; of what is not yes, the judge calls 1 of 1 so.
+        assert overall["macro_f1"] == pytest.approx(2 / 3)
+        assert found["classes"]["yes"]["specificity"]["value"] == 1
+        assert overall["mean_absolute_error"] is None
+        assert "no order" in found["overall"]["mean_absolute_error"]["reason"]
+
+    def test_ratings_are_off_by_the_mean_distance_from_the_mean_of_people(self) -> None:
+        # Means of people 0.5, 1, 3; the judge says 0, 1, 5: 0.5, 0 and 2 off.
+        found = judged({"Ada": "013", "Bram": "113", JUDGE: "015"}, "rating")
+        error = found["overall"]["mean_absolute_error"]
+        assert error["value"] == pytest.approx(2.5 / 3)
+        assert "mean human rating" in error["method"]
+
+    def test_ordinal_kappas_and_gwet_are_held_against_the_majority_too(self) -> None:
+        near = judged({"Ada": "0123", JUDGE: "1123"}, "rating")["agreement"]
+        far = judged({"Ada": "0123", JUDGE: "3123"}, "rating")["agreement"]
+        for name in ("cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac"):
+            assert near[name]["value"] > far[name]["value"]
+        nominal = judged({"Ada": "yyny", JUDGE: "ynny"})["agreement"]
+        assert "no order" in nominal["cohen_kappa_linear"]["reason"]
+
     def test_nominal_variables_have_no_thresholds(self) -> None:
         assert judged({"Ada": "yyny", "Bram": "yyny", JUDGE: "yyny"})["thresholds"] == []
+
+
+class TestIntervals:
+    def test_they_are_bca_below_thirty_queries_and_percentile_from_there_on(self) -> None:
+        ways = {29: "BCa", 30: "percentile"}
+        for queries, way in ways.items():
+            rows = {"Ada": "01" * queries, "Bram": "012" * (2 * queries // 3) + "1" * queries,
+                    "Chidi": "11" * queries, JUDGE: "0112" * queries}  # fmt: skip
+            rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
+            found = (block(rows, "rating"), judged(rows, "rating"))
+            told = set(methods_of(found))
+            assert told == {f"95 % {way} bootstrap of {queries} queries, 200 resamples",
+                            f"95 % t interval clustered by {queries} queries"}  # fmt: skip
+
+    def test_a_part_resamples_its_own_queries_alone(self) -> None:
+        whole = sample_of(frame_of(table({"Ada": "yn" * 20, "Bram": "yy" * 20})))
+        part = whole.only(whole.clusters < 12)
+        assert "BCa bootstrap of 12 queries" in agreement(part)["percent"]["method"]
+
+    def test_the_same_seed_gives_the_same_block_and_another_one_does_not(self) -> None:
+        labels = frame_of(table({"Ada": "ynnyy" * 8, "Bram": "yynyn" * 8, JUDGE: "ynyny" * 8}))
+        ours = sample_of(labels)
+        assert judges(ours, 0.2) == judges(sample_of(labels), 0.2)
+        assert agreement(ours) != agreement(replace(ours, seed=1))
+
+    def test_the_order_of_labels_does_not_matter(self) -> None:
+        facts = table({"Ada": "0123" * 9, "Bram": "1123" * 9, JUDGE: "0223" * 9}, "rating")
+        ours = sample_of(frame_of(facts), "rating")
+        theirs = sample_of(frame_of(facts[::-1]), "rating")
+        assert agreement(theirs) == approximately(agreement(ours))
+        assert judges(theirs, 0.2) == approximately(judges(ours, 0.2))
+
+
+class TestCurves:
+    def scored(self, people: str, scores: list[float], variable: str = "answerable") -> Any:
+        own = "y" if variable == "answerable" else "1"
+        facts = [
+            fact(f"r{n // 2}", f"q{n}", JUDGE, {"y": "yes"}.get(own, own), variable, score=score)
+            for n, score in enumerate(scores)
+        ]
+        frame = frame_of([*table({"Ada": people}, variable), *facts])
+        return sample_of(frame, variable)
+
+    def test_probabilities_of_yes_have_the_areas_worked_by_hand(self) -> None:
+        # Scores 1 2 2 3 against no yes no yes: 3.5 of 4 pairs; 1/2 * 1 + 1/2 * 2/3.
+        sample = self.scored("nyny", [0.1, 0.2, 0.2, 0.3])
+        (curve,) = judges(sample, 0.2)[JUDGE]["curves"]
+        assert curve["category"] == "yes"
+        assert curve["roc_auc"]["value"] == pytest.approx(3.5 / 4)
+        assert curve["average_precision"]["value"] == pytest.approx(5 / 6)
+        assert curve["points"][1] == {
+            "score": 0.2,
+            "recall": 1,
+            "false_positive_rate": 0.5,
+            "precision": pytest.approx(2 / 3),
+        }
+
+    def test_expected_ratings_have_a_curve_for_each_cut(self) -> None:
+        sample = self.scored("0123", [0.2, 0.9, 2.5, 2.2], "rating")
+        found = judges(sample, 0.2)[JUDGE]["curves"]
+        areas = {curve["threshold"]: curve["roc_auc"]["value"] for curve in found}
+        # People reach 3 on the last unit alone, which scores above two of the other three.
+        assert areas == {1: 1, 2: 1, 3: pytest.approx(2 / 3), 4: None, 5: None}
+        assert found[4]["roc_auc"]["reason"] == "people say one thing only"
+
+    def test_without_scores_and_within_strata_there_are_none(self) -> None:
+        assert judged({"Ada": "yyny", JUDGE: "yyny"})["curves"] == []
+        sample = self.scored("nyny", [0.1, 0.2, 0.2, 0.3])
+        within = judges(sample, 0.2, with_curves=False)[JUDGE]
+        assert (within["curves"], within["alt_test"].get("curve")) == ([], [])
 
 
 class TestCoverage:

@@ -46,7 +46,12 @@ def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
 
 def test_it_tells_how_intervals_were_made(told: str) -> None:
     assert "BCa bootstrap of whole queries, 20 resamples" in told
+    assert "BCa (Efron 1987) below 30 queries, percentile from there on." in told
     assert "t interval clustered by whole queries" in told
+
+
+def test_it_tells_of_the_curves_of_scores(told: str) -> None:
+    assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in told
 
 
 def test_what_was_not_computed_is_not_told(report: dict[str, Any]) -> None:
@@ -63,9 +68,9 @@ def test_another_interval_is_told_as_its_method_says(report: dict[str, Any]) -> 
     other = copy.deepcopy(report)
     percent = other["variables"]["answerable"]["agreement"]["percent"]
     percent["method"] = (
-        "mean share of agreeing pairs; 95 % BCa bootstrap of 16 queries, 20 resamples"
+        "mean share of agreeing pairs; 95 % studentised bootstrap of 16 queries, 20 resamples"
     )
-    assert "BCa bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
+    assert "studentised bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
 
 
 def test_every_work_that_is_cited_stands_under_references_and_no_other(

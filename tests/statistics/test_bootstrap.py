@@ -56,12 +56,6 @@ def test_the_blocks_together_are_the_weights(monkeypatch):
     assert (np.concatenate(blocks) == cluster_weights(TWENTY, 50, 0)).all()
 
 
-def test_some_units_keep_the_draws_of_their_queries():
-    chosen = TWENTY % 2 == 0
-    some = Resamples.draw(TWENTY, 50, 0).only(chosen)
-    assert (some.weights() == cluster_weights(TWENTY, 50, 0)[:, chosen]).all()
-
-
 def test_the_interval_is_the_central_part_of_the_resamples():
     # 0, 1, .., 1000: 2.5 % below 25, 2.5 % above 975.
     assert percentile_interval(np.arange(1001.0)) == pytest.approx((25, 975))

@@ -103,15 +103,16 @@ def test_only_what_is_named_is_made():
     labels = codes(raters=2)
     made = agreement_estimates(labels, QUERIES, K, names=["gwet_ac"], draws=20)
     assert list(made) == ["gwet_ac"]
-    kappa = pair_estimates(*labels.T, QUERIES, K, names=["cohen_kappa"], draws=20)
+    one, other = labels.T
+    kappa = pair_estimates(one, other, QUERIES, K, names=["cohen_kappa"], draws=20)
     assert list(kappa) == ["cohen_kappa"]
 
 
 def test_any_measure_of_the_table_of_two_raters_is_estimated():
-    labels, drawn = codes(5, raters=2), Resamples.draw(QUERIES, 100, 1)
+    (one, other), drawn = codes(5, raters=2).T, Resamples.draw(QUERIES, 100, 1)
     measures = {"share": (accuracy, "share of equal labels", "no unit has both labels")}
-    made = table_estimates(*labels.T, QUERIES, K, measures, draws=drawn)["share"]
-    assert made == pair_estimates(*labels.T, QUERIES, K, draws=drawn)["percent"]
+    made = table_estimates(one, other, QUERIES, K, measures, draws=drawn)["share"]
+    assert made == pair_estimates(one, other, QUERIES, K, draws=drawn)["percent"]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from analysis.statistics import STATISTICS
 # Public functions that are tools of the statistics and no statistic themselves.
 TOOLS = {
     "confusion",
-    "correlation",
     "counts_of",
     "estimate",
     "estimate_from",
     "kinds_of",
     "percentile_interval",
     "reason_undefined",
+    "table_estimates",
     "token_codes",
     "undefined",
     "unit_agreement",
