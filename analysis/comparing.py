@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from analysis.differing import paired_sections
 from analysis.formats.building import moment
 from analysis.formats.document import Block, Cell, Document, Number, Section, Table, Who, count
 from analysis.formats.facts import facts
@@ -27,7 +28,11 @@ NONE_THERE = "not in this report"
 
 def compared(before: JSON, after: JSON) -> Document:
     """What is different in `after`. Estimates of equal value are counted and not listed."""
-    sections = (_inputs(before, after), *_estimates(before, after))
+    sections = (
+        _inputs(before, after),
+        *_estimates(before, after),
+        *paired_sections(before, after),
+    )
     about = f"before: {moment(before)}; after: {moment(after)}"
     return Document(before["campaign"] or "Labels file", about, "", sections)
 

@@ -91,6 +91,15 @@ def test_it_is_sqlite_to_whoever_asks(path: str) -> None:
     assert connection.features.supports_json_field
 
 
+def test_sql_is_rewritten_the_same_however_often_it_comes(path: str) -> None:
+    with connection_to(path).cursor() as cursor:
+        for value in ("%s ? 100%", "again"):
+            cursor.execute("SELECT %s, '50%%', '?'", [value])
+            assert cursor.fetchone() == (value, "50%", "?")
+            cursor.execute("SELECT %(value)s", {"value": value})
+            assert cursor.fetchone() == (value,)
+
+
 def test_many_threads_of_two_processes_write_and_nobody_is_turned_away(path: str) -> None:
     processes = [run(path, "write", "8", "40") for _ in range(2)]
     told = [process.communicate(timeout=PATIENCE)[1] for process in processes]

@@ -168,7 +168,8 @@ def _alpha(sample: Sample, kept: Bools) -> Estimate:
         return np.asarray(found)
 
     tally = Tally.of(kinds, len(rows), sample.clusters)
-    return _bootstrap(sample, tally).estimate(of, 0, "", clusters=_queries(sample.clusters[enter]))
+    queries = _queries(sample.clusters[enter])
+    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "", clusters=queries)
 
 
 def _kappa(sample: Sample, judge: Ints, kept: Bools) -> Estimate:
@@ -181,11 +182,7 @@ def _kappa(sample: Sample, judge: Ints, kept: Bools) -> Estimate:
     def of(weights: Floats) -> Floats:
         return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))
 
-    return _bootstrap(sample, tally).estimate(of, 0, "")
-
-
-def _bootstrap(sample: Sample, tally: Tally) -> Bootstrap:
-    return Bootstrap(tally, sample.resamples)
+    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "")
 
 
 def _queries(clusters: Ints) -> int:

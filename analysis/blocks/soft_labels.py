@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.blocks.pairs import pair
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
-from analysis.statistics import Ints, SoftLabels, dawid_skene, majority, mean_by_cluster, undefined
+from analysis.statistics import (
+    Ints,
+    SoftLabels,
+    dawid_skene,
+    majority,
+    mean_by_cluster,
+    pair_estimates,
+    undefined,
+)
 
 FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled: who errs cannot be told"
@@ -63,8 +70,9 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )
-    made = pair(sample, labels, codes, ("percent", "cohen_kappa"))
+    pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.drawing)
     return {
-        **{name: estimate.as_json() for name, estimate in made.items()},
+        "percent": pair["percent"].as_json(),
+        "cohen_kappa": pair["cohen_kappa"].as_json(),
         "expected_accuracy": expected.as_json(),
     }

@@ -24,12 +24,11 @@ from analysis.statistics import (
     Estimate,
     Ints,
     Span,
-    span_agreement,
     token_alpha,
     undefined,
     unitising_alpha,
 )
-from analysis.statistics.spans import Document, Marked
+from analysis.statistics.spans import Document, Marked, SpanPairs
 
 WORD = re.compile(r"\w+")
 ALPHAS = ("token_alpha", "unitising_alpha")
@@ -149,17 +148,17 @@ def _block(
     one: int | None,
     over: str,
 ) -> JSON:
-    both = [tuple(marked or None for marked in text.marked) for text in texts]
     queries = np.array([text.query for text in texts], dtype=np.int64)
-    apart = span_agreement(both, queries, one)
+    pairs = SpanPairs.of([text.marked for text in texts], one)
+    both = pairs.estimates(queries, both_marked=True)
     return {
         "documents": len(texts),
         "marked": sum(any(text.marked) for text in texts),
         "all": {
-            **_as_json(span_agreement([text.marked for text in texts], queries, one)),
+            **_as_json(pairs.estimates(queries)),
             **_alphas(of_alpha, draws, over),
         },
-        "both_marked": {"documents": apart["exact_f1"].n, **_as_json(apart)},
+        "both_marked": {"documents": both["exact_f1"].n, **_as_json(both)},
     }
 
 

@@ -51,7 +51,6 @@ def _row(name: Cell, plan: JSON) -> tuple[Cell, ...]:
 
 
 def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
-    needed, more = (
-        Number(plan[key], reason=plan.get("reason", ""), digits=0) for key in ("needed", "more")
-    )
-    return needed, more
+    """Both; the reason why there is none is told once."""
+    needed = Number(plan["needed"], reason=plan.get("reason", ""), digits=0)
+    return needed, Number(plan["more"], digits=0)

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.statistics.arrays import Ints
+from analysis.statistics.arrays import Bools, Floats, Ints, ratio
 from analysis.statistics.bootstrap import mean_by_cluster
 from analysis.statistics.estimate import Estimate
 
@@ -73,25 +73,49 @@ LABELS = {
 }
 
 
-def span_agreement(
-    documents: Sequence[Document], clusters: Ints, one: int | None = None
-) -> dict[str, Estimate]:
+@dataclass(frozen=True)
+class SpanPairs:
+    """The measures of P pairs of raters (P, 4), in the order of `SPAN_MEASURES`, the document of
+    each (P,), whether both marked something (P,); D documents, and what the pairs are of."""
+
+    values: Floats
+    document: Ints
+    both_marked: Bools
+    documents: int
+    over: str
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], one: int | None = None) -> SpanPairs:
+        """All pairs, or those of the rater `one`, such as a judge, with each other one."""
+        over = "pairs of raters" if one is None else "the raters that it is paired with"
+        found = [
+            (n, *pair) for n, document in enumerate(documents) for pair in _pairs(document, one)
+        ]
+        values = np.array([_measures(a, b) for _, a, b in found], float)
+        both = np.array([bool(a) and bool(b) for _, a, b in found], bool)
+        index = np.array([n for n, _, _ in found], np.int64)
+        return cls(values.reshape(-1, len(SPAN_MEASURES)), index, both, len(documents), over)
+
+    def estimates(self, clusters: Ints, both_marked: bool = False) -> dict[str, Estimate]:
+        """The mean of each measure over documents; `both_marked` takes only such pairs."""
+        kept = self.both_marked if both_marked else np.ones(len(self.document), bool)
+        index = self.document[kept]
+        sizes = np.bincount(index, minlength=self.documents).astype(float)
+        found = {}
+        for name, values in zip(SPAN_MEASURES, self.values[kept].T, strict=True):
+            sums = np.bincount(index, values, minlength=self.documents).astype(float)
+            method = f"{LABELS[name]} of spans, mean over {self.over}"
+            found[name] = mean_by_cluster(ratio(sums, sizes), clusters, method)
+        return found
+
+
+def span_agreement(documents: Sequence[Document], clusters: Ints) -> dict[str, Estimate]:
     """Exact, overlap, IoU and character F1: means over documents of the means over rater pairs.
 
     `clusters` (D,) holds the query of each document; the intervals are t on queries. Documents
-    that fewer than two raters worked on are left out. `one` takes only the pairs of that rater,
-    such as a judge, with each other one.
+    that fewer than two raters worked on are left out.
     """
-    over = "pairs of raters" if one is None else "the raters that it is paired with"
-    pairs = [_pairs(document, one) for document in documents]
-    return {
-        name: mean_by_cluster(
-            np.array([_mean_of(measure, each) for each in pairs], float),
-            clusters,
-            f"{LABELS[name]} of spans, mean over {over}",
-        )
-        for name, measure in SPAN_MEASURES.items()
-    }
+    return SpanPairs.of(documents).estimates(clusters)
 
 
 def token_codes(document: Document, tokens: Sequence[tuple[int, int]], label: str = "") -> Ints:
@@ -124,8 +148,20 @@ def _pairs(document: Document, one: int | None) -> list[tuple[Marked, Marked]]:
     return [] if own is None else [(own, other) for other in others]
 
 
-def _mean_of(measure: Measure, pairs: Sequence[tuple[Marked, Marked]]) -> float:
-    return sum(measure(*pair) for pair in pairs) / len(pairs) if pairs else float("nan")
+def _measures(one: Marked, other: Marked) -> tuple[float, ...]:
+    """All measures of a pair; the frequent cases of no span and of one each are short."""
+    if not one or not other:
+        return (0.0 if one or other else 1.0,) * len(SPAN_MEASURES)
+    if len(one) == len(other) == 1 and len(one[0].fragments) == len(other[0].fragments) == 1:
+        return _single(one[0], other[0])
+    return tuple(measure(one, other) for measure in SPAN_MEASURES.values())
+
+
+def _single(a: Span, b: Span) -> tuple[float, ...]:
+    common = _common(a.fragments, b.fragments) if a.label == b.label else 0
+    both = _length(a.fragments) + _length(b.fragments)
+    alike = common >= SAME * (both - common) > 0
+    return float(a == b), float(common > 0), float(alike), _dice(common, both, 0)
 
 
 def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> float:

@@ -109,6 +109,8 @@ def _sums(
 
 
 def _units(marked: Marked, category: str) -> list[Unit]:
+    if not marked:
+        return []
     fragments = [f for span in marked if span.label == category for f in span.fragments]
     return merged(fragments)
 
@@ -119,6 +121,8 @@ def _gaps(units: list[Unit], length: int) -> list[int]:
 
 
 def _difference(one: list[Unit], other: list[Unit]) -> int:
+    if not (one and other):
+        return sum((end - start) ** 2 for start, end in (*one, *other))
     meeting = [(a, b) for a in one for b in other if a[0] < b[1] and b[0] < a[1]]
     met, also = {a for a, _ in meeting}, {b for _, b in meeting}
     alone = [u for u in one if u not in met] + [u for u in other if u not in also]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.django_db
 TEXT = "the quick is brown foxes"
 
 
-def marks(texts: bool = True, **by_rater: dict[int, tuple[int, int] | None]) -> Marks:
+def marks(**by_rater: Mapping[int, tuple[int, int] | None]) -> Marks:
     """Marks of unit n in report n // 2, as `table` makes them; None stands nowhere."""
     found = {
         Place(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
@@ -31,7 +33,7 @@ def marks(texts: bool = True, **by_rater: dict[int, tuple[int, int] | None]) -> 
         for rater, given in by_rater.items()
         for n, ends in given.items()
     }
-    known = {(f"r{n}", "report"): TEXT for n in range(10)} if texts else {}
+    known = {(f"r{n}", "report"): TEXT for n in range(10)}
     return Marks(found, known, {"answerable": "report"})
 
 
@@ -95,7 +97,8 @@ def test_quotes_that_stand_nowhere_are_left_out_and_counted() -> None:
 
 
 def test_without_the_texts_what_corrects_for_chance_is_undefined_with_a_reason() -> None:
-    found = block({"Ada": "y", "Bram": "y"}, marks(texts=False, Ada={0: (0, 3)}, Bram={0: (0, 3)}))
+    known = marks(Ada={0: (0, 3)}, Bram={0: (0, 3)})
+    found = block({"Ada": "y", "Bram": "y"}, replace(known, texts={}))
     every = found["agreement"]["all"]
     assert every["character_f1"]["value"] == 1
     assert every["token_alpha"]["reason"].startswith("the texts are not known")

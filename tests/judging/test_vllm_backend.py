@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from judging.backends import vllm as module
-from judging.backends.base import FatalError, Setup, SetupError, TransientError
+from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
 from judging.backends.vllm_log import cause_of
 from judging.backends.vllm_server import Servers
@@ -318,6 +318,16 @@ def test_a_kill_9_of_the_guard_ends_the_server(vllm: Fake) -> None:
     until(lambda: not lives(start["pid"]), SECONDS, "the server is gone")
     os.kill(start["child"], signal.SIGKILL)
     assert json.loads(ask()) == YES
+
+
+def test_a_context_that_an_earlier_probe_found_turns_down_what_cannot_fit(vllm: Fake) -> None:
+    async def inside() -> None:
+        async with VLLM(Setup(MODEL, params={"timeout": 10.0})) as backend:
+            backend.recall({"max_model_len": 1})
+            await backend.ask(REQUEST)
+
+    with pytest.raises(FinalError, match="the model takes 1 tokens"):
+        asyncio.run(inside())
 
 
 def test_a_request_is_the_same_wherever_its_server_listens(vllm: Fake) -> None:

@@ -13,6 +13,7 @@ from analysis.statistics import (
     span_agreement,
     token_codes,
 )
+from analysis.statistics.spans import SPAN_MEASURES, SpanPairs
 
 MEASURES = (exact_f1, overlap_f1, iou_f1, character_f1)
 
@@ -123,3 +124,24 @@ def test_token_alpha_by_hand():
     codes = token_codes([[span(0, 2)], [span(0, 3)]], tokens)
     made = agreement_estimates(codes, np.zeros(10, int), 2)["krippendorff_alpha"]
     assert made.value == pytest.approx(1 - 19 * 2 / 150)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_short_ways_are_the_measures_as_written_out(seed):
+    rng = np.random.default_rng(seed)
+
+    def marked():
+        starts = rng.integers(0, 12, rng.integers(0, 3))
+        return [Span(((int(s), int(s + rng.integers(1, 6))),), "ab"[s % 2]) for s in starts]
+
+    documents = [[marked(), marked(), marked()] for _ in range(60)]
+    pairs = SpanPairs.of(documents, one=1)
+    expected = [
+        [measure(document[1], document[n]) for measure in SPAN_MEASURES.values()]
+        for document in documents
+        for n in (0, 2)
+    ]
+    assert pairs.values == pytest.approx(np.array(expected))
+    assert pairs.both_marked.tolist() == [
+        bool(document[1]) and bool(document[n]) for document in documents for n in (0, 2)
+    ]
