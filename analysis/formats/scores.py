@@ -9,7 +9,6 @@ from analysis.formats.planning import planning_tables
 
 JSON = dict[str, Any]
 MEAN = "mean"
-NOT_YET = "not in the report when it was frozen"
 
 
 def score_section(report: JSON, name: str) -> Section:
@@ -50,13 +49,12 @@ def _rankings(block: JSON) -> Table:
         for judge, others in block["correlation"].items()
         for rater, of in others.items()
     ]
-    header = ("Raters", "Spearman", "Kendall", "Pearson")
+    header = ("Raters", "Spearman", "Kendall")
     return Table("Do raters rank the reports alike?", header, tuple(rows))
 
 
 def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
-    pearson = Number.of(of["pearson"]) if "pearson" in of else Number(None, reason=NOT_YET)
-    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]), pearson)
+    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]))
 
 
 def _comparisons(pairs: list[JSON]) -> list[Table]:
