@@ -14,6 +14,7 @@ from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
 from analysis.blocks.alternative import beside_test
 from analysis.blocks.bounds import bounds
+from analysis.blocks.distribution import distribution
 from analysis.blocks.judges import judges
 from analysis.blocks.planning import planning, systems_planning
 from analysis.blocks.quality import hints
@@ -107,6 +108,7 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
+        "distribution": distribution(frame),
         **compared,
         **spans(frame, whole.marks, choices.resamples, choices.seed),
         "soft_labels": soft_labels(sample),

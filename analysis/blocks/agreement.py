@@ -13,11 +13,15 @@ from analysis.statistics import (
     Ints,
     agreement_estimates,
     correlation_estimates,
+    mean_by_cluster,
     undefined,
 )
+from analysis.statistics.correlations import FUNCTIONS
 
+ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 COEFFICIENTS = (
     "percent",
+    "percent_pooled",
     "fleiss_kappa",
     "fleiss_kappa_pooled",
     "randolph_kappa",
@@ -63,12 +67,16 @@ def _pair(sample: Sample, a: int, b: int) -> JSON:
         "b": frame.raters[b].name,
         "units": int(((one >= 0) & (other >= 0)).sum()),
         **{name: of.as_json() for name, of in pair(sample, one, other).items()},
-        "spearman": _spearman(sample, one, other).as_json(),
+        **{name: of.as_json() for name, of in _of_numbers(sample, one, other).items()},
     }
 
 
-def _spearman(sample: Sample, one: Ints, other: Ints) -> Estimate:
+def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
+    """Correlations and the mean distance of two columns of codes, where these have an order."""
     if not sample.is_ordered:
-        return undefined(NO_ORDER, 0, "Spearman's rank correlation")
+        methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
+        return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
     x, y = numbers(sample, one), numbers(sample, other)
-    return correlation_estimates(x, y, sample.clusters, ["spearman"], **sample.drawing)["spearman"]
+    made = correlation_estimates(x, y, sample.clusters, **sample.drawing)
+    distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE)
+    return {str(name): of for name, of in made.items()} | {ERROR: distance}

@@ -14,12 +14,16 @@ MEAN = "mean"
 
 @dataclass(frozen=True)
 class Scores:
-    """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean."""
+    """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean.
+
+    `majority` (I,) are the scores that the most frequent human labels give.
+    """
 
     frame: Frame
     labels: VariableFrame
     values: Floats
     queries: Ints
+    majority: Floats
 
     @property
     def people(self) -> Floats:
@@ -31,6 +35,18 @@ class Scores:
         counted = self.labels.columns("human") + self.labels.columns("judge")
         named = {self.labels.raters[n].name: self.values[:, n] for n in counted}
         return named | {MEAN: self.people}
+
+    def by_query(self, values: Floats) -> tuple[list[str], Floats]:
+        """The systems, and the mean over items (I,) of each query and system, (Q, S)."""
+        systems = systems_of(self.frame)
+        queries = int(self.queries.max(initial=-1)) + 1
+        scored = [items[np.isfinite(values[items])] for items in systems.values()]
+        sums, sizes = (
+            np.stack([np.bincount(self.queries[items], of[items], queries) for items in scored], 1)
+            for of in (values, np.ones(len(values)))
+        )
+        none = np.full(sums.shape, np.nan)
+        return list(systems), np.divide(sums, sizes, out=none, where=sizes > 0)
 
 
 def mean_of(values: Floats) -> Floats:

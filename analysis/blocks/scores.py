@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
+from analysis.blocks.comparisons import comparisons
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage import coverage
-from analysis.statistics import Floats, correlation_estimates, mean_by_cluster
+from analysis.statistics import Floats, correlation_estimates, majority, mean_by_cluster
 
 Measure = Callable[[VariableFrame, int], Floats]
 """From the labels of a variable and the number of items to scores (I, R)."""
@@ -36,22 +38,29 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
-            found[name] = Scores(frame, labels, measure(labels, len(frame.items)), queries)
+            values, agreed = (measure(of, len(frame.items)) for of in (labels, _agreed(labels)))
+            found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
     return found
+
+
+def _agreed(labels: VariableFrame) -> VariableFrame:
+    """The most frequent human labels as those of one rater; ties are no label."""
+    reference, _ = majority(labels.of("human"))
+    return replace(labels, codes=reference[:, None])
 
 
 def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
     how = drawing(of.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        made = correlation_estimates(
-            x, y, of.queries, ("spearman", "kendall"), " over items", **how
-        )
+        made = correlation_estimates(x, y, of.queries, detail=" over items", **how)
         return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
         "items": _items(of),
         "systems": _systems(of),
+        "majority": _majority(of),
+        "comparisons": comparisons(of),
         "pairs": _pairs(of, compare),
         "correlation": _correlations(of, compare),
         "estimate": estimates(of, sampled),
@@ -83,6 +92,14 @@ def _systems(of: Scores) -> JSON:
             name: mean_by_cluster(values[items], of.queries[items], "mean over items").as_json()
             for name, values in columns.items()
         }
+        for system, items in systems_of(of.frame).items()
+    }
+
+
+def _majority(of: Scores) -> JSON:
+    how = "mean over items of the score by people's majority"
+    return {
+        system: mean_by_cluster(of.majority[items], of.queries[items], how).as_json()
         for system, items in systems_of(of.frame).items()
     }
 

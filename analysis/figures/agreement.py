@@ -82,7 +82,7 @@ FIGURE = Figure(
     "Agreement of each two raters",
     "variables",
     "Cohen's kappa of each two people, in blue, and of each judge with each person, in orange, "
-    "with its interval. The darker a cell, the higher; at zero and below it is white.",
+    "with its interval. The stronger the colour, the higher; at zero and below there is none.",
     lambda subject: bool(_pairs(subject)),
     data,
     draw,

@@ -86,7 +86,7 @@ FIGURE = Figure(
     "Judges against the majority of people",
     "variables",
     "Units by what most people say, in rows, and what the judge says, in columns, with each "
-    "one's share of its row. The darker a cell, the larger the share.",
+    "one's share of its row. The stronger the colour, the larger it is.",
     lambda subject: bool(_tables(subject)),
     data,
     draw,

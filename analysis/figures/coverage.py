@@ -13,6 +13,7 @@ from analysis.formats.document import Number, Table, Who
 
 ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
 NAMES, BAR, DASHES = 200, 12, 4
+ABOVE, UNDER = 3, 7
 MEAN_NAME = "mean of people"
 NO_SCORE = "the judge has no score for this report"
 
@@ -60,7 +61,8 @@ def draw(subject: Subject) -> Drawing:
     entries = _entries(rows, judges)
     key = axes.key(entries, left, placed.bottom + 8, WIDTH)
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
-    parts += [_line(placed, judge, n) for n, judge in enumerate(judges)]
+    parts += [_line(placed, judge, n, len(judges)) for n, judge in enumerate(judges)]
+    parts += [_people(row, y, placed) for row, y in placed.rows]
     parts += [_lacking(row, y, judges, placed) for row, y in placed.rows]
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
     return Drawing(title, left + WIDTH + RIGHT, key.bottom + 8, (*parts, key.drawn))
@@ -122,10 +124,15 @@ def _row(row: Row, y: float, placed: _Placed) -> str:
     if row.mean is not None:
         wide, title = scale.at(row.mean) - start, f"{MEAN_NAME}: {row.mean:.3f}"
         parts.append(svg.rectangle("mean", start, y - BAR / 2, wide, BAR, title))
+    return "".join(parts)
+
+
+def _people(row: Row, y: float, placed: _Placed) -> str:
+    """Equal values would hide each other: people stand a little above and below one another."""
+    parts = []
     for n, (name, value) in enumerate(row.people.items()):
-        # Equal values would hide each other: people stand a little above and below the middle.
-        place = y + (n % 3 - 1) * 4
-        parts.append(svg.circle("person", scale.at(value), place, f"{name}: {value:.3f}"))
+        place = y - ABOVE + (n % 3 - 1) * 4
+        parts.append(svg.circle("person", placed.scale.at(value), place, f"{name}: {value:.3f}"))
     return "".join(parts)
 
 
@@ -135,12 +142,17 @@ def _lacking(row: Row, y: float, judges: list[str], placed: _Placed) -> str:
     return svg.cross(placed.scale.end + 12, y, title) if without else ""
 
 
-def _line(placed: _Placed, judge: str, number: int) -> str:
-    """A judge's scores, joined within a system: between systems there is nothing to follow."""
-    points = [(row.group, (placed.scale.at(row.judges[judge]), y), row.judges[judge])
+def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
+    """A judge's scores, joined within a system: between systems there is nothing to follow.
+
+    Judges stand under people, who would hide them, and each a little beside the others. Lines of
+    several are faint.
+    """
+    aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)
+    points = [(row.group, (placed.scale.at(row.judges[judge]), y + aside), row.judges[judge])
               for row, y in placed.rows if judge in row.judges]  # fmt: skip
     systems = groupby(points, key=lambda point: point[0])
-    css = f"judge dash{number % DASHES}"
+    css = f"judge dash{number % DASHES}{' faint' if judges > 1 else ''}"
     lines = [svg.path(css, [place for _, place, _ in of_system]) for _, of_system in systems]
     squares = [
         svg.square(judge_css(number), *at, f"{judge}: {value:.3f}") for _, at, value in points

@@ -13,8 +13,8 @@ from analysis.formats.document import Number, Table, Who
 
 JSON = dict[str, Any]
 
-LEFT, TOP, WIDTH, HEIGHT = 52, 30, 400, 200
-PASS, BESIDE = 0.5, 9
+LEFT, TOP, WIDTH, HEIGHT = 52, 46, 400, 200
+PASS, BESIDE, ASIDE = 0.5, 9, 18
 READINGS = {"by_query": "queries", "items": "items"}
 
 
@@ -22,7 +22,7 @@ def draw(subject: Subject) -> Drawing:
     tests = _tests(subject)
     drawn = {judge: test for judge, test in tests.items() if test.get("curve")}
     last = max(point["epsilon"] for test in drawn.values() for point in test["curve"])
-    x = axes.Scale(0, last, LEFT, LEFT + WIDTH)
+    x = axes.Scale(0, last, LEFT + ASIDE, LEFT + WIDTH - ASIDE)
     y = axes.Scale(0, 1, TOP + HEIGHT, TOP)
     chosen = next(iter(drawn.values()))["epsilon"]
     parts = [_frame(x, y, chosen)]
@@ -69,17 +69,17 @@ def rate(test: JSON, point: JSON) -> float:
 
 def _frame(x: axes.Scale, y: axes.Scale, chosen: float) -> str:
     parts = [
-        svg.text("label", LEFT - 40, TOP - 14, "winning rate"),
-        axes.y_axis(y, x.start, x.end),
+        svg.text("label", LEFT - 40, TOP - 30, "winning rate"),
+        axes.y_axis(y, LEFT, LEFT + WIDTH),
         axes.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
-        svg.line("mark-line", (x.start, y.at(PASS)), (x.end, y.at(PASS))),
-        svg.text("note", x.end + 6, y.at(PASS) + axes.TEXT_DROP, "passes"),
-        svg.text("note", x.end + 6, y.at(PASS) - 9, "↑"),
+        svg.line("mark-line", (LEFT, y.at(PASS)), (LEFT + WIDTH, y.at(PASS))),
+        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) + axes.TEXT_DROP, "passes"),
+        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) - 9, "↑"),
     ]
     if x.low <= chosen <= x.high:
         at = x.at(chosen)
         parts.append(svg.line("mark-line", (at, TOP), (at, TOP + HEIGHT)))
-        parts.append(svg.text("note", at, TOP - 6, f"chosen: {axes.said(chosen)}", "middle"))
+        parts.append(svg.text("note", at, TOP - 12, f"chosen: {axes.said(chosen)}", "middle"))
     return "".join(parts)
 
 

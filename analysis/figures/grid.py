@@ -1,4 +1,4 @@
-"""Grids of cells that hold a number: the darker, the higher. The number always stands in it."""
+"""Grids of cells with a number in each: the higher, the stronger the colour."""
 
 from __future__ import annotations
 

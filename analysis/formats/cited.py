@@ -18,7 +18,9 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
     "calderon2025": (
         "(Calderon, Reichart and Dror 2025)",
         "Calderon, N., Reichart, R. and Dror, R. (2025). The Alternative Annotator Test for "
-        "LLM-as-a-Judge: How to Statistically Justify Replacing Human Annotators with LLMs. ACL.",
+        "LLM-as-a-Judge: How to Statistically Justify Replacing Human Annotators with LLMs. "
+        "Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics, "
+        "volume 1, 16051–16081.",
     ),
     "cohen1960": (
         "(Cohen 1960)",
@@ -55,10 +57,16 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver "
         "operating characteristic (ROC) curve. Radiology 143(1), 29–36.",
     ),
+    "holm1979": (
+        "(Holm 1979)",
+        "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
+        "Journal of Statistics 6(2), 65–70.",
+    ),
     "ju2025": (
         "(Ju and others 2025)",
-        "Ju, J.-H. and others (2025). Controlled Retrieval-augmented Context Evaluation for "
-        "Long-form RAG (CRUX).",
+        "Ju, J.-H., Verberne, S., de Rijke, M. and Yates, A. (2025). Controlled "
+        "Retrieval-augmented Context Evaluation for Long-form RAG. Findings of the Association for "
+        "Computational Linguistics: EMNLP 2025.",
     ),
     "kendall1945": (
         "(Kendall 1945)",
@@ -84,10 +92,15 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Lin, C.-Y. (2004). ROUGE: a package for automatic evaluation of summaries. Text "
         "Summarization Branches Out, 74–81.",
     ),
+    "pearson1895": (
+        "(Pearson 1895)",
+        "Pearson, K. (1895). Note on regression and inheritance in the case of two parents. "
+        "Proceedings of the Royal Society of London 58, 240–242.",
+    ),
     "randolph2005": (
         "(Randolph 2005)",
-        "Randolph, J. J. (2005). Free-marginal multirater kappa: an alternative to Fleiss' "
-        "fixed-marginal multirater kappa. Joensuu Learning and Instruction Symposium.",
+        "Randolph, J. J. (2005). Free-marginal multirater kappa (multirater κfree): an alternative "
+        "to Fleiss' fixed-marginal multirater kappa. Joensuu Learning and Instruction Symposium.",
     ),
     "spearman1904": (
         "(Spearman 1904)",
@@ -112,6 +125,7 @@ _BY_START = {
     "Cohen's kappa": "cohen1960",
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
+    "Pearson": "pearson1895",
     "area under the ROC curve": "hanley1982",
 }
 """The beginnings of methods, the longer ones first."""

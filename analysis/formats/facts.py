@@ -31,6 +31,8 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "estimate": ("group",),
     "by": ("judge",),
     "people": ("rater",),
+    "labels_per_unit": ("category",),
+    "majority": ("group",),
     "unanchored": ("rater",),
 }
 """Members that map names to what is said of each: the columns that their keys fill."""
@@ -43,7 +45,8 @@ _NAMES = {
 """Members that say of what an object is."""
 
 _OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing",
-           "unanchored": "unanchored"}  # fmt: skip
+           "unanchored": "unanchored", "labels_per_unit": "units",
+           "majority": "majority"}  # fmt: skip
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")
@@ -136,9 +139,11 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
     """A score's correlations are by judge and rater; a variable's are a judge's own. Only soft
-    labels speak of each rater by name."""
+    labels and distributions speak of each rater by name."""
     if at.names[-2:] == ("soft_labels", "raters"):
         return ("rater",)
+    if at.names[-2:] == ("distribution", "counts"):
+        return ("rater", "category")
     if key == "correlation" and at.names[0] == "scores":
         return ("judge", "rater")
     return _MAPS.get(key, ())

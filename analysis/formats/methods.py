@@ -126,6 +126,13 @@ def _scores(report: JSON) -> str:
             f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
             f"by {_and(_named([block['pairs'], block['correlation']])) or 'nothing'}."
         )
+        if block.get("comparisons"):
+            parts.append(
+                "Systems were compared in pairs on the queries that both answered, by the mean of "
+                "people's scores: t test of the differences of query means and Wilcoxon's "
+                f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
+                f"pairs {CITED['holm1979']}."
+            )
         if any("PPI++" in each for each in _methods(block["estimate"])):
             parts.append(
                 f"People and judge together give the prediction-powered mean (PPI++) "

@@ -18,6 +18,7 @@ def score_section(report: JSON, name: str) -> Section:
     tables = [_systems(block["systems"], kinds)]
     if block["pairs"] or block["correlation"]:
         tables.append(_rankings(block))
+    tables += _comparisons(block.get("comparisons", []))
     tables += _estimates(block["estimate"])
     tables += planning_tables(block)
     title = name.capitalize()
@@ -54,6 +55,23 @@ def _rankings(block: JSON) -> Table:
 
 def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
     return (label, Number.of(of["spearman"]), Number.of(of["kendall"]))
+
+
+def _comparisons(pairs: list[JSON]) -> list[Table]:
+    """Which system is better on the same queries; no table where there is one system only."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{pair['a'] or DASH} – {pair['b'] or DASH}", Number.of(pair["difference"]),
+         f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
+         *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")))
+        for pair in pairs
+    )  # fmt: skip
+    header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
+    caption = "Pairs of systems on the same queries, p after Holm"
+    return [Table(caption, header, rows)] if rows else []
+
+
+def _p_value(test: JSON) -> Number:
+    return Number(test["adjusted_p_value"], reason=test.get("reason", ""))
 
 
 def _estimates(systems: JSON) -> list[Table]:

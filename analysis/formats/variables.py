@@ -46,15 +46,20 @@ _AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
 _CUTS = {"cohen_kappa": "Cohen's kappa", "precision": "Precision", "recall": "Recall"}
 
 
+MOST = 12
+"""Categories of a table that still fits a page."""
+
+
 def variable_section(report: JSON, name: str) -> Section:
     """Everything that is said of one variable."""
     variable = report["variables"][name]
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
+    blocks += [_given(report, variable["distribution"])] if "distribution" in variable else []
     blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
     blocks += span_blocks(variable) + soft_blocks(variable)
     blocks += planning_blocks(variable)
-    blocks += [_stratum(stratum, groups) for stratum, groups in variable["strata"].items()]
+    blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
     return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
 
 
@@ -79,6 +84,19 @@ def _people(block: JSON, ordered: bool) -> Block:
         tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
     raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
     return Block("Among people", tuple(tables), f"{raters}, {units} with two or more labels")
+
+
+def _given(report: JSON, block: JSON) -> Block:
+    """What each rater answered: with unlike shares no coefficient can reach 1."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (Who(rater, kinds.get(rater, "")), *(counts[code] for code in codes))
+        for rater, counts in block["counts"].items()
+    )
+    about = f"all people agree on {count(block['unanimous'], 'unit')}"
+    tables = (Table("Labels by category", ("Rater", *codes), rows),) if len(codes) <= MOST else ()
+    return Block("What was answered", tables, about)
 
 
 def _judge(name: str, block: JSON, ordered: bool) -> Block:
@@ -202,6 +220,18 @@ def _annotators(annotators: list[JSON], reading: str) -> Table:
     return Table(f"Each annotator left out, {reading.lower()}", header, rows)
 
 
+def _strata(strata: JSON) -> list[tuple[str, JSON]]:
+    """Strata that part the units alike, as `system` and `setting` mostly do, stand once."""
+    found: list[tuple[str, JSON]] = []
+    for name, groups in strata.items():
+        same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
+        if same is None:
+            found.append((name, groups))
+        else:
+            found[same] = (f"{found[same][0]}, {name}", groups)
+    return found
+
+
 def _stratum(name: str, groups: JSON) -> Block:
     judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
     rows = tuple(
@@ -213,7 +243,10 @@ def _stratum(name: str, groups: JSON) -> Block:
     header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
     caption = "Agreement among people" + ("; judges against their majority" if judges else "")
     against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
-    return Block(f"By {name}", (Table(caption, (*header, *against), rows),))
+    numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
+    few = any(number.value is not None and number.ends is None for number in numbers)
+    about = "no interval where fewer than 10 queries stand behind a number" if few else ""
+    return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
 
 
 def _kappa_of(judges: JSON, judge: str) -> Number:

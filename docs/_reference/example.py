@@ -35,8 +35,9 @@ def report() -> dict[str, Any]:
 def _labels() -> Iterator[dict[str, Any]]:
     for n in range(QUERIES * 2):
         query, question = divmod(n, 2)
-        place = {"item": f"r{query}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
-        place |= {"system": "SYSTEM", "setting": "SETTING"}
+        system = ("SYSTEM", "OTHER")[question]
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{query}", "kind": "question"}
+        place |= {"system": system, "setting": "SETTING"}
         for turn, rater in enumerate((*PEOPLE, JUDGE)):
             who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
             yes = (query + question + (turn == n % 7)) % 2

@@ -28,6 +28,10 @@ PLACES = {
     "estimate": "SYSTEM",
     "by": "JUDGE",
     "people": "RATER",
+    "distribution.counts": "RATER",
+    "counts.RATER": "CODE",
+    "labels_per_unit": "NUMBER",
+    "majority": "SYSTEM",
     "soft_labels.raters": "RATER",
     "unanchored": "RATER",
 }

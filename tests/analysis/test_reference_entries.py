@@ -1,0 +1,98 @@
+"""Every reference number of the data kit, by the commands: none is left out, none is missed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis.conftest import ABSENT, SHARED, run
+from tests.analysis.kit import TASK_TWO, Kit
+from tests.analysis.places import PLACES
+from tests.analysis.places.alternative import LLMS, OPTIONS, annotators
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT),
+    # Each worker would make all reports anew.
+    pytest.mark.xdist_group("reference entries"),
+]
+
+OURS = ("crux.", "alttest.")
+WRONG = ".wrong."
+
+
+def _stated() -> dict[str, dict[str, Any]]:
+    if not SHARED.is_dir():
+        return {}
+    entries = json.loads((SHARED / "expected.json").read_text("utf-8"))["entries"]
+    return {entry["id"]: entry for entry in entries if entry["id"].startswith(OURS)}
+
+
+STATED = _stated()
+RIGHT = [name for name in STATED if WRONG not in name]
+MISTAKES = [name for name in STATED if WRONG in name]
+
+
+@pytest.fixture(scope="module")
+def kit(crux: Any, data: Path, tmp_path_factory: Any, django_db_blocker: Any) -> Kit:
+    """Both tasks of CRUX as campaigns, and everything else as labels files."""
+    with django_db_blocker.unblock():
+        run("create_campaign", "crux-t2", "--protocol", "rubric-passage", "--batch", "crux",
+            "--raters-per-item", "2", "--option", f"prerequisite={crux.name}")  # fmt: skip
+        paths = [str(data / "crux" / "annotations" / p / "qrels.jsonl") for p in TASK_TWO]
+        run("import_labels", *paths, "--campaign", "crux-t2")
+    return Kit(data, tmp_path_factory.mktemp("kit"))
+
+
+def test_every_entry_has_a_place_and_every_place_an_entry() -> None:
+    assert set(RIGHT) == set(PLACES)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_commands_give(name: str, kit: Kit) -> None:
+    stated = STATED[name]
+    found = dict(leaves(PLACES[name](kit)))
+    wanted = dict(leaves(stated["value"]))
+    assert set(found) == set(wanted)
+    off = {key: (found[key], wanted[key]) for key in wanted
+           if not near(found[key], wanted[key], stated["tolerance"])}  # fmt: skip
+    assert off == {}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_no_coefficient_of_the_report_is_what_a_mistake_gives(name: str, kit: Kit) -> None:
+    wrong = STATED[name]["value"]
+    agreement = kit.report("crux-t1")["variables"]["answerable"]["agreement"]
+    met = [key for key, of in agreement.items()
+           if isinstance(of, dict) and near(of["value"], wrong, 0.001)]  # fmt: skip
+    assert met == []
+
+
+@pytest.mark.parametrize("llm", LLMS)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_each_annotator_who_is_left_out(name: str, llm: str, kit: Kit) -> None:
+    tables = json.loads((SHARED / "expected.json").read_text("utf-8"))["tables"]
+    wanted, found = tables[f"alttest.{name}.alt_test"][llm], annotators(kit, name, llm)
+    assert set(found) == set(wanted)
+    for annotator, row in wanted.items():
+        assert found[annotator] == pytest.approx(row, rel=1e-3, abs=1e-5), annotator
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and words of a value by their paths."""
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            yield from leaves(held, f"{path}/{key}")
+    else:
+        yield path, value
+
+
+def near(found: Any, wanted: Any, tolerance: float) -> bool:
+    if isinstance(wanted, bool | str | list):
+        return bool(found == wanted)
+    return found is not None and math.isclose(found, wanted, rel_tol=0, abs_tol=tolerance or 1e-9)
