@@ -67,14 +67,11 @@ def _cell(of: JSON | None, pair: tuple[str, str], notes: axes.Notes) -> Cell | N
     if kappa.value is None:
         why = f"{who}: kappa not defined, {kappa.reason}; percent {percent}"
         return Cell("–", f"({notes.letter(kappa.reason)})", None, why)
-    ends = f"{kappa.ends[0]}–{kappa.ends[1]}" if kappa.ends else ""
+    # Two digits are enough in a cell.
+    known = kappa.low is not None and kappa.high is not None
+    ends = f"{kappa.low:.2f}–{kappa.high:.2f}" if known else ""
     title = f"{who}: kappa {kappa}, percent {percent}, {of['percent']['n']} units"
-    return Cell(f"{kappa.value:.2f}", _short(ends), kappa.value, title)
-
-
-def _short(ends: str) -> str:
-    """Two digits are enough in a cell."""
-    return "–".join(f"{float(end):.2f}" for end in ends.split("–")) if ends else ""
+    return Cell(f"{kappa.value:.2f}", ends, kappa.value, title)
 
 
 FIGURE = Figure(
