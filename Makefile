@@ -45,8 +45,9 @@ containers: install-dev
 
 # One more than two processors: many tests wait for others.
 TESTERS ?= 3
-# What does not touch the database that the tests are given is the same on either. All pages save by
-# one way, which the two of Chromium's tests that are left try on both.
+# What does not touch the database that the tests are given is the same on either; single tests are left
+# out by tests/conftest.py. All pages save by one way, which the two of Chromium's tests that are left
+# try on both.
 IN_CHROMIUM := $(filter-out %/test_nothing_is_lost.py %/test_report_coverage.py,\
 	$(wildcard tests/browser/test_*.py))
 SAME := $(addprefix --ignore=,$(addprefix tests/,benchmarks containers docs statistics vllm) $(IN_CHROMIUM))

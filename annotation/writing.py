@@ -9,9 +9,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
-
-from django.utils import timezone
 
 from annotation.answer import Answer
 from annotation.doors import Payload
@@ -174,7 +173,7 @@ def _response(change: _Change) -> tuple[Any, ...]:
         ready.payload.get("comment") or "",
         ready.door,
         circumstances.key,
-        circumstances.created_at or timezone.now(),
+        circumstances.created_at or datetime.now(UTC),
         circumstances.basis or ready.basis,
     )
 

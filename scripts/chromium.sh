@@ -6,10 +6,12 @@ set -u
 if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
     exit 0
 fi
+limit=""
+command -v timeout >/dev/null && limit="timeout 900" # a download that hangs would hold up everything
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -qq &&
-        DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+    apt-get -o Acquire::http::Timeout=60 update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=60 \
             install -y -qq --no-install-recommends chromium >/dev/null && exit 0
 fi
-"$BIN/playwright" install chromium && exit 0
+$limit "$BIN/playwright" install chromium && exit 0
 echo "No Chromium can be had here: the browser tests will be skipped."

@@ -19,6 +19,7 @@ from django.core.management import call_command
 
 from annotation.models import Campaign
 from tests.databases import environment
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
 Line = dict[str, Any]
@@ -122,7 +123,7 @@ def campaign_of(protocol: str, *arguments: str, name: str = "c", batch: str = "b
 
 
 def manage(
-    folder: Path, *arguments: object, timeout: float = 120
+    folder: Path, *arguments: object, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, over the database in `folder`."""
     return subprocess.run(
@@ -160,7 +161,7 @@ def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stderr, int(done.stdout.split()[-1])

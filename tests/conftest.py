@@ -7,23 +7,43 @@ from pathlib import Path
 import pytest
 
 from tests import cast
+from tests.databases import ON_POSTGRESQL
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run what takes minutes")
 
 
+# `db` and its like ask for the first; the last two are of processes.
+WITH_DATABASE = {"django_db_setup", "live_server", "house", "site"}
+WITH_PROCESSES = ("browser", "processes", "containers")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--long"):
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    left_out = {item for item in items if not _runs(item, config.getoption("--long"))}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
     # On a busy machine a browser may lose a race that no user would, and a process start too late:
     # these get a second try, and the summary says so ("rerun"). What fails twice fails; all other
     # tests get one try.
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("browser", "processes", "containers")):
+        if any(map(item.get_closest_marker, WITH_PROCESSES)):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _runs(item: pytest.Item, long: bool) -> bool:
+    if item.get_closest_marker("long") and not long:
+        return False
+    return not ON_POSTGRESQL or _differs_between_databases(item)
+
+
+def _differs_between_databases(item: pytest.Item) -> bool:
+    """Whether a test may end otherwise on PostgreSQL than on SQLite, where all of them run."""
+    if item.get_closest_marker("once"):
+        return False
+    fixtures = set(getattr(item, "fixturenames", ()))
+    marked = any(map(item.get_closest_marker, ("django_db", *WITH_PROCESSES)))
+    return marked or bool(fixtures & WITH_DATABASE)
 
 
 @pytest.fixture

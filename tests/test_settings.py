@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("DATABASE_URL", "SECRET_KEY", "DEBUG", "TIME_ZONE", "TANDEM_MAX_UPLOAD_MB")
 
@@ -19,7 +21,7 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     environment = {**kept, "TANDEM_DATA_DIR": str(folder), **settings}
     return subprocess.run(
         [sys.executable, "manage.py", "report", "--campaign", "none"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from analysis.blocks.resampling import JSON
 from analysis.frames import Frame, VariableFrame
@@ -126,6 +125,8 @@ def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
                       for n in names])  # fmt: skip
     if not table.sum(axis=0).all():
         return
+    from scipy import stats
+
     test = stats.chi2_contingency(table, correction=False)
     if test.expected_freq.min() < LEAST_EXPECTED or test.pvalue >= SURE:
         return

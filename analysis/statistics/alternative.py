@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
 from analysis.statistics.arrays import Bools, Floats, Ints, Level, ratio
 from analysis.statistics.bootstrap import sums_by_cluster
+from analysis.statistics.distributions import t_below
 
 #: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
 TOLERANCE = 1e-9
@@ -159,10 +159,12 @@ def p_below(differences: Floats, epsilon: float) -> float:
     if np.ptp(differences) < TOLERANCE:
         return 0.0 if mean < epsilon else 1.0
     t = (mean - epsilon) / (differences.std(ddof=1) / np.sqrt(n))
-    return float(stats.t.cdf(t, n - 1))
+    return float(t_below(t, n - 1))
 
 
 def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
     """Which hypotheses are rejected at false discovery rate q under any dependence (2001)."""
+    from scipy import stats
+
     rejected: Bools = stats.false_discovery_control(p_values, method="by") <= q
     return rejected

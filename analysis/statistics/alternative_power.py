@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.distributions import t_below
 
 #: So many labels are simulated at once.
 AT_ONCE = 4_000_000
@@ -67,7 +67,7 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
     error = d.std(axis=1, ddof=1) / np.sqrt(n)
     gap = d.mean(axis=1) - epsilon
     t = np.divide(gap, error, out=np.where(gap < 0, -np.inf, np.inf), where=error > 0)
-    p = np.sort(stats.t.cdf(t, n - 1), axis=1)
+    p = np.sort(t_below(t, n - 1), axis=1)
     ranks = np.arange(1, m + 1)
     below = p <= ranks * q / (m * (1 / ranks).sum())
     rejected = np.where(below, ranks, 0).max(axis=1)

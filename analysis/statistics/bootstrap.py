@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Bools, Floats, Ints, Value
+from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 
 #: With fewer queries than this no interval is given.
@@ -131,7 +131,7 @@ def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Est
     if queries < MINIMUM_CLUSTERS:
         return defined(mean, None, n, f"{method}; {too_few(queries)}")
     variance = queries / (queries - 1) * ((sums - mean * sizes) ** 2).sum() / n**2
-    half = float(stats.t.ppf(0.975, queries - 1)) * np.sqrt(variance)
+    half = t_quantile(0.975, queries - 1) * np.sqrt(variance)
     how = f"95 % t interval clustered by {queries} queries"
     return defined(mean, (mean - half, mean + half), n, f"{method}; {how}")
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats, Ints, Value
 from analysis.statistics.bootstrap import (
@@ -18,6 +17,7 @@ from analysis.statistics.bootstrap import (
     percentile_interval,
     too_few,
 )
+from analysis.statistics.distributions import normal_below, normal_quantile
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 from analysis.statistics.tally import Tally
 
@@ -56,11 +56,11 @@ def bca_interval(
     below = ((kept < value - 1e-12).mean() + (kept <= value + 1e-12).mean()) / 2
     if not np.isfinite(left_out).all() or not 0 < below < 1:
         return None
-    shift = stats.norm.ppf(below) + stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    shift = normal_quantile(below) + normal_quantile([(1 - level) / 2, (1 + level) / 2])
     scale = 1 - acceleration(left_out, times) * shift
     if (scale <= 0).any():
         return None
-    low, high = np.quantile(kept, stats.norm.cdf(stats.norm.ppf(below) + shift / scale))
+    low, high = np.quantile(kept, normal_below(normal_quantile(below) + shift / scale))
     return float(low), float(high)
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.bootstrap import mean_by_cluster, sums_by_cluster
@@ -37,6 +36,8 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
         reason = "no difference is other than zero"
         return PairedTest(difference, None, "Wilcoxon signed-rank", reason)
     if len(kept) > EXACT_UP_TO:
+        from scipy import stats
+
         p = float(stats.wilcoxon(kept, method="approx").pvalue)
         return PairedTest(difference, p, "Wilcoxon signed-rank, normal approximation")
     return PairedTest(difference, _exact_signed_rank(kept), "Wilcoxon signed-rank, exact")
@@ -84,10 +85,14 @@ def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
     if len(means) < 2 or np.ptp(means) == 0:
         reason = "fewer than two queries" if len(means) < 2 else "all differences are equal"
         return PairedTest(difference, None, "paired t by query", reason)
+    from scipy import stats
+
     return PairedTest(difference, float(stats.ttest_1samp(means, 0).pvalue), "paired t by query")
 
 
 def _exact_signed_rank(differences: Floats) -> float:
+    from scipy import stats
+
     # Differences of fractions that are equal on paper differ in the last bits.
     sizes = np.round(np.abs(differences), 12)
     doubled = np.round(2 * stats.rankdata(sizes)).astype(int)

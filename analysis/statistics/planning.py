@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats
 from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
+from analysis.statistics.distributions import t_quantile
 
 #: More than this is no plan.
 MOST = 1_000_000
@@ -81,4 +81,4 @@ def _fit(raters: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _shrinks(queries: int) -> float:
-    return float(stats.t.ppf(0.975, queries - 1) / np.sqrt(queries))
+    return float(t_quantile(0.975, queries - 1) / np.sqrt(queries))

@@ -5,10 +5,10 @@ order, `judge_only` (N,) to the others. The labelled queries must be a random sa
 """
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats
 from analysis.statistics.bootstrap import MINIMUM_CLUSTERS, too_few
+from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
 
 
@@ -95,6 +95,6 @@ def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0
     value = shift + float(np.mean(values))
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{method}; {too_few(n)}")
-    half = float(stats.t.ppf(0.975, n - 1) * np.sqrt(variance))
+    half = float(t_quantile(0.975, n - 1) * np.sqrt(variance))
     method = f"{method}; 95 % t interval, {n} labelled queries"
     return defined(value, (value - half, value + half), n, method)

@@ -8,10 +8,10 @@ recall, and whatever else has a denominator that differs between queries. Otherw
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats, ratio
 from analysis.statistics.bootstrap import MINIMUM_CLUSTERS, percentile_interval, too_few
+from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
 from analysis.statistics.intervals import RESAMPLES
 from analysis.statistics.prediction_powered import effective_labels, tuning
@@ -70,7 +70,7 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{method}; {too_few(n)}")
     error = np.var(linearised(human) - linearised(judge), ddof=1) / n
-    half = float(stats.t.ppf(0.975, n - 1) * np.sqrt(error * len(judge_only) / len(everything)))
+    half = float(t_quantile(0.975, n - 1) * np.sqrt(error * len(judge_only) / len(everything)))
     method = f"{method}; 95 % t interval, {n} labelled queries"
     return defined(value, (value - half, value + half), n, method)
 

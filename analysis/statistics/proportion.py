@@ -2,9 +2,8 @@
 
 import math
 
-from scipy import stats
-
 from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
+from analysis.statistics.distributions import beta_quantile, normal_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
 
 LEVEL = 0.95
@@ -20,7 +19,7 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
     """
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} of {n} is no share; count again")
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(normal_quantile((1 + level) / 2))
     share = successes / n
     shrunk = 1 + z * z / n
     middle = (share + z * z / (2 * n)) / shrunk
@@ -41,8 +40,8 @@ def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tu
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} of {n} is no share; count again")
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, successes, n - successes + 1)) if successes else 0.0
-    high = float(stats.beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    low = beta_quantile(tail, successes, n - successes + 1) if successes else 0.0
+    high = beta_quantile(1 - tail, successes + 1, n - successes) if successes < n else 1.0
     return low, high
 
 

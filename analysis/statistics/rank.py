@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 from analysis.statistics.bootstrap import Resamples, estimate
@@ -37,6 +36,8 @@ def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     With weights, raises ValueError beyond 3,000 different points (x, y).
     """
     if weights is None:
+        from scipy import stats
+
         return float(stats.kendalltau(x, y).statistic) if len(x) > 1 else float("nan")
     points, index = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
     if len(points) > MAXIMUM_POINTS:

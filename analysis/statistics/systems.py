@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from analysis.statistics.arrays import Floats, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
@@ -104,6 +103,8 @@ def kendall_of_rows(x: Floats, y: Floats) -> Floats:
 
 def spearman_of_rows(x: Floats, y: Floats) -> Floats:
     """The correlation of the midranks of each row (..., S); NaN where constant or with NaN."""
+    from scipy import stats
+
     centre = (x.shape[-1] + 1) / 2
     rx, ry = (stats.rankdata(s, axis=-1, nan_policy="propagate") - centre for s in (x, y))
     return ratio((rx * ry).sum(axis=-1), np.sqrt((rx**2).sum(axis=-1) * (ry**2).sum(axis=-1)))

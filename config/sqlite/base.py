@@ -12,6 +12,7 @@ import fcntl
 import os
 import time
 import weakref
+from functools import lru_cache
 from typing import Any
 
 from django.db.backends.sqlite3 import base
@@ -19,8 +20,23 @@ from django.db.utils import OperationalError
 
 # Its stubs leave out what is overridden here.
 _Django: Any = base.DatabaseWrapper
+_Cursor: Any = base.SQLiteCursorWrapper
 STEP = 0.001
 FREE = -1
+
+
+class Cursor(_Cursor):
+    """A cursor that remembers the SQL it has rewritten: long inserts come again and again."""
+
+    def convert_query(self, query: str, *, param_names: Any = None) -> str:
+        if param_names is None:
+            return _converted(query)
+        return str(super().convert_query(query, param_names=param_names))
+
+
+@lru_cache(maxsize=512)
+def _converted(query: str) -> str:
+    return str(base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
 
 class DatabaseWrapper(_Django):
@@ -30,6 +46,9 @@ class DatabaseWrapper(_Django):
         super().__init__(*args, **kwargs)
         self._turn = FREE
         _wrappers.add(self)
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        return self.connection.cursor(factory=Cursor)
 
     def _start_transaction_under_autocommit(self) -> None:
         self._take_turn()

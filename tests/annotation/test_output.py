@@ -11,6 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.management.output import write_whole
+from tests.patience import PATIENCE
 
 
 def test_texts_are_written_as_they_are(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_a_pipe_is_written_as_it_comes(tmp_path: Path) -> None:
     reader = Thread(target=lambda: read.append(path.read_text()), daemon=True)
     reader.start()
     write_whole(path, ["a\n", "b\n"])
-    reader.join(5)
+    reader.join(PATIENCE)
     assert read == ["a\nb\n"]
 
 

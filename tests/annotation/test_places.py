@@ -16,6 +16,7 @@ from annotation.places import next_assignment
 from tests.annotation.answering import person
 from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -178,7 +179,7 @@ def test_a_crowd_at_the_door_gets_exactly_the_places(
     env = environment(house)
     command = [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)]
     done = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     script = (

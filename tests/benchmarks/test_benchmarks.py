@@ -14,6 +14,7 @@ import pytest
 from benchmarks.reference import FIGURES
 from benchmarks.scales import QUICK
 from benchmarks.table import table, value_of
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     output = tmp_path_factory.mktemp("benchmarks") / "figures.json"
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--quick", "--output", str(output)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(output.read_text("utf-8")), done.stdout

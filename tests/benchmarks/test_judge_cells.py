@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.judge_cells import BARRED, MOST_MEMORY, MOST_PROCESSOR, TINY, UNITS, Cell, lines
 from tests.cast import ROOT
+from tests.patience import PATIENCE
 
 
 def cell(**changed: object) -> dict[str, object]:
@@ -65,7 +66,7 @@ def test_a_tiny_run_gives_every_figure(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "--only", "judges", "--quick"]
     done = subprocess.run(
         [*command, "--database", "sqlite", "--output", str(output)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     figures = json.loads(output.read_text("utf-8"))["judges"]["sqlite"]

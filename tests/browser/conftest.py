@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.desk import Desk
@@ -16,6 +16,9 @@ from tests.page_cast import Study, make_study
 
 # Playwright's loop runs in this thread, and the tests look into the database beside it.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+
+PAGE_PATIENCE = 30_000  # milliseconds; a page that is there sooner is not waited for
+expect.set_options(timeout=PAGE_PATIENCE)
 
 WATCH = """
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -45,7 +48,7 @@ def context(chromium: Browser, live_server: LiveServer) -> Iterator[BrowserConte
         base_url=live_server.url, viewport={"width": 1360, "height": 900}
     )
     context.add_init_script(WATCH)
-    context.set_default_timeout(8000)
+    context.set_default_timeout(PAGE_PATIENCE)
     yield context
     context.close()
     _let_requests_end()

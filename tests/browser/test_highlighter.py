@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Draft
+from tests.browser.conftest import PAGE_PATIENCE
 from tests.browser.desk import POINTS, Desk, units_of
 from tests.page_cast import TEXT, Study
 
@@ -395,7 +396,7 @@ class TestFingers:
             has_touch=True,
             is_mobile=True,
         )
-        context.set_default_timeout(8000)
+        context.set_default_timeout(PAGE_PATIENCE)
         yield context
         context.close()
 

@@ -22,6 +22,7 @@ from datasets.loading import load_batch
 from datasets.material import batch_rows
 from datasets.readers import read
 from tests.cast import BATCH, write_lines
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 AWKWARD = {
@@ -212,7 +213,7 @@ def test_all_this_holds_on_postgresql() -> None:
             done = subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
                 cwd=ROOT, env={**os.environ, "DATABASE_URL": server.url()},
-                capture_output=True, text=True, timeout=120, check=False,
+                capture_output=True, text=True, timeout=PATIENCE, check=False,
             )  # fmt: skip
     except CannotStartError as error:
         pytest.skip(str(error))

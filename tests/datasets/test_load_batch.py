@@ -251,6 +251,7 @@ class TestRefusals:
 
 
 @pytest.mark.processes
+@pytest.mark.processes
 class TestTheCommandItself:
     """Exit status, standard error and memory, of a process of its own."""
 

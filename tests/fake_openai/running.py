@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -22,13 +24,13 @@ class Running:
     url: str
 
     def stats(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.url}/stats", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.url}/stats", timeout=PATIENCE) as response:
             return dict(json.load(response))
 
     def behave(self, **wanted: Any) -> None:
         """A new behaviour, whole; `reset=True` forgets what was counted."""
         request = urllib.request.Request(f"{self.url}/control", json.dumps(wanted).encode())
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
 
 
 @contextmanager

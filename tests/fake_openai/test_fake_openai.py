@@ -14,6 +14,7 @@ from tests.fake_openai.answering import Rule, answer_to, quote_from
 from tests.fake_openai.faults import FAULTS
 from tests.fake_openai.running import Running, fake_openai
 from tests.fake_openai.server import Behaviour
+from tests.patience import PATIENCE
 
 QUOTES = {
     "type": "array",
@@ -44,7 +45,7 @@ def complete(server: Running, prompt: str = PROMPT) -> dict[str, Any]:
     }
     url = f"{server.url}/v1/chat/completions"
     request = urllib.request.Request(url, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         return dict(json.load(response))
 
 
@@ -84,7 +85,7 @@ def test_it_speaks_the_protocol_and_counts(server: Running) -> None:
 
 
 def test_it_lists_its_model(server: Running) -> None:
-    with urllib.request.urlopen(f"{server.url}/v1/models", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/v1/models", timeout=PATIENCE) as response:
         assert json.load(response)["data"][0]["id"] == "fake-judge"
 
 

@@ -19,6 +19,7 @@ from tests.fake_openai.caching import PrefixCache
 from tests.fake_openai.limiting import Bucket
 from tests.fake_openai.probabilities import MASKED, Probabilities, pieces
 from tests.fake_openai.running import Running, fake_openai
+from tests.patience import PATIENCE
 
 CODES = {"type": "string", "enum": ["yes", "no", "tie-good", "tie-bad"]}
 SCHEMA = {
@@ -48,7 +49,7 @@ def complete(server: Running, prompt: str = "Is it?", **fields: Any) -> dict[str
     messages = [{"role": "user", "content": prompt}]
     body = {"model": "m", "messages": messages} | fields
     request = urllib.request.Request(f"{server.url}/v1/chat/completions", json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         return dict(json.load(response))
 
 
@@ -57,7 +58,7 @@ def constrained(**fields: Any) -> dict[str, Any]:
 
 
 def get(server: Running, path: str) -> str:
-    with urllib.request.urlopen(f"{server.url}{path}", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}{path}", timeout=PATIENCE) as response:
         return str(response.read().decode())
 
 
@@ -198,7 +199,7 @@ def test_a_prompt_above_the_context_is_turned_down(server: Running) -> None:
 
 def test_tokens_are_counted_on_demand(server: Running) -> None:
     request = urllib.request.Request(f"{server.url}/tokenize", b'{"prompt": "word word"}')
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         assert json.load(response)["count"] == 2
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.databases import environment
+from tests.patience import PATIENCE, SLOWNESS
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS, QUESTIONS = 20, 10
@@ -53,7 +54,7 @@ class House:
 
     def manage(self, *arguments: str) -> str:
         process = self.start("manage.py", *arguments)
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         return out
 
@@ -145,7 +146,8 @@ def kill_9(process: subprocess.Popen[str]) -> None:
 
 
 def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
+    """Waits for what may take so many seconds on a quiet machine."""
+    deadline = time.monotonic() + SLOWNESS * seconds
     while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        assert time.monotonic() < deadline, f"not within {SLOWNESS * seconds} s: {what}"
         time.sleep(0.05)

@@ -25,6 +25,7 @@ from judging.rows import lanes, ledger, planning, runs
 from judging.running.manifests import is_sealed
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
+from tests.patience import PATIENCE
 
 Line = dict[str, Any]
 OPEN, DONE = Assignment.Status.OPEN, Assignment.Status.DONE
@@ -75,7 +76,7 @@ def posted(server: Running, request: Line) -> tuple[int, Any]:
     sent = urllib.request.Request(url, json.dumps(request["body"]).encode())
     sent.add_header("Content-Type", "application/json")
     try:
-        with urllib.request.urlopen(sent, timeout=10) as response:
+        with urllib.request.urlopen(sent, timeout=PATIENCE) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

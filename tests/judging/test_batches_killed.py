@@ -10,6 +10,7 @@ import pytest
 from tests.fake_openai.running import Running
 from tests.judging.processes import RUN, UNITS, House, each_once
 from tests.judging.test_batches import answered, lines_of, write
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
@@ -44,7 +45,7 @@ requests._out = lambda *told: os._exit(9)
 def dies(house: House, path: Path, dying: str) -> None:
     script = DIES.format(lease=LEASE, dying=dying, path=str(path))
     process = house.start("manage.py", "shell", "--no-imports", "-c", script)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 9, out
     time.sleep(LEASE + 0.2)
 
@@ -86,7 +87,7 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_killed_writer_left(
 ) -> None:
     path = tmp_path / "requests.jsonl"
     dies(house, path, BEFORE_THE_FILE_IS_IN_PLACE)
-    out, _ = (process := house.start("manage.py", *RUN)).communicate(timeout=60)
+    out, _ = (process := house.start("manage.py", *RUN)).communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "run 1 was writing requests.jsonl when its process ended" in out
     assert f"give --batch-file {path} to go on, or give it up with --stop" in out

@@ -27,6 +27,7 @@ from tests.judging.processes import (
     kill_9,
     until,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
@@ -36,7 +37,7 @@ POISON = "q1:7"
 
 def finished(house: House, *command: str) -> tuple[int, str]:
     process = house.hurried(*command)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     return process.returncode, out
 
 
@@ -63,7 +64,7 @@ def test_a_process_that_wakes_after_its_lease_changes_nothing(
     freeze(house, frozen)
     status, said = finished(house, *RUN)
     frozen.send_signal(signal.SIGCONT)
-    out, _ = frozen.communicate(timeout=30)
+    out, _ = frozen.communicate(timeout=PATIENCE)
     assert status == 0, said
     assert frozen.returncode == 1
     assert "another process took it over" in out

@@ -22,6 +22,7 @@ from judging.models import JudgeCall, JudgeRun
 from judging.rows import brief, ledger, runs
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
+from tests.patience import PATIENCE
 
 ON_A_SERVER = pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 
@@ -49,7 +50,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
         return tally
 
     def take() -> None:
-        stored.wait(10)
+        stored.wait(PATIENCE)
         try:
             taken.append(runs.take(run))
         except Exception as error:
@@ -65,7 +66,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
         for each in prepared
     ]
     assert record(run, lease, preparer.schema, False, given) == 4
-    taking.join(20)
+    taking.join(PATIENCE)
     assert wrong == []
     assert JudgeCall.objects.filter(run=run, state="answered").count() == 4
     assert ledger.standing(campaign, rater) == {"done": 4}
@@ -87,7 +88,7 @@ def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
             with brief.brief_transaction():
                 JudgeRun.objects.select_for_update().get(pk=run.pk)
                 asleep.set()
-                over.wait(20)
+                over.wait(PATIENCE)
         except Error:
             pass
         finally:
@@ -95,9 +96,9 @@ def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
 
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
-    assert asleep.wait(10)
+    assert asleep.wait(PATIENCE)
     began = time.monotonic()
     assert runs.take(run) is not None
     over.set()
     sleeper.join()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < PATIENCE / 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
@@ -19,6 +18,7 @@ from tests.judging.processes import (
     kill_9,
     until,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
@@ -29,9 +29,7 @@ def test_a_killed_run_goes_on_and_answers_every_unit_once(house: House, server: 
     kill_9(process)
     before = server.stats()["calls"]
     assert before < UNITS
-    started = time.monotonic()
     said = house.manage(*RUN)
-    assert time.monotonic() - started < 60
     assert "Waiting (at most 30 s)" in said
     assert each_once(house, server.url, kills=1)
     calls = server.stats()
@@ -45,7 +43,7 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
     process = house.start("manage.py", *RUN)
     until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "Not ended: stopped; run it again to go on." in out
     assert "Traceback" not in out

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from judging.backends import vllm as module
-from judging.backends.base import FatalError, Setup, SetupError, TransientError
+from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
 from judging.backends.vllm_log import cause_of
 from judging.backends.vllm_server import Servers
@@ -26,6 +26,7 @@ from tests.cast import ROOT
 from tests.judging import fake_vllm
 from tests.judging.processes import UNITS, House, each_once, until
 from tests.judging.test_openai_backend import REQUEST
+from tests.patience import PATIENCE
 
 MODEL = "org/tiny-judge"
 SECONDS = 20
@@ -285,10 +286,10 @@ from judging.backends.vllm import VLLM
 async def hold():
     async with VLLM(Setup("m")):
         if "fork" in sys.argv and os.fork() == 0:
-            time.sleep(30)
+            time.sleep(900)
             os._exit(0)
         print("up", flush=True)
-        time.sleep(60)
+        time.sleep(900)
 
 asyncio.run(hold())
 """
@@ -318,6 +319,16 @@ def test_a_kill_9_of_the_guard_ends_the_server(vllm: Fake) -> None:
     until(lambda: not lives(start["pid"]), SECONDS, "the server is gone")
     os.kill(start["child"], signal.SIGKILL)
     assert json.loads(ask()) == YES
+
+
+def test_a_context_that_an_earlier_probe_found_turns_down_what_cannot_fit(vllm: Fake) -> None:
+    async def inside() -> None:
+        async with VLLM(Setup(MODEL, params={"timeout": 10.0})) as backend:
+            backend.recall({"max_model_len": 1})
+            await backend.ask(REQUEST)
+
+    with pytest.raises(FinalError, match="the model takes 1 tokens"):
+        asyncio.run(inside())
 
 
 def test_a_request_is_the_same_wherever_its_server_listens(vllm: Fake) -> None:
@@ -414,7 +425,7 @@ def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
     house.manage("create_judge", "v", "--backend", "vllm", "--model", MODEL)
     run = ("run_judge", "--campaign", "c", "--judge", "v")
     process = house.start("manage.py", *run)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "a smaller or a quantised one" in said
     house.manage(*run)

@@ -27,6 +27,7 @@ from tests.judging.processes import (
     kill_9,
     until,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
@@ -107,7 +108,7 @@ def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
     with queued.worker() as worker:
         until(lambda: server.stats()["calls"] >= UNITS // 4, 60, "a quarter of the calls")
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(20) == 0
+        assert worker.wait(PATIENCE) == 0
     assert server.stats()["calls"] < UNITS
     assert queued.runs() == [("running", False)]
     with queued.worker():

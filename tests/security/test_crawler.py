@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -24,7 +25,7 @@ from tests.security.rules import (
     Rule,
     rule_of,
 )
-from tests.security.world import CSRF, HIDDEN, World, enter, make_world, objects
+from tests.security.world import CSRF, HIDDEN, World, enter, make_world, objects, renewed
 
 pytestmark = pytest.mark.django_db
 
@@ -33,10 +34,18 @@ each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.na
 LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """Made once, since it takes longer than most tests; each of them goes back to it."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world() -> World:
+def world(made: World, db: None) -> World:
     cache.clear()  # what was asked in other tests counts against the limits of the API
-    return make_world()
+    return renewed(made)
 
 
 def rule(route: Route) -> Rule:
@@ -107,6 +116,7 @@ def to_log_in(answer: HttpResponseBase) -> bool:
     return answer.status_code != 302 or answer.headers["Location"].startswith("/login/?next=/")
 
 
+@pytest.mark.once
 @each_route
 def test_every_route_stands_in_the_table_and_its_arguments_are_known(
     world: World, route: Route
@@ -118,6 +128,7 @@ def test_every_route_stands_in_the_table_and_its_arguments_are_known(
         assert found.own or found.foreign
 
 
+@pytest.mark.once
 @each_route
 def test_only_its_roles_may_use_it_and_what_is_refused_changes_nothing(
     world: World, route: Route
@@ -172,6 +183,7 @@ def test_what_is_allowed_is_done(world: World, route: Route) -> None:
             assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.is_api], ids=lambda route: route.name)
 def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> None:
     before = state()

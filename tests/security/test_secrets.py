@@ -18,6 +18,7 @@ from psycopg import sql
 
 from tests.cast import ROOT
 from tests.databases import ON_POSTGRESQL, environment
+from tests.patience import PATIENCE
 
 KEY, PASSWORD = "sk-canary-7f3b9e1c55d0", "canary-pass-phrase-1881"
 TURNS = count()
@@ -66,7 +67,7 @@ def manage(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments], cwd=ROOT,
         env=environment(folder) | {"CANARY_KEY": KEY}, input=f"{PASSWORD}\n{PASSWORD}\n",
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     return done.stdout + done.stderr
 

@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config.env import secret_key
 from tests.cast import ROOT
 from tests.databases import DECIDED
+from tests.patience import PATIENCE
 
 GOOD = secrets.token_urlsafe(50)
 ASYNC = "DJANGO_ALLOW_ASYNC_UNSAFE"  # which the tests in Chromium leave behind
@@ -51,7 +52,7 @@ def server(folder: Path, **settings: str) -> dict[str, str]:
 def run(folder: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *command], cwd=ROOT, env=server(folder, **settings),
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

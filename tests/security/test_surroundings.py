@@ -17,6 +17,7 @@ from config import checks, sessions
 from config.env import secret_key
 from config.security import client_address
 from tests.page_cast import Study, client_of, make_study
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT, FORGED, INNER = "203.0.113.7", "6.6.6.6", "10.0.0.2"
@@ -158,7 +159,7 @@ def test_first_starts_at_the_same_moment_agree_on_a_key(tmp_path: Path) -> None:
         )
         for _ in range(6)
     ]  # fmt: skip
-    keys = {start.communicate(timeout=60)[0] for start in starts}
+    keys = {start.communicate(timeout=PATIENCE)[0] for start in starts}
     assert len(keys) == 1
     assert len(keys.pop().strip()) >= 50
     assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]

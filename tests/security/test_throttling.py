@@ -18,6 +18,7 @@ from annotation.models import User
 from tests.cast import ROOT
 from tests.databases import environment
 from tests.page_cast import PASSWORD, Study, make_study
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
 HERE, THERE, ELSEWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.3"
@@ -137,7 +138,7 @@ def test_what_is_kept_of_a_try_holds_no_password(study: Study) -> None:
 def test_of_fifty_tries_at_once_no_more_than_ten_are_looked_at(house: Path) -> None:
     command = [sys.executable, "-m", "tests.security.burglars", "somebody", "50"]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=60,
+        command, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
 
 from django.test import Client
 from django.utils import timezone
@@ -96,6 +97,15 @@ def enter(world: World, role: str) -> None:
     if role != ANONYMOUS:
         client.force_login(world.users[role])
         world.tokens[role] = AuthToken.objects.create(world.users[role])[1]
+
+
+def renewed(world: World) -> World:
+    """The same world with browsers of one's own, since a test may log in or out with them."""
+    clients = {}
+    for role, client in world.clients.items():
+        clients[role] = copy(client)
+        clients[role].cookies = deepcopy(client.cookies)
+    return replace(world, clients=clients, tokens=dict(world.tokens))
 
 
 def _work(user: User) -> list[Assignment]:

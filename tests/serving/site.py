@@ -20,11 +20,10 @@ import requests
 from scripts.services.processes import free_port
 from tests.databases import environment
 from tests.judging.processes import kill_9, until
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-long-enough-word"
-# The first time it hashes a password and imports everything, on a machine that does much else.
-PATIENCE = 60
 
 
 class Site:
@@ -48,7 +47,7 @@ class Site:
     def manage(self, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=120, check=False,
+            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -90,7 +89,7 @@ class Site:
 
     def is_ready(self) -> bool:
         try:
-            return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+            return requests.get(f"{self.url}/health/ready", timeout=30).status_code == 200
         except requests.RequestException:
             return False
 
@@ -154,13 +153,13 @@ class Person:
 
     def _post(self, url: str, fields: dict[str, str]) -> requests.Response:
         headers = {"X-CSRFToken": self.session.cookies.get("csrftoken") or "", "Referer": url}
-        return self.session.post(url, fields, headers=headers, timeout=30)
+        return self.session.post(url, fields, headers=headers, timeout=PATIENCE)
 
     def _insist(self, url: str, fields: dict[str, str]) -> requests.Response:
         return self._until_well(lambda: self._post(url, fields))
 
     def _insist_get(self, url: str) -> requests.Response:
-        return self._until_well(lambda: self.session.get(url, timeout=30))
+        return self._until_well(lambda: self.session.get(url, timeout=PATIENCE))
 
     def _until_well(self, send: Any) -> requests.Response:
         deadline = time.monotonic() + PATIENCE

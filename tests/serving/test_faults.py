@@ -16,6 +16,7 @@ from scripts.services import Postgres, postgres, valkey
 from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running, fake_openai
 from tests.judging.processes import until
+from tests.patience import PATIENCE
 from tests.serving.site import Person, Site
 
 pytestmark = [
@@ -103,7 +104,7 @@ def test_a_database_and_a_worker_killed_under_load_lose_nothing(
             )
         with site.worker():
             for thread in threads:
-                thread.join(120)
+                thread.join(PATIENCE)
             until(lambda: len(judged(site)) >= ITEMS, 90, "the judge has answered every item")
     assert failures == []
     said = [uid for person in people for uid in person.acknowledged]
@@ -125,11 +126,12 @@ def test_a_long_outage_ends_when_the_database_is_back(site: Site, database: Post
         until(lambda: not site.is_ready(), 20, "the outage is noticed")
         time.sleep(30)
         database.start()
-        until(lambda: _opens(person, site), 8, "the page opens again")
+        # Even on a slow machine, sooner than such a pool.
+        until(lambda: _opens(person, site), 4, "the page opens again")
 
 
 def _opens(person: Person, site: Site) -> bool:
-    return person.session.get(f"{site.url}/tasks/", timeout=30).status_code == 200
+    return person.session.get(f"{site.url}/tasks/", timeout=PATIENCE).status_code == 200
 
 
 def test_people_wait_a_moment_and_no_longer(site: Site, database: Postgres) -> None:
@@ -141,11 +143,11 @@ def test_people_wait_a_moment_and_no_longer(site: Site, database: Postgres) -> N
         database.stop("immediate")
         try:
             began = time.monotonic()
-            answer = person.session.get(f"{site.url}/tasks/{uid}/", timeout=30)
+            answer = person.session.get(f"{site.url}/tasks/{uid}/", timeout=PATIENCE)
             assert answer.status_code == 503
             assert answer.headers["Retry-After"] == "5"
             assert answer.headers["X-Request-ID"] in answer.text
-            assert time.monotonic() - began < 7
+            assert time.monotonic() - began < 25
             assert not site.is_ready()
         finally:
             database.start()

@@ -17,6 +17,7 @@ import pytest
 import requests
 from playwright.sync_api import Error, sync_playwright
 
+from tests.patience import PATIENCE
 from tests.serving.site import PASSWORD, ROOT, Person, Site
 
 pytestmark = pytest.mark.processes
@@ -33,7 +34,7 @@ class TestStaticFiles:
         page = ada.session.get(f"{site.url}/tasks/").text
         assert linked(page)
         for address in linked(page):
-            answer = requests.get(site.url + address, timeout=10)
+            answer = requests.get(site.url + address, timeout=PATIENCE)
             assert re.search(r"\.[0-9a-f]{12}\.\w+$", address), address
             assert answer.status_code == 200
             assert "immutable" in answer.headers["Cache-Control"]
@@ -43,7 +44,7 @@ class TestStaticFiles:
         css = next(address for address in linked(page) if "tandem." in address)
         for method in ("br", "gzip"):
             headers = {"Accept-Encoding": method}
-            answer = requests.get(site.url + css, headers=headers, timeout=10, stream=True)
+            answer = requests.get(site.url + css, headers=headers, timeout=PATIENCE, stream=True)
             assert answer.headers["Content-Encoding"] == method
             assert int(answer.headers["Content-Length"]) < 4000
 
@@ -51,12 +52,12 @@ class TestStaticFiles:
         uid = ada.take_next()
         page = ada.session.get(f"{site.url}/tasks/{uid}/").text
         module = next(address for address in linked(page) if "/js/item." in address)
-        source = requests.get(site.url + module, timeout=10).text
+        source = requests.get(site.url + module, timeout=PATIENCE).text
         imports = re.findall(r'from\s*"\./([^"]+)"', source)
         assert len(imports) > 5
         assert all(re.search(r"\.[0-9a-f]{12}\.js$", name) for name in imports)
         for name in imports:
-            assert requests.get(f"{site.url}/static/js/{name}", timeout=10).status_code == 200
+            assert requests.get(f"{site.url}/static/js/{name}", timeout=PATIENCE).status_code == 200
 
 
 def test_the_item_page_works_in_a_browser(site: Site) -> None:
@@ -89,7 +90,9 @@ def test_the_item_page_works_in_a_browser(site: Site) -> None:
 class TestHealth:
     def test_it_answers_a_probe_that_knows_no_host_name(self, site: Site) -> None:
         for address in ("/health/live", "/health/ready"):
-            answer = requests.get(site.url + address, headers={"Host": "10.0.0.7"}, timeout=10)
+            answer = requests.get(
+                site.url + address, headers={"Host": "10.0.0.7"}, timeout=PATIENCE
+            )
             assert (answer.status_code, answer.text) == (200, "ok")
             assert answer.headers["Cache-Control"] == "no-store"
 
@@ -105,7 +108,7 @@ class TestHealth:
 
 class TestLog:
     def test_a_request_leaves_a_line_with_the_id_that_its_answer_carries(self, site: Site) -> None:
-        answer = requests.get(f"{site.url}/login/?next=/secret-in-a-query", timeout=10)
+        answer = requests.get(f"{site.url}/login/?next=/secret-in-a-query", timeout=PATIENCE)
         line = next(
             line for line in site.log() if line.get("request_id") == answer.headers["X-Request-ID"]
         )
@@ -161,7 +164,7 @@ def test_it_ends_what_is_under_way_when_it_is_told_to_stop(site: Site) -> None:
         time.sleep(0.5)  # so that a thread has begun to read it
         os.kill(process.pid, signal.SIGTERM)
         line.sendall(b"yes\r\nConnection: close\r\n\r\n")
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
         answer = b""
         while piece := line.recv(65536):
             answer += piece
@@ -174,7 +177,7 @@ def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> No
     )
     done = subprocess.run(
         [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
-        cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode != 0
     assert "ALLOWED_HOSTS must not be empty" in done.stderr

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from scripts.vllm import setting_up
 from scripts.vllm.__main__ import main
-from scripts.vllm.setting_up import BUILDS, ROOT
+from scripts.vllm.setting_up import BUILDS, ROOT, SetUpError, set_up
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +40,45 @@ def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
     assert main([*wanted, "--try", "--if-ci"]) == 0
     assert "vLLM is not set up: " in capsys.readouterr().err
     assert main(wanted) == 1
+
+
+HALF = """
+mkdir -p {folder}/bin {folder}/lib/python3.11/site-packages
+touch {folder}/bin/vllm
+exit {status}
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1], ids=["does not run", "came half"])
+def test_nothing_is_left_of_what_came_half_or_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    folder = tmp_path / "new"
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh" + HALF.format(folder=folder, status=status), "utf-8")
+    uv.chmod(0o755)
+    monkeypatch.setattr(setting_up, "_uv", lambda: str(uv))
+    monkeypatch.setattr(setting_up, "_mend", lambda *told: None)
+    with pytest.raises(SetUpError):
+        set_up(folder, "cpu")
+    assert not folder.exists()
+
+
+def test_a_disk_that_is_full_is_told_like_all_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(command: list[str], **_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(subprocess, "run", full)
+    assert main(["--folder", str(tmp_path / "new"), "--build", "cpu", "--try"]) == 0
+    assert "No space left" in capsys.readouterr().err
+
+
+def test_what_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setting_up, "LONGEST", 0.01)
+    with pytest.raises(SetUpError, match="not done after"):
+        set_up(tmp_path / "new", "cpu")
 
 
 def test_a_program_that_is_given_needs_no_setting_up(

@@ -1,0 +1,11 @@
+"""How long tests wait for what is to come: on a machine that is slow and does much else besides.
+
+Who waits goes on as soon as it is there, so patience costs nothing where all is well. What a test
+takes for a failure by time alone, such as a hanging process, ends here too, only later.
+"""
+
+from __future__ import annotations
+
+PATIENCE = 300.0  # seconds, for a process to do its work
+FAST = 20.0  # seconds of the processor; what is slow by its nature would take minutes
+SLOWNESS = 5  # times as long as what is waited for may take on a quiet machine
