@@ -207,7 +207,7 @@ TANDEM_VERSION = VERSION
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
-# On the disk that the quarantine is on, so that a received file is moved and not copied.
+# On the disk that the quarantine is on, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

@@ -48,7 +48,8 @@ def described(
         OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),
     ]
     if sent is not None:
-        examples.append(OpenApiExample("request", sent, request_only=True))
+        kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
+        examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
     errors = (*ALWAYS, *refuses, *((413, 415) if request else ()))
     return extend_schema(
         summary=summary,

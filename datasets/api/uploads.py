@@ -151,6 +151,7 @@ class Uploads(List):
         {202: UploadShape},
         tag="batches",
         example={**AN_UPLOAD, "state": "reading", "preview": None},
+        sent={"files": ["pilot.jsonl"], "name": "pilot", "format": "native"},
         request={"multipart/form-data": NewUpload},
         status=202,
         refuses=(422,),

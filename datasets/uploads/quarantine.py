@@ -39,7 +39,7 @@ def paths(upload: Upload) -> list[Path]:
 
 
 def take(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any]]:
-    """Moves received files in. Raises InputError for a file whose content cannot be read as text.
+    """Takes received files in. Raises InputError for a file whose content cannot be read as text.
 
     What is told of each is its number's name here, the name that it came with, and its bytes.
     """
@@ -50,7 +50,11 @@ def take(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any
 def _taken(into: Path, number: int, file: TemporaryUploadedFile) -> dict[str, Any]:
     received, name = Path(file.temporary_file_path()), shown_name(file.name or "")
     stored = f"{number}{suffix_of(received, name)}"
-    received.rename(into / stored)
+    try:
+        (into / stored).hardlink_to(received)
+    except OSError:
+        # Another disk, or one that knows no such links.
+        shutil.copyfile(received, into / stored)
     return {"name": name, "bytes": file.size, "stored": stored}
 
 

@@ -13,7 +13,7 @@ from datasets.loading import check_content, checked
 from datasets.readers import read, recognise
 from datasets.rows import InputError, Place, Query, ReadNotes
 
-PARTS = ("questions", "key_points", "reports", "rankings", "references")
+PARTS = ("questions", "key_points", "reports", "rankings")
 FIRST, FIRST_PARTS, FIRST_CHARACTERS = 3, 3, 400
 MOST_QUERIES = 500_000
 
@@ -69,6 +69,16 @@ def _short(part: Any) -> Any:
     if isinstance(part, str):
         return part if len(part) <= FIRST_CHARACTERS else part[:FIRST_CHARACTERS] + "…"
     if isinstance(part, dict):
-        kept = ("id", "text", "title", "system", "source", "asked_at", *PARTS, "passages")
+        kept = (
+            "id",
+            "text",
+            "title",
+            "system",
+            "source",
+            "asked_at",
+            "passages",
+            "references",
+            *PARTS,
+        )
         return {k: v if isinstance(v, list) else _short(v) for k, v in part.items() if k in kept}
     return part
