@@ -63,6 +63,8 @@ def load_batch(
 
 def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
+    if "\0" in name:
+        raise InputError(Place("--name"), "the batch's name has a NUL character", "take it out")
     if not name.strip() or len(name) > longest:
         wrong = f"the batch's name is blank or longer than {longest} characters"
         raise InputError(Place("--name"), wrong, "choose another")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -118,9 +118,9 @@ class UploadShape(serializers.Serializer[Upload]):
         told = quarantine.progress(upload.key)
         return told.done if told and upload.state in deciding.AT_WORK else None
 
-    def get_preview(self, upload: Upload) -> PreviewShape | None:
-        is_read = upload.digest and upload.found
-        return PreviewShape(upload).data if is_read else None  # type: ignore[return-value]
+    @extend_schema_field(PreviewShape(allow_null=True))
+    def get_preview(self, upload: Upload) -> dict[str, Any] | None:
+        return dict(PreviewShape(upload).data) if upload.digest and upload.found else None
 
 
 UPLOAD_KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
@@ -255,4 +255,6 @@ def _upload(user: Any, key: str) -> Upload:
 def _parts(request: Request) -> dict[str, Any]:
     """A form's parts: `files` as a list, the others once."""
     parts: Any = request.data
-    return parts.dict() | ({"files": parts.getlist("files")} if "files" in parts else {})
+    if "files" not in parts:
+        return dict(parts.items())
+    return {**parts.dict(), "files": parts.getlist("files")}

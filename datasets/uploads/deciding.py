@@ -57,12 +57,14 @@ def keep(upload: Upload, seen: str, name: str) -> None:
     """
     if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
         return
+    if upload.state != State.READY or not seen or seen != upload.digest:
+        raise StaleError(upload)
     name = name.strip() or upload.name
     check_name(name)
     if Batch.objects.filter(name=name).exclude(digest=upload.digest).exists():
         raise TakenNameError(name)
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
-    _order(upload, ready.exclude(digest=""), state=State.KEEPING, name=name, error="")
+    _order(upload, ready, state=State.KEEPING, name=name, error="")
 
 
 def read_as(upload: Upload, format: str) -> None:

@@ -49,7 +49,6 @@ class _Unread(FileUploadHandler):
 # The guard against forged requests reads the body, so where its files go is settled before it.
 @takes_files
 @csrf_exempt
-@require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest) -> HttpResponseBase:
     """The form; a POST has its files streamed into the quarantine."""
     if request.method == "POST":
@@ -76,6 +75,7 @@ def _may_send(request: HttpRequest) -> bool:
 
 
 @csrf_protect
+@require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*ROLES)
 def _guarded(request: HttpRequest) -> HttpResponse:
     try:

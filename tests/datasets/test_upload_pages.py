@@ -87,6 +87,7 @@ def test_files_come_by_the_disk_and_none_stays_on_the_way(
         ({}, "The upload: has no file; choose one or more"),
         ({"files": [posted(b"PK\x03\x04")]}, "study.jsonl: is packed"),
         ({"files": [posted()], "format": "pdf"}, "there is no format"),
+        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; take it out"),
     ],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
@@ -191,6 +192,7 @@ def test_a_preview_of_another_tab_decides_nothing(client: Client, rita: User) ->
     assert "Nothing was done to this upload: it has another preview by now" in text(stale)
     assert order(client, upload, "discard").status_code == 302
     assert order(client, upload, "keep", seen=upload.digest).status_code == 409
+    assert order(client, upload, "keep", seen="\0").status_code == 409
     assert order(client, upload, "nothing").status_code == 422
     assert not Batch.objects.exists()
 
