@@ -26,7 +26,7 @@ from datasets.api.errors import SENTENCES
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
-LISTS = {"campaigns": EVERYBODY, "assignments": WORKERS, "batches": READERS}
+LISTS = {"campaigns": EVERYBODY, "assignments": WORKERS, "batches": READERS, "uploads": READERS}
 
 
 class Root(Resource):

@@ -30,7 +30,10 @@ VARIABLES = {
     "TIME_ZONE": ("UTC", "The time zone that pages show times in, such as Europe/Paris."),
     "TANDEM_DATA_DIR": ("var/", "The folder for everything that Tandem writes."),
     "TANDEM_STATIC_DIR": ("static/ in the data folder", "Where collectstatic puts its files."),
-    "TANDEM_MAX_UPLOAD_MB": ("200", "The largest file to be sent; no page takes files yet."),
+    "TANDEM_MAX_UPLOAD_MB": (
+        "200",
+        "How much may be sent at once, all files together.",
+    ),
     "TANDEM_JUDGE_HOSTS": ("none", "host:port of private judges that the browser may define."),
     "TANDEM_VLLM": ("vllm", "The program that judges of the backend vllm are served by."),
     "TANDEM_VLLM_ARGS": ("none", "Options of this machine's own for it, after the judge's."),

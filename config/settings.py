@@ -197,7 +197,8 @@ CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}}
+    "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}},
+    "uploads": {"task": "datasets.tasks.clean_uploads", "schedule": 3600.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -206,5 +207,7 @@ TANDEM_VERSION = VERSION
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
+# On the disk that the quarantine is on, so that a received file need not be copied.
+FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

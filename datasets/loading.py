@@ -34,16 +34,18 @@ def load_batch(
     name: str,
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
+    expected: str | None = None,
 ) -> LoadReport:
     """Loads files as one batch. Raises InputError, and then nothing is kept.
 
     A batch of that name with the same content is left as it is; with other content it is an error,
-    since what was judged must not change under its labels.
+    since what was judged must not change under its labels. So is content with another digest than
+    the `expected` one.
     """
-    _check_name(name)
+    check_name(name)
     format = format or recognise(paths)
     notes, digest = ReadNotes(), Digest()
-    located = _checked(read(paths, format, notes), notes, digest, progress)
+    located = checked(read(paths, format, notes), notes, digest, progress)
     with transaction.atomic():
         there = models.Batch.objects.filter(name=name).first()
         if there is not None:
@@ -51,8 +53,7 @@ def load_batch(
         compress_fast()
         batch = models.Batch.objects.create(name=name, format=format)
         counts = Writer(batch).write(located)
-        if not counts.get("queries"):
-            raise InputError(Place(str(paths[0])), "holds no query", "give a file with queries")
+        check_content(paths, counts.get("queries", 0), digest, expected)
         batch.digest, batch.counts = digest.hexdigest(), counts
         batch.warnings, batch.skipped = notes.warnings, notes.skipped
         batch.save()
@@ -60,19 +61,33 @@ def load_batch(
     return LoadReport(name, format, counts, notes.warnings, notes.skipped)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
+    if "\0" in name:
+        raise InputError(Place("--name"), "the batch's name has a NUL character", "take it out")
     if not name.strip() or len(name) > longest:
         wrong = f"the batch's name is blank or longer than {longest} characters"
         raise InputError(Place("--name"), wrong, "choose another")
 
 
-def _checked(
+def check_content(
+    paths: Sequence[Path], queries: int, digest: Digest, expected: str | None = None
+) -> None:
+    """What can be said of files only when they are read through. Raises InputError."""
+    if not queries:
+        raise InputError(Place(str(paths[0])), "holds no query", "give a file with queries")
+    if expected is not None and digest.hexdigest() != expected:
+        wrong = "reads otherwise than when it was looked through"
+        raise InputError(Place(str(paths[0])), wrong, "look through it again")
+
+
+def checked(
     located: Iterable[Located],
     notes: ReadNotes,
     digest: Digest,
     progress: Callable[[int], None],
 ) -> Iterator[rows.Query]:
+    """The rows as they pass all rules of a batch, each into the digest. Raises InputError."""
     rules = BatchRules(notes)
     for number, each in enumerate(located, start=1):
         rules.add(each)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+
+from django.conf import settings
 from django.db import models
 
 MAX_ID = 255
@@ -144,3 +147,45 @@ class Ranking(models.Model):
 
     def __str__(self) -> str:
         return self.system
+
+
+def random_key() -> str:
+    return secrets.token_hex(16)
+
+
+class Upload(models.Model):
+    """Files that somebody sent for a batch, and how far they came; no batch before they are kept.
+
+    The files lie in the quarantine (`datasets.uploads.quarantine`) and go when this ends. `found`
+    is what a reading understood, and `digest` of which content: who keeps names what he saw by it.
+    `turn` is the process that works on it; one that finds another's there has lost, and stops.
+    """
+
+    class State(models.TextChoices):
+        READING = "reading"
+        READY = "ready"
+        REFUSED = "refused"
+        KEEPING = "keeping"
+        KEPT = "kept"
+        DISCARDED = "discarded"
+
+    key = models.CharField(max_length=32, unique=True, default=random_key)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    name = models.CharField(max_length=200)
+    format = models.CharField(max_length=40, blank=True)
+    files = models.JSONField(default=list)
+    state = models.CharField(max_length=20, default=State.READING)
+    turn = models.UUIDField(null=True)
+    digest = models.CharField(max_length=64, blank=True)
+    found = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    batch = models.ForeignKey(Batch, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+        indexes = [models.Index(fields=["user", "created_at"], name="uploads_of_a_user")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,6 +1,9 @@
-"""An admin's home: the loaded batches, and what each holds."""
+"""The pages of batches: what each holds, a search in it, and one of its queries."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Model
@@ -8,10 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from datasets import material, rows
 from datasets.access import role_required
-from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report
+from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report, Upload
+from datasets.searching import MOST_HITS, find, hits, marked, words_of
+from datasets.uploads.receiving import uploads_of
+from datasets.uploads.showing import WORDS
 
-PAGE = 50
+PAGE, HITS = 50, 25
+OPEN_PASSAGES = 3
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
@@ -25,22 +33,67 @@ PARTS: dict[str, type[Model]] = {
 @role_required("researcher", "admin")
 def batches(request: HttpRequest) -> HttpResponse:
     rows = [{"batch": batch, "held": _held(batch)} for batch in Batch.objects.all()]
-    return render(request, "batches/list.html", {"rows": rows})
+    mine = uploads_of(request.user).exclude(state__in=(Upload.State.KEPT, Upload.State.DISCARDED))
+    uploads = [(upload, *WORDS[Upload.State(upload.state)]) for upload in mine]
+    return render(request, "batches/list.html", {"rows": rows, "uploads": uploads})
 
 
 @require_safe
 @role_required("researcher", "admin")
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
+    """The queries of a batch, or where the words that are asked for stand in it."""
     found = get_object_or_404(Batch, pk=pk)
-    page = Paginator(found.queries.all(), PAGE).get_page(request.GET.get("page"))
+    asked = request.GET.get("q", "").strip()
+    words, number = words_of(asked), request.GET.get("page")
+    context: dict[str, Any] = {"batch": found, "held": _held(found), "asked": asked}
+    more = _hits(found, words, number) if words else _queries(found, number)
+    return render(request, "batches/batch.html", context | more)
+
+
+@require_safe
+@role_required("researcher", "admin")
+def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """One query with all that belongs to it."""
+    found = get_object_or_404(Batch, pk=pk)
+    stored = get_object_or_404(found.queries, position=position)
+    row, asked = material.as_row(stored), request.GET.get("q", "").strip()
+    words = words_of(asked)
+    context = {
+        "batch": found,
+        "query": row,
+        "asked": asked,
+        "position": position,
+        "last": found.counts.get("queries", position + 1) - 1,
+        "text": marked(row.text, words),
+        "reports": [(each, marked(each.text, words)) for each in row.reports],
+        "passages": [_passage(each, words, len(row.passages)) for each in row.passages],
+        "meta": json.dumps(row.meta, ensure_ascii=False, indent=2) if row.meta else "",
+    }
+    return render(request, "batches/query.html", context)
+
+
+def _passage(passage: rows.Passage, words: list[str], of: int) -> dict[str, Any]:
+    text = marked(passage.text, words)
+    is_hit = any(hit for _, hit in text)
+    return {"passage": passage, "text": text, "open": is_hit or of <= OPEN_PASSAGES}
+
+
+def _queries(found: Batch, number: str | None) -> dict[str, Any]:
+    page = Paginator(found.queries.all(), PAGE).get_page(number)
     ids = [query.pk for query in page.object_list]
     counts = {name: _counts(model, ids) for name, model in PARTS.items()}
     rows = [
         {"query": query, "counts": [counts[name].get(query.pk, 0) for name in PARTS]}
         for query in page.object_list
     ]
-    context = {"batch": found, "held": _held(found), "page": page, "rows": rows, "parts": PARTS}
-    return render(request, "batches/batch.html", context)
+    return {"page": page, "rows": rows, "parts": PARTS}
+
+
+def _hits(found: Batch, words: list[str], number: str | None) -> dict[str, Any]:
+    everywhere = find(found, words)
+    page = Paginator(everywhere[:MOST_HITS], HITS).get_page(number)
+    more = len(everywhere) > MOST_HITS
+    return {"page": page, "hits": hits(page.object_list, words), "words": words, "more": more}
 
 
 def _held(batch: Batch) -> list[tuple[int, str]]:

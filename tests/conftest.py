@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from tests import cast
 from tests.databases import ON_POSTGRESQL
@@ -50,6 +51,15 @@ def _differs_between_databases(item: pytest.Item) -> bool:
 def batch(db: None, tmp_path: Path) -> Path:
     """The small cast, loaded as batch `b`; the file that it came from."""
     return cast.load(tmp_path)
+
+
+@pytest.fixture
+def own_quarantine(settings: Settings, tmp_path: Path) -> Path:
+    """A data folder of the test's own, into which nothing was sent yet."""
+    incoming = tmp_path / "data" / "uploads" / "incoming"
+    incoming.mkdir(parents=True)
+    settings.DATA_DIR, settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "data", incoming
+    return tmp_path / "data"
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ MEANINGS = {
     403: "The role of this account may not do this.",
     404: "There is no such thing for this account.",
     406: "The address has no form that the client accepts.",
+    409: "It is no more as it was seen.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     422: "The content cannot be taken; every problem is named.",
@@ -47,7 +48,8 @@ def described(
         OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),
     ]
     if sent is not None:
-        examples.append(OpenApiExample("request", sent, request_only=True))
+        kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
+        examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
     errors = (*ALWAYS, *refuses, *((413, 415) if request else ()))
     return extend_schema(
         summary=summary,

@@ -64,6 +64,16 @@ class TooLargeError(TellingError):
     status_code = 413
 
 
+class TooOftenHereError(TellingError):
+    """More of one kind of request than an account may send; `wait` are the seconds until then."""
+
+    status_code = 429
+
+    def __init__(self, sentence: str, wait: int) -> None:
+        super().__init__(sentence)
+        self.wait = wait
+
+
 def problem(wrong: str, field: str = "", unit: str = "") -> Problem:
     return {"unit": unit or None, "field": field or None, "wrong": wrong}
 

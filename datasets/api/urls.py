@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from datasets.api import batches
+from datasets.access import takes_files
+from datasets.api import batches, uploads
 
 urlpatterns = [
     path("batches/", batches.Batches.as_view(), name="api-batches"),
     path("batches/<int:pk>/", batches.OneBatch.as_view(), name="api-batch"),
     path("batches/<int:pk>/queries/", batches.Queries.as_view(), name="api-queries"),
     path("batches/<int:pk>/queries/<int:position>/", batches.OneQuery.as_view(), name="api-query"),
+    path("uploads/", takes_files(uploads.Uploads.as_view()), name="api-uploads"),
+    path("uploads/<slug:key>/", uploads.OneUpload.as_view(), name="api-upload"),
+    path("uploads/<slug:key>/keep/", uploads.KeepUpload.as_view(), name="api-upload-keep"),
+    path("uploads/<slug:key>/discard/", uploads.DiscardUpload.as_view(), name="api-upload-discard"),
 ]

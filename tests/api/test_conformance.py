@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from annotation.models import User
 from config.wsgi import application
+from datasets.models import Upload
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
 from tests.page_cast import Study, plant
@@ -78,6 +79,7 @@ def test_every_answer_is_as_described(case: Any, filled: Study, name: str) -> No
     assert case.call_and_validate(headers=plain, checks=CHECKS).status_code < 500
     if case.path_parameters:
         own = filled.assignment(user)
-        real = {"id": filled.campaign.pk, "uid": str(own.uid), "position": 0}
+        sent = Upload.objects.create(user=user, name="sent", state="ready", digest="0" * 64)
+        real = {"id": filled.campaign.pk, "uid": str(own.uid), "position": 0, "key": sent.key}
         case.path_parameters = {key: real[key] for key in case.path_parameters}
         assert case.call_and_validate(headers=plain, checks=CHECKS).status_code < 500

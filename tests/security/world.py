@@ -19,6 +19,7 @@ from annotation.campaigns import create_campaign
 from annotation.design import Design
 from annotation.models import Assignment, Campaign, User
 from annotation.submit import submit
+from datasets.models import Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
@@ -64,6 +65,8 @@ def make_world() -> World:
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     own = {role: list(_work(user)) for role, user in users.items()}
+    for reader in (study.rita, study.root):
+        Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
     world = World(study, users, {**own, ANONYMOUS: []}, closed)
     for role in ROLES:
         enter(world, role)
@@ -146,6 +149,13 @@ def _batches(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
 
 
+def _uploads(world: World, role: str) -> Objects:
+    """Each reader has an upload of his own; to everybody else it is not there."""
+    keys = {who: Upload.objects.get(user=world.users[who]).key for who in READERS}
+    others = tuple(key for who, key in keys.items() if who != role)
+    return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
+
+
 def _rows(model: type[Judge] | type[JudgeRun] | type[JudgeCall]) -> Provider:
     def found(world: World, role: str) -> Objects:
         pks = tuple(model._default_manager.values_list("pk", flat=True))
@@ -167,6 +177,14 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("freeze", "pk"): _campaigns,
     ("api-next", "pk"): _open_campaigns,
     ("batch", "pk"): _batches,
+    ("query", "pk"): _batches,
+    ("query", "position"): _positions,
+    ("upload", "key"): _uploads,
+    ("upload-live", "key"): _uploads,
+    ("upload-order", "key"): _uploads,
+    ("api-upload", "key"): _uploads,
+    ("api-upload-keep", "key"): _uploads,
+    ("api-upload-discard", "key"): _uploads,
     ("api-batch", "pk"): _batches,
     ("api-queries", "pk"): _batches,
     ("api-query", "pk"): _batches,

@@ -1,0 +1,260 @@
+"""Batches by the API: files sent, their preview, and what becomes of them, as on the pages."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.errors import RefusedBodyError, StandingError, TooOftenHereError
+from datasets.api.shapes import PageParameters, Strict
+from datasets.models import Batch, Upload
+from datasets.readers import READERS as FORMATS
+from datasets.rows import InputError
+from datasets.uploads import deciding, quarantine
+from datasets.uploads.receiving import TooOftenError, check_rate, into_files, receive, uploads_of
+from datasets.uploads.showing import twins
+
+LONGEST_NAME = Batch._meta.get_field("name").max_length
+A_PREVIEW = {
+    "format": "native",
+    "digest": "9f2c…",
+    "counts": {"queries": 2, "questions": 8, "passages": 4, "reports": 4},
+    "warnings": ["pilot.jsonl, line 2: …"],
+    "warning_count": 1,
+    "skipped": {},
+    "first": [{"id": "q1", "text": "How was the bridge built?", "more": {}}],
+    "same_as": [],
+}
+AN_UPLOAD = {
+    "key": "6b1f0c5e9d2a4f7788aa33bb44cc55dd",
+    "name": "pilot",
+    "state": "ready",
+    "files": [{"name": "pilot.jsonl", "bytes": 51234}],
+    "queries_read": None,
+    "error": "",
+    "preview": A_PREVIEW,
+    "batch": None,
+    "created_at": "2026-11-20T09:30:00Z",
+}
+
+
+def visible_uploads(user: Any) -> Any:
+    return uploads_of(user).order_by("-created_at", "-pk")
+
+
+class NewUpload(Strict):
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True),
+        help_text="one part named `files` for each file; all of them make one batch",
+    )
+    name = serializers.CharField(
+        required=False, allow_blank=True, max_length=LONGEST_NAME, help_text="the batch's name"
+    )
+    format = serializers.ChoiceField(
+        tuple(FORMATS), required=False, help_text="recognised where it is left out"
+    )
+
+
+class Decision(Strict):
+    digest = serializers.RegexField(
+        r"^[0-9a-f]{64}\Z", help_text="`preview.digest`: that this is the content that was seen"
+    )
+    name = serializers.CharField(
+        required=False, max_length=LONGEST_NAME, help_text="another name than the one sent with it"
+    )
+
+
+class FileShape(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    bytes = serializers.IntegerField()
+
+
+class PreviewShape(serializers.Serializer[Upload]):
+    """What was understood; nothing of it is kept yet."""
+
+    format = serializers.CharField(source="found.format")
+    digest = serializers.CharField(help_text="of the content, whatever file it stands in")
+    counts = serializers.DictField(child=serializers.IntegerField(), source="found.counts")
+    warnings = serializers.ListField(
+        child=serializers.CharField(), source="found.warnings", help_text="the first 500 of them"
+    )
+    warning_count = serializers.IntegerField(source="found.warning_count")
+    skipped = serializers.DictField(child=serializers.IntegerField(), source="found.skipped")
+    first = serializers.ListField(
+        child=serializers.DictField(),
+        source="found.first",
+        help_text="the first queries, their texts and lists cut; `more` counts what was cut",
+    )
+    same_as = serializers.SerializerMethodField(
+        help_text="the loaded batches that hold the same content"
+    )
+
+    def get_same_as(self, upload: Upload) -> list[str]:
+        return [batch.name for batch in twins(upload)]
+
+
+class UploadShape(serializers.Serializer[Upload]):
+    key = serializers.CharField()
+    name = serializers.CharField(help_text="the name that the batch has or would have")
+    state = serializers.ChoiceField(Upload.State.values)
+    files = FileShape(many=True)
+    queries_read = serializers.SerializerMethodField(help_text="while it is read or loaded")
+    error = serializers.CharField(help_text="why it was refused, as the command would say it")
+    preview = serializers.SerializerMethodField()
+    batch = serializers.IntegerField(source="batch_id", allow_null=True)
+    created_at = serializers.DateTimeField()
+
+    def get_queries_read(self, upload: Upload) -> int | None:
+        told = quarantine.progress(upload.key)
+        return told.done if told and upload.state in deciding.AT_WORK else None
+
+    @extend_schema_field(PreviewShape(allow_null=True))
+    def get_preview(self, upload: Upload) -> dict[str, Any] | None:
+        return dict(PreviewShape(upload).data) if upload.digest and upload.found else None
+
+
+UPLOAD_KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
+
+
+class Uploads(List):
+    roles = {"GET": READERS, "POST": READERS}
+    parser_classes = [MultiPartParser]
+
+    @described(
+        "List your uploads",
+        "The files that this account sent within a day, the newest first.",
+        {200: page_shape(UploadShape)},
+        tag="batches",
+        example={"count": 1, "next": None, "previous": None, "results": [AN_UPLOAD]},
+        parameters=[PageParameters],
+        operation_id="uploads_list",
+    )
+    def get(self, request: Request) -> Response:
+        return self.page(visible_uploads(request.user), partial(rendered, UploadShape))
+
+    @described(
+        "Send files for a batch",
+        "The files are read and checked in the background, as `load_batch` does, and nothing is "
+        "kept: ask for the upload until its `state` is `ready`, look at `preview`, then keep or "
+        "discard it. What nobody decides on goes after a day. Six uploads an hour are the most, "
+        "three may wait for a decision, and together they may have TANDEM_MAX_UPLOAD_MB.",
+        {202: UploadShape},
+        tag="batches",
+        example={**AN_UPLOAD, "state": "reading", "preview": None},
+        sent={"files": ["pilot.jsonl"], "name": "pilot", "format": "native"},
+        request={"multipart/form-data": NewUpload},
+        status=202,
+        refuses=(422,),
+        operation_id="uploads_create",
+    )
+    def post(self, request: Request) -> Response:
+        self._check_rate(request)
+        given = checked(NewUpload, _parts(request))
+        try:
+            made = receive(
+                request.user, given["files"], given.get("name", ""), given.get("format", "")
+            )
+        except TooOftenError as error:
+            raise TooOftenHereError(str(error), error.seconds) from error
+        except InputError as error:
+            raise RefusedBodyError(str(error)) from error
+        return Response(UploadShape(made).data, status=202)
+
+    def _check_rate(self, request: Request) -> None:
+        """Before anything is read of the files, which then stream to the disk."""
+        try:
+            check_rate(request.user)
+        except TooOftenError as error:
+            raise TooOftenHereError(str(error), error.seconds) from error
+        plain: HttpRequest = request._request
+        into_files(plain)
+
+
+class OneUpload(Resource):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read an upload",
+        "How far it is, and with `state` `ready` what was understood of its files.",
+        {200: UploadShape},
+        tag="batches",
+        example=AN_UPLOAD,
+        parameters=[UPLOAD_KEY],
+        operation_id="uploads_read",
+    )
+    def get(self, request: Request, key: str) -> Response:
+        return Response(UploadShape(_upload(request.user, key)).data)
+
+
+class KeepUpload(Resource):
+    roles = {"POST": READERS}
+
+    @described(
+        "Keep an upload",
+        "Loads what was seen as a batch, all or nothing, in the background: ask for the upload "
+        "until its `state` is `kept` and `batch` says which. To keep it again changes nothing. "
+        "409 where it is no more as it was seen, or another batch has the name.",
+        {202: UploadShape},
+        tag="batches",
+        example={**AN_UPLOAD, "state": "keeping"},
+        sent={"digest": "9f" * 32, "name": "pilot"},
+        request=Decision,
+        status=202,
+        refuses=(409, 422),
+        parameters=[UPLOAD_KEY],
+        operation_id="uploads_keep",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        found, given = _upload(request.user, key), checked(Decision, request.data)
+        try:
+            deciding.keep(found, given["digest"], given.get("name", ""))
+        except (deciding.StaleError, deciding.TakenNameError) as error:
+            raise StandingError(str(error)) from error
+        except InputError as error:
+            raise RefusedBodyError(str(error)) from error
+        return Response(UploadShape(_upload(request.user, key)).data, status=202)
+
+
+class DiscardUpload(Resource):
+    roles = {"POST": READERS}
+
+    @described(
+        "Discard an upload",
+        "Its files go. 409 where it is being loaded or has ended otherwise.",
+        {200: UploadShape},
+        tag="batches",
+        example={**AN_UPLOAD, "state": "discarded", "preview": None},
+        refuses=(409,),
+        parameters=[UPLOAD_KEY],
+        operation_id="uploads_discard",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        found = _upload(request.user, key)
+        try:
+            deciding.discard(found)
+        except deciding.StaleError as error:
+            raise StandingError(str(error)) from error
+        return Response(UploadShape(_upload(request.user, key)).data)
+
+
+def _upload(user: Any, key: str) -> Upload:
+    found: Upload = get_object_or_404(visible_uploads(user), key=key)
+    return found
+
+
+def _parts(request: Request) -> dict[str, Any]:
+    """A form's parts: `files` as a list, the others once."""
+    parts: Any = request.data
+    if "files" not in parts:
+        return dict(parts.items())
+    return {**parts.dict(), "files": parts.getlist("files")}

@@ -1,0 +1,36 @@
+"""`python -m datasets.uploads KEY`: the process that works on one upload, within its limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from typing import NoReturn
+
+import django
+
+MEMORY = 1536 * 1024**2
+SECONDS = 900
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    from datasets.uploads.working import SpentError, work
+
+    def spent(*_: object) -> NoReturn:
+        raise SpentError
+
+    # What is allocated, not what is mapped: libraries map far more than they use.
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGALRM, spent)
+    signal.alarm(SECONDS)
+    # People wait for pages, and nobody for this.
+    os.nice(5)
+    work(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

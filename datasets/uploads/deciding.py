@@ -1,0 +1,127 @@
+"""What somebody may order of an upload: keep it, discard it, read it anew, have it worked on.
+
+Each is a conditional update of the state that was seen, so that of two at once one is told what the
+other did, and nothing is decided over a preview that is no more.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from datasets.loading import check_name
+from datasets.models import Batch, Upload
+from datasets.readers import READERS
+from datasets.rows import InputError, Place
+from datasets.uploads import launching, quarantine
+from datasets.uploads.working import AT_WORK
+
+State = Upload.State
+PATIENCE_SECONDS = 10
+SILENT_SECONDS = 60
+STANDS = {
+    State.READING: "its files are being read; wait until that is done",
+    State.READY: "it has another preview by now; look at it again",
+    State.REFUSED: "it was refused; mend its files and upload them again",
+    State.KEEPING: "it is being loaded; wait until that is done",
+    State.KEPT: "it was kept; its batch is loaded",
+    State.DISCARDED: "it was discarded; upload the files again",
+}
+
+
+class StaleError(Exception):
+    """The upload is no more as it was when somebody decided on it."""
+
+    def __init__(self, upload: Upload) -> None:
+        super().__init__(f"nothing was done to this upload: {STANDS[State(upload.state)]}")
+
+
+class TakenNameError(Exception):
+    """Another batch has the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a batch called {name!r} holds other content; choose another name, since a loaded "
+            "batch never changes"
+        )
+
+
+def keep(upload: Upload, seen: str, name: str) -> None:
+    """Orders the load of what was seen: its digest, as the preview tells it.
+
+    Raises StaleError, TakenNameError, and InputError for a name that no batch can have.
+    """
+    if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
+        return
+    if upload.state != State.READY or not seen or seen != upload.digest:
+        raise StaleError(upload)
+    name = name.strip() or upload.name
+    check_name(name)
+    if Batch.objects.filter(name=name).exclude(digest=upload.digest).exists():
+        raise TakenNameError(name)
+    ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
+    _order(upload, ready, state=State.KEEPING, name=name, error="")
+
+
+def read_as(upload: Upload, format: str) -> None:
+    """Has the files looked through anew, in a named format or, with "", a recognised one."""
+    if format and format not in READERS:
+        raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")
+    ready = Upload.objects.filter(pk=upload.pk, state=State.READY)
+    _order(upload, ready, state=State.READING, format=format, digest="", found={}, error="")
+
+
+def discard(upload: Upload) -> None:
+    """Ends an upload that is no batch yet; its files go. Raises StaleError while it is loaded."""
+    open_to_it = Upload.objects.filter(pk=upload.pk, state__in=(State.READING, State.READY))
+    if upload.state == State.DISCARDED:
+        return
+    now = timezone.now()
+    if not open_to_it.update(state=State.DISCARDED, turn=None, found={}, error="", changed_at=now):
+        upload.refresh_from_db()
+        raise StaleError(upload)
+    quarantine.remove(upload.key)
+
+
+def begin_here(upload: Upload) -> None:
+    """Has an upload worked on beside the web server, where no worker came or its process is gone.
+
+    Raises StaleError where it waits for nobody.
+    """
+    if not (is_silent(upload) or is_waiting(upload)):
+        raise StaleError(upload)
+    mine = Upload.objects.filter(pk=upload.pk, state__in=AT_WORK, turn=upload.turn)
+    if not mine.update(turn=None, changed_at=timezone.now()):
+        upload.refresh_from_db()
+        raise StaleError(upload)
+    quarantine.forget_progress(upload.key)
+    transaction.on_commit(partial(launching.start_here, upload.key))
+
+
+def is_waiting(upload: Upload) -> bool:
+    """Whether nobody has taken it up, for longer than a worker that runs would need."""
+    since = timezone.now() - upload.changed_at
+    waits = upload.state in AT_WORK and upload.turn is None
+    return waits and since > timedelta(seconds=PATIENCE_SECONDS)
+
+
+def is_silent(upload: Upload) -> bool:
+    """Whether the process that has it has said nothing for long."""
+    if upload.state not in AT_WORK or upload.turn is None:
+        return False
+    told = quarantine.progress(upload.key)
+    silent = (timezone.now() - upload.changed_at).total_seconds() if told is None else told.age
+    return silent > SILENT_SECONDS
+
+
+def _order(upload: Upload, ready: QuerySet[Upload], **values: object) -> None:
+    updated = ready.update(turn=None, changed_at=timezone.now(), **values)
+    upload.refresh_from_db()
+    if not updated:
+        raise StaleError(upload)
+    quarantine.forget_progress(upload.key)
+    transaction.on_commit(partial(launching.start, upload.key))

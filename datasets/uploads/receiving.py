@@ -1,0 +1,102 @@
+"""Taking files in: how often, how many at once, and as a row with the files in the quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any, cast
+
+from django.contrib.auth import get_user_model
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from datasets.loading import check_name
+from datasets.models import Batch, Upload
+from datasets.readers import READERS
+from datasets.readers.jsonl import shown
+from datasets.rows import InputError, Place
+from datasets.uploads import cleaning, launching, quarantine
+
+AN_HOUR, MOST_AN_HOUR = timedelta(hours=1), 6
+MOST_WAITING = 3
+MOST_FILES = 50
+UNDECIDED = (Upload.State.READING, Upload.State.READY, Upload.State.KEEPING)
+
+
+class TooOftenError(Exception):
+    """The account has sent its share of this hour; `seconds` until it may again."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
+        minutes = -(-seconds // 60)
+        super().__init__(
+            f"{MOST_AN_HOUR} uploads an hour are the most; come again in {minutes} minutes, "
+            "or load the files with manage.py load_batch"
+        )
+
+
+def into_files(request: HttpRequest) -> None:
+    """Has a request's files streamed to the disk; call it before anything reads the body."""
+    request.upload_handlers = [TemporaryFileUploadHandler(request)]
+
+
+def check_rate(user: Any) -> None:
+    """Raises TooOftenError. The rows count, so it holds over all processes and both doors."""
+    now = timezone.now()
+    recent = uploads_of(user).filter(created_at__gt=now - AN_HOUR).order_by("-created_at")
+    times = list(recent.values_list("created_at", flat=True)[:MOST_AN_HOUR])
+    if len(times) == MOST_AN_HOUR:
+        raise TooOftenError(max(1, round((times[-1] + AN_HOUR - now).total_seconds())))
+
+
+def uploads_of(user: Any) -> QuerySet[Upload]:
+    return Upload.objects.filter(user=user)
+
+
+def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) -> Upload:
+    """A new upload, which a process then looks through.
+
+    Raises TooOftenError, and InputError for what can be seen at once; then nothing is kept.
+    """
+    cleaning.clean()
+    upload = Upload(user=user, name=name.strip(), format=format)
+    upload.name = upload.name or _name_of(files)
+    try:
+        with transaction.atomic():
+            # One at a time for an account, so that of many at once no more than the limit pass.
+            get_user_model()._default_manager.select_for_update().get(pk=user.pk)
+            check_rate(user)
+            _check(upload, files)
+            temporary = cast(Sequence[TemporaryUploadedFile], files)
+            upload.files = quarantine.take(upload.key, temporary)
+            upload.save(force_insert=True)
+            transaction.on_commit(lambda: launching.start(upload.key))
+    except BaseException:
+        quarantine.remove(upload.key)
+        raise
+    return upload
+
+
+def _name_of(files: Sequence[UploadedFile]) -> str:
+    first = quarantine.shown_name(files[0].name or "") if files else ""
+    return PurePath(first).stem[: Batch._meta.get_field("name").max_length]
+
+
+def _check(upload: Upload, files: Sequence[UploadedFile]) -> None:
+    if not files:
+        raise InputError(Place("The upload"), "has no file", "choose one or more")
+    if len(files) > MOST_FILES:
+        wrong = f"has more than {MOST_FILES} files"
+        raise InputError(Place("The upload"), wrong, "write them into fewer")
+    check_name(upload.name)
+    if upload.format and upload.format not in READERS:
+        wrong = f"there is no format {shown(upload.format)}"
+        raise InputError(Place("--format"), wrong, f"choose one of {', '.join(READERS)}")
+    if uploads_of(upload.user).filter(state__in=UNDECIDED).count() >= MOST_WAITING:
+        wrong = f"is the {MOST_WAITING + 1}th that nobody has decided on"
+        raise InputError(Place("The upload"), wrong, "keep or discard one of yours first")

@@ -1,0 +1,172 @@
+"""The pages of uploads: sending files, watching them being read, keeping or discarding them."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, StopUpload
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from datasets.access import role_required, takes_files, wants_data
+from datasets.models import Upload
+from datasets.readers import READERS
+from datasets.rows import InputError
+from datasets.uploads import deciding
+from datasets.uploads.receiving import (
+    TooOftenError,
+    check_rate,
+    into_files,
+    receive,
+    uploads_of,
+)
+from datasets.uploads.showing import shown
+
+ROLES = ("researcher", "admin")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "the disk of this site is full; tell its admin"
+
+
+class _Unread(FileUploadHandler):
+    """For who may send no files: their bytes are not even read."""
+
+    def new_file(self, *_: object, **__: object) -> None:
+        raise StopUpload(connection_reset=True)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
+        return None
+
+    def file_complete(self, file_size: int) -> UploadedFile | None:
+        return None
+
+
+# The guard against forged requests reads the body, so where its files go is settled before it.
+@takes_files
+@csrf_exempt
+def upload(request: HttpRequest) -> HttpResponseBase:
+    """The form; a POST has its files streamed into the quarantine."""
+    if request.method == "POST":
+        if _may_send(request):
+            into_files(request)
+        else:
+            request.upload_handlers = [_Unread(request)]
+    try:
+        return _guarded(request)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return _refused(request, NO_SPACE, 507)
+
+
+def _may_send(request: HttpRequest) -> bool:
+    if not request.user.is_authenticated or request.user.role not in ROLES:
+        return False
+    try:
+        check_rate(request.user)
+    except TooOftenError:
+        return False
+    return True
+
+
+@csrf_protect
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*ROLES)
+def _guarded(request: HttpRequest) -> HttpResponse:
+    try:
+        check_rate(request.user)
+        if request.method != "POST":
+            return _form(request)
+        files, given = request.FILES.getlist("files"), request.POST
+        made = receive(request.user, files, given.get("name", ""), given.get("format", ""))
+    except TooOftenError as error:
+        status = 429 if request.method == "POST" else 200
+        response = _refused(request, str(error), status)
+        response["Retry-After"] = str(error.seconds)
+        return response
+    except InputError as error:
+        return _refused(request, str(error), 422)
+    address = reverse("upload", args=[made.key])
+    if wants_data(request):
+        return JsonResponse({"address": address}, status=201)
+    return redirect(address)
+
+
+def _refused(request: HttpRequest, reason: str, status: int) -> HttpResponse:
+    if wants_data(request):
+        return JsonResponse({"error": reason, "problems": []}, status=status)
+    return _form(request, reason, status)
+
+
+def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
+    given = request.POST if request.method == "POST" else {}
+    context = {
+        "error": error,
+        "too_often": "an hour are the most" in error,
+        "name": given.get("name", ""),
+        "format": given.get("format", ""),
+        "formats": {name: reader.SUMMARY for name, reader in READERS.items()},
+        "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
+    }
+    return render(request, "batches/upload.html", context, status=status)
+
+
+@require_safe
+@role_required(*ROLES)
+def one_upload(request: HttpRequest, key: str) -> HttpResponse:
+    return _page(request, _mine(request, key))
+
+
+@require_safe
+@role_required(*ROLES)
+def live(request: HttpRequest, key: str) -> HttpResponse:
+    """The moving part of the page. When the work has ended the whole page is fetched anew."""
+    context = shown(_mine(request, key))
+    response = render(request, "batches/_upload_live.html", context)
+    if not context["at_work"] and request.headers.get("HX-Request"):
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@role_required(*ROLES)
+def order(request: HttpRequest, key: str) -> HttpResponse:
+    """Keep, discard, read as another format, or work on it beside the web server."""
+    found = _mine(request, key)
+    ordered = ORDERS.get(request.POST.get("order", ""))
+    if ordered is None:
+        return _page(request, found, "choose what to do with it", 422)
+    try:
+        ordered(found, request)
+    except (deciding.StaleError, deciding.TakenNameError) as error:
+        return _page(request, found, str(error), 409)
+    except InputError as error:
+        return _page(request, found, str(error), 422)
+    return redirect("upload", found.key)
+
+
+ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
+    "keep": lambda found, request: deciding.keep(
+        found, request.POST.get("seen", ""), request.POST.get("name", "")
+    ),
+    "discard": lambda found, request: deciding.discard(found),
+    "read": lambda found, request: deciding.read_as(found, request.POST.get("format", "")),
+    "begin": lambda found, request: deciding.begin_here(found),
+}
+
+
+def _page(
+    request: HttpRequest, found: Upload, problem: str = "", status: int = 200
+) -> HttpResponse:
+    context = shown(found) | {"problem": problem, "formats": READERS}
+    context["name"] = request.POST.get("name") or found.name
+    return render(request, "batches/upload_state.html", context, status=status)
+
+
+def _mine(request: HttpRequest, key: str) -> Upload:
+    return get_object_or_404(uploads_of(request.user).select_related("batch"), key=key)

@@ -1,0 +1,285 @@
+"""The pages of uploads: sending, watching, keeping; and what is told if something is in the way."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from annotation.models import User
+from datasets.models import Batch, Upload
+from datasets.uploads import launching, quarantine
+from datasets.uploads.receiving import MOST_AN_HOUR
+from tests.cast import SECOND
+from tests.datasets.upload_cast import as_file, posted, read, sent, worked
+from tests.page_cast import _user, client_of
+
+pytestmark = pytest.mark.django_db
+NEW = "/batches/upload/"
+STRICT_TOKEN = "x" * 32
+
+
+@pytest.fixture(autouse=True)
+def _own_quarantine(own_quarantine: Path) -> None:
+    """Nothing of other tests lies there."""
+
+
+@pytest.fixture
+def rita() -> User:
+    return _user("rita", "researcher")
+
+
+@pytest.fixture
+def client(rita: User) -> Client:
+    client = client_of(rita)
+    client.raise_request_exception = False
+    return client
+
+
+def text(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+def page_of(client: Client, upload: Upload) -> str:
+    return text(client.get(reverse("upload", args=[upload.key])))
+
+
+def order(client: Client, upload: Upload, what: str, **fields: str) -> Any:
+    return client.post(reverse("upload-order", args=[upload.key]), {"order": what, **fields})
+
+
+def test_a_form_without_scripts_leads_to_the_page_of_the_upload(client: Client) -> None:
+    answer = client.post(NEW, {"files": [posted()], "name": "pilot"})
+    upload = Upload.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, reverse("upload", args=[upload.key]))
+    assert upload.name == "pilot"
+    told = page_of(client, upload)
+    assert 'hx-trigger="every 1s"' in told
+    assert "look again" in told
+
+
+def test_a_script_hears_where_the_page_is(client: Client) -> None:
+    answer = client.post(NEW, {"files": posted()}, headers={"accept": "application/json"})
+    assert answer.status_code == 201
+    assert json.loads(answer.content)["address"] == reverse(
+        "upload", args=[Upload.objects.get().key]
+    )
+
+
+def test_files_come_by_the_disk_and_none_stays_on_the_way(
+    client: Client, own_quarantine: Path
+) -> None:
+    client.post(NEW, {"files": [posted(), posted(as_file([SECOND]), "b.jsonl")]})
+    (first, second) = quarantine.paths(Upload.objects.get())
+    assert (first.read_bytes(), second.read_bytes()) == (as_file(), as_file([SECOND]))
+    assert [p.name for p in (own_quarantine / "uploads" / "incoming").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({}, "The upload: has no file; choose one or more"),
+        ({"files": [posted(b"PK\x03\x04")]}, "study.jsonl: is packed"),
+        ({"files": [posted()], "format": "pdf"}, "there is no format"),
+        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; take it out"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_what_is_seen_at_once_is_told_at_once(
+    client: Client, sent: dict[str, Any], said: str, accept: str
+) -> None:
+    for file in sent.get("files", ()):
+        file.seek(0)
+    answer = client.post(NEW, sent, headers={"accept": accept})
+    assert answer.status_code == 422
+    assert said in text(answer)
+    assert not Upload.objects.exists()
+
+
+def test_the_seventh_in_an_hour_is_refused_before_it_is_read(
+    client: Client, rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(MOST_AN_HOUR):
+        Upload.objects.create(user=rita, name="x", state="discarded")
+    monkeypatch.setattr("datasets.uploads.views.into_files", _never)
+    answer = client.post(NEW, {"files": posted()})
+    assert answer.status_code == 429
+    assert 3500 < int(answer["Retry-After"]) <= 3600
+    assert "6 uploads an hour are the most" in text(answer)
+    shown = client.get(NEW)
+    assert shown.status_code == 200
+    assert "come again in 60 minutes" in text(shown)
+    assert 'type="submit" disabled' in text(shown)
+
+
+def _never(*_: object) -> None:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("role", ["annotator", None])
+def test_nobody_elses_bytes_are_read(role: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("datasets.uploads.views.into_files", _never)
+    client = client_of(_user("ada", role)) if role else Client()
+    answer = client.post(NEW, {"files": posted()})
+    assert answer.status_code == (403 if role else 302)
+    assert not Upload.objects.exists()
+
+
+def test_a_forged_form_is_refused(rita: User, own_quarantine: Path) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(rita)
+    assert client.post(NEW, {"files": posted()}).status_code == 403
+    assert not Upload.objects.exists()
+    assert list((own_quarantine / "uploads" / "incoming").iterdir()) == []
+    client.cookies["csrftoken"] = STRICT_TOKEN
+    fields = {"csrfmiddlewaretoken": STRICT_TOKEN, "files": posted()}
+    assert client.post(NEW, fields).status_code == 302
+
+
+def test_more_than_may_be_sent_is_refused_by_its_length(client: Client, settings: Settings) -> None:
+    settings.TANDEM_MAX_UPLOAD_MB = 1
+    answer = client.post(NEW, {"files": posted(b"x" * (1024**2 + 1))})
+    assert answer.status_code == 413
+    assert "more than 1 MB; send less" in text(answer)
+
+
+def test_a_full_disk_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(quarantine, "take", full)
+    answer = client.post(NEW, {"files": posted()}, headers={"accept": "application/json"})
+    assert answer.status_code == 507
+    assert "disk of this site is full" in text(answer)
+    assert not Upload.objects.exists()
+
+
+def test_the_preview_says_what_was_understood(client: Client, rita: User) -> None:
+    told = page_of(client, read(rita, as_file([{**SECOND, "text": "<b>Who</b>?"}])))
+    for words in ("Waits for you", "native", "Nothing is kept yet", "No warnings",
+                  "&lt;b&gt;Who&lt;/b&gt;?", "When was she born?", "Keep it as"):  # fmt: skip
+        assert words in told
+    assert "<b>Who" not in told
+
+
+def test_a_refused_one_says_why(client: Client, rita: User) -> None:
+    told = page_of(client, read(rita, b'{"id": "a"}\n'))
+    assert "study.jsonl, line 1: &quot;text&quot; is missing" in told.replace("&#x27;", "'")
+    assert "Upload again" in told
+
+
+def test_what_is_kept_opens_as_a_batch(client: Client, rita: User) -> None:
+    upload = read(rita)
+    answer = order(client, upload, "keep", seen=upload.digest, name="pilot")
+    assert answer.status_code == 302
+    assert "Being loaded" in page_of(client, upload)
+    worked(upload)
+    told = page_of(client, upload)
+    assert "The batch is loaded" in told
+    assert reverse("batch", args=[Batch.objects.get(name="pilot").pk]) in told
+
+
+def test_a_preview_of_another_tab_decides_nothing(client: Client, rita: User) -> None:
+    upload = read(rita)
+    stale = order(client, upload, "keep", seen="0" * 64)
+    assert stale.status_code == 409
+    assert "Nothing was done to this upload: it has another preview by now" in text(stale)
+    assert order(client, upload, "discard").status_code == 302
+    assert order(client, upload, "keep", seen=upload.digest).status_code == 409
+    assert order(client, upload, "keep", seen="\0").status_code == 409
+    assert order(client, upload, "nothing").status_code == 422
+    assert not Batch.objects.exists()
+
+
+def test_a_taken_name_is_told_with_the_name_still_in_the_field(client: Client, rita: User) -> None:
+    Batch.objects.create(name="taken", format="native", digest="1" * 64)
+    upload = read(rita)
+    answer = order(client, upload, "keep", seen=upload.digest, name="taken")
+    assert answer.status_code == 409
+    assert "holds other content; choose another name" in text(answer)
+    assert 'name="name" maxlength="200" value="taken"' in text(answer)
+
+
+def test_content_that_is_there_already_is_told(client: Client, rita: User) -> None:
+    first = read(rita)
+    order(client, first, "keep", seen=first.digest, name="before")
+    worked(first)
+    assert "The same content is loaded already, as" in page_of(client, read(rita))
+
+
+def test_the_end_of_the_work_fetches_the_page_anew(client: Client, rita: User) -> None:
+    upload = sent(rita)
+    address, htmx = reverse("upload-live", args=[upload.key]), {"HX-Request": "true"}
+    assert "HX-Refresh" not in client.get(address, headers=htmx)
+    worked(upload)
+    assert client.get(address, headers=htmx)["HX-Refresh"] == "true"
+
+
+def test_where_no_worker_comes_the_page_says_so(
+    client: Client, rita: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("datasets.uploads.deciding.PATIENCE_SECONDS", 0)
+    settings.CELERY_BROKER_URL = "redis://nowhere:1/0"
+    upload = sent(rita)
+    told = page_of(client, upload)
+    assert "No worker has taken it up" in told
+    assert "Do it here" in told
+    assert order(client, upload, "begin").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("broker", "rings", "here"),
+    [("filesystem://", False, True), ("redis://x/0", True, False), ("redis://x/0", False, True)],
+)
+def test_who_is_asked_to_work_on_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, broker: str, rings: bool, here: bool
+) -> None:
+    """With the file system as the queue, or no broker there, the web server starts it itself."""
+    settings.CELERY_BROKER_URL = broker
+    begun: list[str] = []
+
+    def ring(*_: object, **__: object) -> None:
+        if not rings:
+            raise OSError("no broker")
+
+    monkeypatch.setattr("datasets.tasks.work_on_upload.apply_async", ring)
+    monkeypatch.setattr(launching, "start_here", begun.append)
+    launching.start("k")
+    assert begun == (["k"] if here else [])
+
+
+def test_ones_own_open_uploads_stand_in_the_list(client: Client, rita: User) -> None:
+    mine, other = read(rita, name="mine"), read(_user("grace", "researcher"), name="hers")
+    told = text(client.get("/batches/"))
+    assert reverse("upload", args=[mine.key]) in told
+    assert other.key not in told
+    assert client.get(reverse("upload", args=[other.key])).status_code == 404
+
+
+def test_a_batch_is_searched_and_its_queries_are_read(client: Client, batch: Path) -> None:
+    pk = Batch.objects.get().pk
+    told = text(client.get(f"/batches/{pk}/", {"q": "Ghent born"}))
+    assert "2 texts with <b>Ghent</b> and <b>born</b>" in told
+    assert f"/batches/{pk}/queries/1/?q=Ghent%20born" in told
+    assert "<mark>Ghent</mark>" in told
+    nothing = text(client.get(f"/batches/{pk}/", {"q": "<script>"}))
+    assert "No query, passage or report has <b>&lt;script&gt;</b>" in nothing
+    for query in ("q=%00", "q=&page=x", "q=a&page=99", "q=%22", f"q={'x' * 9999}"):
+        assert client.get(f"/batches/{pk}/?{query}").status_code == 200
+
+
+def test_the_page_of_a_query_has_all_that_belongs_to_it(client: Client, batch: Path) -> None:
+    pk = Batch.objects.get().pk
+    told = client.get(f"/batches/{pk}/queries/0/", {"q": "anna"}).content.decode()
+    for words in ("How was the bridge built?", "a/b#1", "When did it open?", "k#2",
+                  "It spans a river.", "p#1", "قديم", "<mark>Anna</mark>", "r#1", "bm25",
+                  "By hand.", "&quot;domain&quot;: &quot;bridges&quot;", "1 of 3"):  # fmt: skip
+        assert words in told
+    assert f"/batches/{pk}/queries/1/" in told
+    assert client.get(f"/batches/{pk}/queries/3/").status_code == 404

@@ -1,0 +1,417 @@
+"""An upload's life: received, looked through, kept or discarded, and never half of it."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import IntegrityError
+from django.utils import timezone
+
+from annotation.models import User
+from datasets.models import Batch, Query, Upload
+from datasets.rows import InputError
+from datasets.uploads import apart, cleaning, deciding, quarantine, working
+from datasets.uploads.deciding import StaleError, TakenNameError
+from datasets.uploads.receiving import MOST_AN_HOUR, MOST_WAITING, TooOftenError, receive
+from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
+from tests.datasets.helpers import DATA, needs_data
+from tests.datasets.upload_cast import as_file, changed, read, received, sent, worked
+from tests.page_cast import _user
+
+pytestmark = pytest.mark.django_db
+State = Upload.State
+
+
+@pytest.fixture
+def rita() -> User:
+    return _user("rita", "researcher")
+
+
+@pytest.fixture(autouse=True)
+def _own_quarantine(own_quarantine: Path) -> None:
+    """Nothing of other tests lies there."""
+
+
+def lies(upload: Upload) -> bool:
+    """Whether anything of it is left in the quarantine."""
+    return quarantine.folder(upload.key).exists()
+
+
+def kept(upload: Upload, name: str = "") -> Upload:
+    deciding.keep(upload, upload.digest, name)
+    return worked(upload)
+
+
+def refused_by_command(folder: Path, content: bytes, name: str = "study.jsonl") -> str:
+    path = folder / name
+    path.write_bytes(content)
+    with pytest.raises(CommandError) as error:
+        run("load_batch", path, "--name", "study")
+    return str(error.value).replace(str(path), name)
+
+
+class TestLookingThrough:
+    def test_it_says_what_a_load_would_say_and_keeps_nothing(
+        self, rita: User, tmp_path: Path
+    ) -> None:
+        upload = read(rita)
+        assert (upload.state, upload.name, upload.found["format"]) == ("ready", "study", "native")
+        assert not Batch.objects.exists()
+        load(tmp_path)
+        batch = Batch.objects.get()
+        assert {k: v for k, v in upload.found["counts"].items() if v} == {
+            k: v for k, v in batch.counts.items() if v
+        }
+        assert upload.digest == batch.digest
+        assert [line["id"] for line in upload.found["first"]] == ["q/1", "q 2", "q3"]
+
+    def test_first_items_are_cut(self, rita: User) -> None:
+        questions = [{"id": f"x{n}", "text": "é" * 1000} for n in range(5)]
+        (first,) = read(rita, as_file([changed(SECOND, questions=questions)])).found["first"]
+        assert [len(each["text"]) for each in first["questions"]] == [401] * 3
+        assert first["more"] == {"questions": 2}
+
+    def test_warnings_name_the_file_as_it_was_sent(self, rita: User, tmp_path: Path) -> None:
+        lines = [changed(FIRST, id="Q"), changed(SECOND, id="q")]
+        upload = read(rita, as_file(lines))
+        run("load_batch", write_lines(tmp_path / "study.jsonl", lines), "--name", "by command")
+        said = [
+            warning.replace(f"{tmp_path}/", "")
+            for warning in Batch.objects.get(name="by command").warnings
+        ]
+        assert upload.found["warnings"] == said
+        assert upload.found["warning_count"] == len(said) > 0
+        assert "study.jsonl, line 2" in said[0]
+        kept(upload)
+        assert Batch.objects.get(name="study").warnings == said
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"\n\n",
+            b'{"id": "a"\n',
+            b'{"id": "a", "text": "\xff"}\n',
+            b'\xff\xfe{\x00"\x00',
+            b"<html>",
+            as_file([FIRST, FIRST]),
+            as_file([changed(FIRST, titel="x")]),
+            as_file([changed(FIRST, passages=[]), changed(FIRST, id="other")]),
+        ],
+    )
+    def test_it_refuses_in_the_words_of_the_command(
+        self, rita: User, tmp_path: Path, content: bytes
+    ) -> None:
+        said = refused_by_command(tmp_path, content)
+        upload = read(rita, content)
+        assert (upload.state, upload.error) == ("refused", said)
+        assert not lies(upload)
+        assert not Query.objects.exists()
+
+    def test_a_run_is_known_by_its_lines(self, rita: User) -> None:
+        upload = sent(rita, b"\nq1 Q0 d1 1 0.5 tag\n", b"[\n", b'{\n "a": 1}', b'{"id": "x"}\n')
+        assert [Path(each["stored"]).suffix for each in upload.files] == [
+            ".run", ".json", ".json", ".jsonl",
+        ]  # fmt: skip
+
+    @needs_data
+    def test_files_of_crux_make_one_batch_together(self, rita: User, tmp_path: Path) -> None:
+        folder = next(path.parent for path in DATA.rglob("oracle.jsonl"))
+        files = [*sorted(folder.glob("*.run"))[:2], folder / "oracle.jsonl"]
+        upload = read(rita, *[path.read_bytes() for path in files])
+        assert upload.found["format"] == "crux", upload.error
+        run("load_batch", *files, "--name", "by command")
+        assert Batch.objects.get().digest == upload.digest
+
+    def test_it_is_read_as_the_format_that_is_named(self, rita: User) -> None:
+        upload = read(rita)
+        before = upload.digest
+        deciding.read_as(upload, "clapnq")
+        assert (upload.state, upload.digest, upload.found) == ("reading", "", {})
+        assert worked(upload).state == "refused"
+        with pytest.raises(StaleError, match="refused"):
+            deciding.keep(upload, before, "")
+
+    def test_rows_have_a_cap(self, rita: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("datasets.uploads.understanding.MOST_QUERIES", 2)
+        assert "holds more than 2 queries; load it with" in read(rita).error
+
+    @pytest.mark.parametrize("error", [MemoryError, working.SpentError])
+    def test_what_needs_too_much_is_refused(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    ) -> None:
+        def spent(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("datasets.uploads.working.understand", spent)
+        # In a transaction of the test's own the connection must stay.
+        monkeypatch.setattr("datasets.uploads.working.connection.close", lambda: None)
+        upload = read(rita)
+        assert upload.state == "refused"
+        assert "more memory or time" in upload.error
+
+
+class TestReceiving:
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"PK\x03\x04...", "study.jsonl: is packed (zip"),
+            (b"\x1f\x8b\x08", "study.jsonl: is packed (gzip); unpack it"),
+            (b"%PDF-1.7", "study.jsonl: is a PDF"),
+            (b"PAR1", "study.jsonl: is Parquet"),
+        ],
+    )
+    def test_what_is_no_text_is_refused_by_its_content(
+        self, rita: User, content: bytes, said: str
+    ) -> None:
+        with pytest.raises(InputError) as error:
+            sent(rita, content)
+        assert str(error.value).startswith(said)
+        assert not Upload.objects.exists()
+        assert not [p for p in quarantine.root().iterdir() if p.name != quarantine.INCOMING]
+
+    def test_a_name_of_a_file_leads_nowhere(self, rita: User) -> None:
+        upload = receive(rita, [received(name="../../\u202eevil\n.jsonl")], "", "")
+        assert upload.files[0]["stored"] == "0.jsonl"
+        assert upload.files[0]["name"] == "evil.jsonl"
+        assert upload.name == "evil"
+        assert quarantine.paths(upload)[0].parent == quarantine.folder(upload.key)
+
+    @pytest.mark.parametrize(
+        ("name", "format", "said"),
+        [("x" * 201, "", "longer than 200"), ("x", "pdf", 'there is no format "pdf"')],
+    )
+    def test_a_wrong_field_is_refused(self, rita: User, name: str, format: str, said: str) -> None:
+        with pytest.raises(InputError, match=said):
+            sent(rita, name=name, format=format)
+        assert not Upload.objects.exists()
+
+    def test_six_an_hour_are_the_most(self, rita: User) -> None:
+        for _ in range(MOST_AN_HOUR):
+            deciding.discard(sent(rita))
+        with pytest.raises(TooOftenError, match="6 uploads an hour are the most") as error:
+            sent(rita)
+        assert 3500 < error.value.seconds <= 3600
+        assert read(_user("grace", "researcher")).state == "ready"
+        Upload.objects.update(created_at=timezone.now() - timedelta(hours=1, seconds=1))
+        assert read(rita).state == "ready"
+
+    def test_three_may_wait_for_a_decision(self, rita: User) -> None:
+        waiting = [sent(rita) for _ in range(MOST_WAITING)]
+        with pytest.raises(InputError, match="keep or discard one of yours first"):
+            sent(rita)
+        deciding.discard(waiting[0])
+        assert sent(rita).state == "reading"
+
+
+class TestKeeping:
+    def test_what_was_seen_becomes_a_batch_as_by_the_command(
+        self, rita: User, tmp_path: Path
+    ) -> None:
+        upload = kept(read(rita), "pilot")
+        assert upload.state == "kept"
+        assert upload.batch is not None
+        assert upload.batch.name == "pilot"
+        assert not lies(upload)
+        load(tmp_path)
+        assert upload.batch.counts == Batch.objects.get(name="b").counts
+        assert "Nothing to do" in run("load_batch", tmp_path / "b.jsonl", "--name", "pilot")
+
+    def test_to_keep_it_twice_is_to_keep_it_once(self, rita: User) -> None:
+        upload = kept(read(rita))
+        deciding.keep(upload, upload.digest, "another")
+        assert worked(upload).state == "kept"
+        assert Batch.objects.get().name == "study"
+
+    def test_a_stale_preview_keeps_nothing(self, rita: User) -> None:
+        upload = read(rita)
+        for seen in ("", "0" * 64):
+            with pytest.raises(StaleError, match="has another preview by now"):
+                deciding.keep(upload, seen, "")
+        seen = upload.digest
+        deciding.discard(upload)
+        with pytest.raises(StaleError, match="it was discarded; upload the files again"):
+            deciding.keep(upload, seen, "")
+        assert not Batch.objects.exists()
+
+    def test_files_that_read_otherwise_by_then_are_not_loaded(self, rita: User) -> None:
+        upload = read(rita)
+        quarantine.paths(upload)[0].write_bytes(as_file(BATCH[:1]))
+        kept(upload)
+        assert upload.state == "ready"
+        assert upload.error.startswith("study.jsonl: reads otherwise than when it was looked")
+        assert not Batch.objects.exists()
+
+    def test_the_same_batch_twice_is_there_once(self, rita: User) -> None:
+        first, second = read(rita), read(rita)
+        kept(first)
+        kept(second)
+        assert second.state == "kept"
+        assert second.found["unchanged"] is True
+        assert second.batch == first.batch == Batch.objects.get()
+
+    def test_a_name_of_other_content_can_be_changed(self, rita: User) -> None:
+        kept(read(rita))
+        other = read(rita, as_file([SECOND]))
+        with pytest.raises(TakenNameError, match="a batch called 'study' holds other content"):
+            deciding.keep(other, other.digest, "")
+        kept(other, "second")
+        assert Batch.objects.get(name="second") == other.batch
+
+    def test_of_two_at_once_under_one_name_the_second_is_told(self, rita: User) -> None:
+        """Both were ordered before either had loaded."""
+        first, second = read(rita), read(rita, as_file([SECOND]))
+        for upload in (first, second):
+            deciding.keep(upload, upload.digest, "one")
+        assert worked(first).state == "kept"
+        assert worked(second).state == "ready"
+        assert "a batch called 'one' holds other content" in second.error
+        assert Batch.objects.get().counts["queries"] == 3
+        assert kept(second, "two").state == "kept"
+
+    def test_who_finds_the_name_written_meanwhile_looks_again(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls = []
+
+        def late(*arguments: Any) -> object:
+            calls.append(arguments)
+            if len(calls) == 1:
+                raise IntegrityError
+            return load_batch(*arguments)
+
+        load_batch = working.load_batch
+        monkeypatch.setattr(working, "load_batch", late)
+        assert kept(read(rita)).state == "kept"
+        assert len(calls) == 2
+
+    def test_who_lost_the_turn_loads_nothing(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        upload = read(rita)
+
+        def taken_over(*arguments: Any) -> object:
+            Upload.objects.update(turn=uuid.uuid4())
+            return load_batch(*arguments)
+
+        load_batch = working.load_batch
+        monkeypatch.setattr(working, "load_batch", taken_over)
+        deciding.keep(upload, upload.digest, "")
+        working.work(upload.key)
+        assert not Batch.objects.exists()
+
+    def test_a_process_that_dies_in_a_load_leaves_the_preview(self, rita: User) -> None:
+        upload = read(rita)
+        deciding.keep(upload, upload.digest, "")
+        Upload.objects.update(turn=uuid.uuid4())
+        apart.died(upload.key)
+        upload.refresh_from_db()
+        assert (upload.state, upload.turn) == ("ready", None)
+        assert "died" in upload.error
+        assert kept(upload).state == "kept"
+
+    def test_a_process_that_dies_in_a_reading_ends_it(self, rita: User) -> None:
+        upload = sent(rita)
+        Upload.objects.update(turn=uuid.uuid4())
+        apart.died(upload.key)
+        upload.refresh_from_db()
+        assert upload.state == "refused"
+        assert not lies(upload)
+
+
+class TestDeciding:
+    def test_a_discarded_one_is_gone(self, rita: User) -> None:
+        upload = read(rita)
+        deciding.discard(upload)
+        assert not lies(upload)
+        upload.refresh_from_db()
+        deciding.discard(upload)
+        working.work(upload.key)
+        assert not Batch.objects.exists()
+
+    def test_what_is_being_loaded_cannot_be_discarded(self, rita: User) -> None:
+        upload = read(rita)
+        deciding.keep(upload, upload.digest, "")
+        with pytest.raises(StaleError, match="it is being loaded"):
+            deciding.discard(upload)
+        assert lies(upload)
+
+    def test_a_reading_that_was_discarded_ends_without_a_word(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        upload = sent(rita)
+
+        def discarded(*arguments: Any) -> object:
+            deciding.discard(Upload.objects.get())
+            return understand(*arguments)
+
+        understand = working.understand
+        monkeypatch.setattr(working, "understand", discarded)
+        assert worked(upload).state == "discarded"
+        assert not lies(upload)
+
+    def test_only_one_process_works_on_it(self, rita: User) -> None:
+        upload = sent(rita)
+        Upload.objects.update(turn=uuid.uuid4())
+        assert worked(upload).state == "reading"
+
+    def test_one_that_nobody_took_up_can_be_begun_here(
+        self,
+        rita: User,
+        monkeypatch: pytest.MonkeyPatch,
+        django_capture_on_commit_callbacks: Any,
+    ) -> None:
+        begun: list[str] = []
+        monkeypatch.setattr("datasets.uploads.launching.start_here", begun.append)
+        upload = sent(rita)
+        with pytest.raises(StaleError, match="being read"):
+            deciding.begin_here(upload)
+        Upload.objects.update(changed_at=timezone.now() - timedelta(seconds=11))
+        upload.refresh_from_db()
+        assert deciding.is_waiting(upload)
+        with django_capture_on_commit_callbacks(execute=True):
+            deciding.begin_here(upload)
+        assert begun == [upload.key]
+
+    def test_one_whose_process_is_silent_can_be_begun_anew(self, rita: User) -> None:
+        upload = sent(rita)
+        Upload.objects.update(turn=uuid.uuid4())
+        quarantine.note_progress(upload.key, 1, 2)
+        upload.refresh_from_db()
+        assert not deciding.is_silent(upload)
+        old = time.time() - 61
+        os.utime(quarantine.folder(upload.key) / quarantine.PROGRESS, (old, old))
+        assert deciding.is_silent(upload)
+        deciding.begin_here(upload)
+        assert worked(upload).state == "ready"
+
+
+class TestCleaning:
+    def test_what_nobody_came_back_for_goes_after_a_day(self, rita: User) -> None:
+        waiting, batch = read(rita), kept(read(rita, as_file([SECOND])), "kept").batch
+        assert cleaning.clean() == 0
+        assert lies(waiting)
+        Upload.objects.update(changed_at=timezone.now() - timedelta(hours=25))
+        assert cleaning.clean() == 2
+        assert not lies(waiting)
+        assert Batch.objects.get() == batch
+
+    def test_files_of_a_broken_off_transfer_go(self, rita: User) -> None:
+        incoming = quarantine.root() / quarantine.INCOMING / "tmpx.upload"
+        stray, mine = quarantine.folder("0" * 32), sent(rita)
+        stray.mkdir()
+        incoming.write_bytes(b"x")
+        old = time.time() - 4 * 3600
+        for path in (incoming, stray, quarantine.folder(mine.key)):
+            os.utime(path, (old, old))
+        cleaning.clean()
+        assert not incoming.exists()
+        assert not stray.exists()
+        assert lies(mine)
