@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from datasets import views
+from datasets import format_views, views
+from datasets.format_files import FORMAT_FILES
 
 urlpatterns = [
     path("batches/", views.batches, name="batches"),
     path("batches/<int:pk>/", views.batch, name="batch"),
+    *(
+        path(
+            f"batches/format/{each.name}",
+            format_views.format_file,
+            {"name": name},
+            name=f"batch-{name}",
+        )
+        for name, each in FORMAT_FILES.items()
+    ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from inspect import getmodule
 
@@ -14,6 +14,7 @@ from annotation.files.labels import KINDS
 from annotation.management.commands.export import EXPORTS
 from annotation.submit import REASONS
 from datasets import rows as batch
+from datasets.format_files import FORMAT_FILES, properties_of
 from datasets.readers import READERS
 from docs._reference import reports
 from docs._reference.words import code, codes, meaning, page, plain, table
@@ -74,9 +75,11 @@ def write() -> str:
 
 def _batch() -> Iterator[str]:
     yield f"## The batch file\n\n{BATCH}"
+    links = " and ".join(f"[{each.label}]({each.name})" for each in FORMAT_FILES.values())
+    yield f"To take along: {links}; `tandem batch_format` prints them too."
     for part in PARTS:
         yield f"### {part.__name__}\n\n{_only_own(part)}"
-        yield _keys(part, "batch")
+        yield _keys(part, _of_batch(part))
     readers = [(code(name), plain(reader.SUMMARY)) for name, reader in READERS.items()]
     yield "### Formats that are read"
     yield "Recognised by the first line, or named with `--format`."
@@ -85,11 +88,11 @@ def _batch() -> Iterator[str]:
 
 def _labels() -> Iterator[str]:
     yield f"## The labels file\n\n{LABELS}"
-    yield _keys(labels.LabelRow, "labels", labels.COLUMNS)
+    yield _keys(labels.LabelRow, _of_labels(labels.LabelRow), labels.COLUMNS)
     yield f"A line has exactly one of `value` and `missing`. Reasons: {codes(REASONS)}."
     yield f"Kinds of raters: {codes(KINDS)}."
     yield "### A span"
-    yield _keys(labels.SpanRow, "labels")
+    yield _keys(labels.SpanRow, _of_labels(labels.SpanRow))
 
 
 def _exports() -> Iterator[str]:
@@ -131,12 +134,18 @@ def keys_of(part: type) -> dict[str, Field[object]]:
     return {field.name: field for field in fields(part) if field.name != "place"}
 
 
-def _keys(part: type, about: str, order: Sequence[str] = ()) -> str:
+def _of_batch(part: type) -> Callable[[str], str]:
+    told = properties_of(part.__name__)
+    return lambda key: str(told[key]["description"])
+
+
+def _of_labels(part: type) -> Callable[[str], str]:
+    return lambda key: meaning("labels", f"{part.__name__}.{key}", key)
+
+
+def _keys(part: type, words: Callable[[str], str], order: Sequence[str] = ()) -> str:
     found = keys_of(part)
-    rows = [
-        (code(name), _value(found[name]), meaning(about, f"{part.__name__}.{name}", name))
-        for name in order or found
-    ]
+    rows = [(code(name), _value(found[name]), words(name)) for name in order or found]
     return table(("key", "value", "meaning"), rows)
 
 

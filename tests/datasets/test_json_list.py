@@ -92,13 +92,17 @@ def test_an_early_mistake_is_found_without_reading_on(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_list, "CHUNK", 64)
-    reads: list[int] = []
-    more = json_list._Source._more
-    monkeypatch.setattr(json_list._Source, "_more", lambda self: (reads.append(1), more(self))[1])
+    read, more = [], json_list._Source._more
+
+    def counted(source: json_list._Source) -> bool:
+        read.append(source.line)
+        return more(source)
+
+    monkeypatch.setattr(json_list._Source, "_more", counted)
     file.write_text('[{"a" 1}' + "," + '{"b": 2},' * 10_000)
     with pytest.raises(InputError, match="broken JSON"):
         list(objects(file))
-    assert len(reads) < 3
+    assert len(read) < 3
 
 
 def test_a_long_entry_is_refused_at_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

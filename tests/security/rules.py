@@ -67,6 +67,8 @@ RULES: dict[str, Rule] = {
     "campaigns": reads(READERS),
     "batches": reads(READERS),
     "batch": reads(READERS),
+    "batch-schema": reads(READERS),
+    "batch-example": reads(READERS),
     "report": reads(READERS),
     "report-body": reads(READERS),
     "report-live": reads(READERS),
