@@ -8,10 +8,13 @@ from inspect import getmodule
 
 from analysis.formats import FORMATS, facts
 from analysis.formats.base import Format
+from annotation.exports import label_studio, web_annotations
+from annotation.exports.bundles import BUNDLES
+from annotation.exports.forms import FORMS
+from annotation.exports.registry import EXPORTS
 from annotation.files import parquet, responses
 from annotation.files import rows as labels
 from annotation.files.labels import KINDS
-from annotation.management.commands.export import EXPORTS
 from annotation.submit import REASONS
 from datasets import rows as batch
 from datasets.format_files import FORMAT_FILES, properties_of
@@ -57,6 +60,18 @@ One line is one label by one rater, as JSON Lines or as CSV with the columns in 
 `spans` and `meta` are JSON strings. It is what `tandem export --campaign C --what labels` writes,
 and what `tandem import_labels` and `tandem report --labels` read.
 """
+FORMS_TOLD = """\
+All of them are streamed, and take the same memory for ten labels and for a million. In CSV, a cell
+that a spreadsheet would run as a formula begins with an apostrophe, which `import_labels` takes off
+again; the other forms hold every text as it is.
+"""
+FOLDERS = """\
+With `--output FOLDER`, which must not be there yet or be empty. `manifest.json` in it says of which
+campaign and batch the files are, when and by which version of Tandem they were made, how many
+items, units, labels, spans and raters the campaign has, and of each file its rows, bytes, SHA-256,
+columns, and whether its cells were made safe for spreadsheets (`defused`). For a single file,
+`--manifest M` writes the same.
+"""
 REPORT = """\
 What `tandem report --format json` writes. An *estimate* is an object
 `{"value", "low", "high", "n", "method"}` with a 95 % interval over `n` units; `low` and `high` are
@@ -98,9 +113,20 @@ def _labels() -> Iterator[str]:
 def _exports() -> Iterator[str]:
     yield "## The exports\n\n`tandem export --campaign C --what NAME` writes:"
     yield table(
-        ("name", "what a line is", "columns"),
-        [(code(name), meaning("exports", name), codes(columns_of(name))) for name in EXPORTS],
+        ("name", "what a line is", "columns", "forms"),
+        [
+            (code(name), each.row, codes(columns_of(name)), codes(each.forms))
+            for name, each in EXPORTS.items()
+        ],
     )
+    forms = [(code(name), each.label, f"`.{each.suffix}`") for name, each in FORMS.items()]
+    yield f"The first form comes unless `--format` names another.\n\n{FORMS_TOLD}"
+    yield table(("form", "what it is", "ending"), forms)
+    bundles = [(code(name), each.label) for name, each in BUNDLES.items()]
+    yield f"### Several at once\n\n{FOLDERS}"
+    yield table(("name", "what it writes"), bundles)
+    yield f"### Spans as web annotations\n\n{plain(web_annotations.__doc__)}"
+    yield f"### Label Studio's JSON\n\n{plain(label_studio.__doc__)}"
     yield f"### Parquet\n\n{plain(parquet.__doc__)}"
     yield "### A response"
     rows = [(code(name), meaning("labels", f"response.{name}", name)) for name in responses.COLUMNS]
@@ -108,7 +134,7 @@ def _exports() -> Iterator[str]:
 
 
 def columns_of(export: str) -> Sequence[str]:
-    return EXPORTS[export][1]
+    return EXPORTS[export].columns
 
 
 def _report() -> Iterator[str]:
