@@ -24,8 +24,7 @@ def _head(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     files = manifest["files"]
     first = next((file for file in files if file["what"] == "labels"), None)
     yield "---"
-    # A JSON string is one of YAML too, whatever stands in it.
-    yield f"pretty_name: {json.dumps(campaign.name)}"
+    yield f"pretty_name: {_quoted(campaign.name)}"
     yield "tags:"
     yield from (f"- {tag}" for tag in ("rag-evaluation", "annotation", campaign.protocol))
     yield "size_categories:"
@@ -39,6 +38,12 @@ def _head(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "  - split: train"
         yield f"    path: {file['path']}"
     yield "---"
+
+
+def _quoted(text: str) -> str:
+    """A string of JSON, one of YAML too once what cannot be seen is escaped."""
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
 
 
 def _size(rows: int) -> str:

@@ -150,11 +150,13 @@ def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉"])
+@pytest.mark.parametrize(
+    "name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉", "a\u2028b\x85c\x7f"]
+)
 def test_no_name_breaks_the_card(name: str, tmp_path: Path) -> None:
     made = campaign_of("report-coverage")
     Campaign.objects.filter(pk=made.pk).update(name=name)
-    run("export", "--campaign", name, "--what", "dataset", "--output", tmp_path / "out")
+    run("export", f"--campaign={name}", "--what", "dataset", "--output", tmp_path / "out")
     _, head, body = (tmp_path / "out" / "README.md").read_text("utf-8").split("---\n", 2)
     assert yaml.safe_load(head)["pretty_name"] == name
     title = next(line for line in body.splitlines() if line.startswith("# "))

@@ -65,6 +65,8 @@ RULES: dict[str, Rule] = {
     # 404 before the report is answered; an empty body mends nothing.
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
     "campaigns": reads(READERS),
+    "exports": reads(READERS),
+    "export-file": reads(READERS),
     "batches": reads(READERS),
     "batch": reads(READERS),
     "batch-schema": reads(READERS),
