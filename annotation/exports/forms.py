@@ -94,7 +94,7 @@ def _open(value: Mapping[str, Any]) -> bytes:
 
 FORMS: dict[str, Form] = {
     "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines),
-    "csv": Form("csv", "text/csv; charset=utf-8", "CSV, safe for spreadsheets", _csv),
+    "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv),
     "parquet": Form("parquet", "application/vnd.apache.parquet", "Parquet", _parquet),
     "trec": Form("txt", "text/plain; charset=utf-8", "TREC qrels", _trec),
     "json": Form("json", "application/json", "JSON", _json),

@@ -53,8 +53,8 @@ class Export:
 
 EXPORTS: dict[str, Export] = {
     "units": Export(
-        "what is asked: one unit by its keys, with the texts that spans may refer to; the words of "
-        "questions and the rest are in `batch`",
+        "one unit that is asked, by its keys, with the texts that spans may refer to; the words of "
+        "questions and the rest are in the batch",
         exporting.units,
         _UNITS,
         tells_answers=False,
