@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from annotation.exports.presented import asked_units, presented, shown_items
 from annotation.files.rows import as_line
-from annotation.follows import asked_so_far
-from annotation.labelled import chunks, label_rows, units_by_item
+from annotation.labelled import label_rows
 from annotation.models import Campaign, Rater, Response
-from annotation.presenting import items_of, schema, shown_texts
-from annotation.protocols import PROTOCOLS
+from annotation.presenting import schema, shown_texts
 from datasets import material
 from datasets.lines import as_line as batch_line
-from datasets.models import Query
 
 __all__ = ["batch", "label_rows", "labels", "responses", "spans", "units"]
 
@@ -27,13 +25,11 @@ CHUNK = 200
 def units(campaign: Campaign, since: int = 0) -> Iterator[Line]:
     """What is asked: one line a unit, with its variables and the texts that spans refer to."""
     asked = schema(campaign)
-    for chunk in chunks(_items(campaign, since), CHUNK):
-        keys = {item.pk for item in chunk}
-        units_of, so_far = units_by_item(keys), asked_so_far(campaign, keys)
-        for item, texts in _presented(campaign, chunk):
+    for chunk in shown_items(campaign, since):
+        units_of = asked_units(campaign, chunk)
+        for item, spec in presented(campaign, chunk):
+            texts = dict(shown_texts(spec))
             for unit in units_of[item.pk]:
-                if so_far is not None and unit.name not in so_far[item.pk]:
-                    continue
                 yield {
                     "item": item.key,
                     "unit": unit.key,
@@ -43,37 +39,6 @@ def units(campaign: Campaign, since: int = 0) -> Iterator[Line]:
                     "variables": [v.name for v in asked.of(unit.kind)],
                     "texts": texts,
                 }
-
-
-class _Item(NamedTuple):
-    """What an export says of an item, and what its texts are made from."""
-
-    pk: int
-    key: str
-    query_id: int
-    query: str
-    system: str | None
-    shown_passages: list[str] | None
-
-
-def _items(campaign: Campaign, since: int) -> Iterator[_Item]:
-    items = campaign.items.filter(position__gte=since).order_by("position")
-    columns = ("pk", "key", "query_id", "query__key", "report__system", "shown_passages")
-    return map(_Item._make, items.values_list(*columns).iterator(chunk_size=CHUNK))
-
-
-def _presented(campaign: Campaign, items: list[_Item]) -> Iterator[tuple[_Item, dict[str, str]]]:
-    """Items with their texts; the material of a query is read once for all its items here."""
-    queries = Query.objects.filter(pk__in={item.query_id for item in items})
-    row_of = material.as_rows(queries, PROTOCOLS[campaign.protocol].needs)
-    specs: dict[str, dict[str, str]] = {}
-    query = None
-    for item in items:
-        if item.query_id != query:
-            made = items_of(campaign, row_of[item.query_id], item.shown_passages)
-            specs = {spec.key: dict(shown_texts(spec)) for spec in made}
-            query = item.query_id
-        yield item, specs[item.key]
 
 
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:

@@ -24,7 +24,7 @@ from annotation.reading import read_groups
 from annotation.submit import Circumstances, submit
 from datasets.rows import InputError, ReadNotes
 
-FORMATS = ("labels", "crux", "clapnq", "responses")
+FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
 
 
 @dataclass

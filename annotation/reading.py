@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from annotation.files import clapnq, crux
+from annotation.files.label_studio import read_label_studio
 from annotation.files.labels import StandIn, read_labels
 from annotation.files.responses import ResponseRow, looks_like_responses, read_responses
+from annotation.from_label_studio import rows_said
 from annotation.grouping import Group, check_assisted, check_groups, group_rows
 from annotation.known import CheckedRow, KnownItems
 from annotation.models import Campaign
 from annotation.released import released_groups
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import records, shown
+from datasets.readers.json_list import objects
+from datasets.readers.jsonl import shown
+from datasets.readers.label_studio import recognises as looks_like_label_studio
 from datasets.rows import InputError, Place, ReadNotes
 
 NAMED = 3
@@ -45,6 +49,9 @@ def _groups(
     if format == "clapnq":
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
+    if format == "label-studio":
+        said = read_label_studio(path, rater, notes)
+        return group_rows(known.checked(rows_said(said, known, notes)))
     if format == "responses":
         return check_groups(_joined(read_responses(path, rater), known))
     doubts = _Contradictions(known)
@@ -65,11 +72,13 @@ def _without_effect(path: Path, rater: str, names: list[str]) -> str:
 def _recognise(path: Path) -> str:
     if path.suffix.lower() == ".csv":
         return "labels"
-    _, first = next(iter(records(path)))
+    _, first = next(iter(objects(path)))
     if crux.looks_like_crux(first):
         return "crux"
     if looks_like_clapnq(path, first):
         return "clapnq"
+    if looks_like_label_studio(path, first):
+        return "label-studio"
     return "responses" if looks_like_responses(first) else "labels"
 
 

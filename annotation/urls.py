@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.views import accounts, campaigns, item, jumping, nuggets, saving, work
+from annotation.views import accounts, campaigns, exports, item, jumping, nuggets, saving, work
 
 urlpatterns = [
     path("", accounts.home, name="home"),
@@ -22,4 +22,10 @@ urlpatterns = [
     path("tasks/<uuid:uid>/progress/", item.how_far, name="progress"),
     path("tasks/<uuid:uid>/nugget/<int:place>/", nuggets.nugget, name="nugget"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
+    path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
+    path(
+        "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
+        exports.export_file,
+        name="export-file",
+    ),
 ]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--grid] [--only PART] [--output F]`: how fast Tandem is."""
+"""`python -m benchmarks [--quick] [--only PART] [--output F]`: how fast Tandem is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.site import collect_files
 from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
-PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
+PAGE, JUDGES, STATISTICS, FILES = "page", "judges", "statistics", "files"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
         return _judges(options)
     if options.only == STATISTICS:
         return _statistics(options)
+    if options.only == FILES:
+        return _files(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -65,6 +67,17 @@ def _statistics(options: argparse.Namespace) -> int:
     return 0
 
 
+def _files(options: argparse.Namespace) -> int:
+    """Exports and an import of as many labels as are asked for; a million takes its time."""
+    from benchmarks.files import FULL, QUICK, lines, run_files
+
+    names = [options.database] if options.database else list(DATABASES)
+    labels = options.labels or (QUICK if options.quick else FULL)
+    figures = run_files(names, labels, _say)
+    _write({"machine": machine(), "files": figures}, lines(figures), options.output)
+    return 0
+
+
 def _write(result: dict[str, Any], words: str, chosen: Path | None) -> None:
     output = chosen or _default_output()
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -93,9 +106,12 @@ def _default_output() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
-    parser.add_argument("--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS], help="one part")
+    parser.add_argument(
+        "--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES], help="one part"
+    )
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
-    parser.add_argument("--database", choices=DATABASES, help="judges: on one database only")
+    parser.add_argument("--database", choices=DATABASES, help="judges, files: on one database only")
+    parser.add_argument("--labels", type=int, metavar="N", help="files: how many, else 20,000")
     parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")
     return parser
 

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
 from annotation.views.campaigns import counted
+from annotation.views.exports import is_blind
 from annotation.views.mine import my_assignments
 from datasets.api.base import READERS, WORKERS
 from datasets.api.errors import BlindError
@@ -43,8 +44,7 @@ def visible_studies(user: User) -> QuerySet[Campaign]:
 
 def check_blind(user: User, campaign: Campaign) -> None:
     """Whoever has an item of a campaign before him sees no one else's answers to it first."""
-    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
-    if campaign.is_open and begun.exists():
+    if is_blind(user, campaign):
         raise BlindError(
             "you have an open item in this campaign; answer it before you read what others said"
         )

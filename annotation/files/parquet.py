@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from annotation.files.sink import Sink
+
 Line = Mapping[str, Any]
 
 CHUNK = 200
@@ -69,7 +71,10 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         | {"replicate": pa.int64(), "field": pa.string(), "start": pa.int64(), "end": pa.int64(),
            "text": pa.string()}
     ),
-    "qrels": _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),
+    **dict.fromkeys(
+        ("qrels", "qrels-graded", "qrels-diversity"),
+        _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),
+    ),
     "batch": _schema(
         _strings("id text asked_at")
         | {
@@ -98,15 +103,22 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 """The columns of each export."""
 
 
-def write_parquet(file: BinaryIO, what: str, lines: Iterable[Line]) -> None:
-    """Writes the lines of an export to a file, a row group at a time.
+def parquet_pieces(what: str, lines: Iterable[Line]) -> Iterator[bytes]:
+    """A file of an export's lines in pieces, a row group at a time.
 
     Raises KeyError where a line has a key without a column, rather than lose it.
     """
-    schema = SCHEMAS[what]
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    schema, sink = SCHEMAS[what], Sink()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for group in _groups(_batches(iter(lines), schema)):
             writer.write_table(pa.Table.from_batches(group, schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+def write_parquet(file: BinaryIO, what: str, lines: Iterable[Line]) -> None:
+    """The same into a file."""
+    file.writelines(parquet_pieces(what, lines))
 
 
 def _batches(lines: Iterator[Line], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

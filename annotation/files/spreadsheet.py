@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,27 +14,24 @@ from typing import Any
 from datasets.readers.jsonl import MAX_LINE_BYTES
 from datasets.rows import InputError, Place
 
-_RUNS = frozenset("=+-@\t\r＝＋－＠")
-_QUIET = " \"'\ufeff\u00a0"
+_RUNS = frozenset("=+-@\t\r＝＋－＠﹢﹣﹦﹫")
+_QUIET = "\"'`\ufeff\u200b\u200c\u200d\u2060"
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def defused(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: one apostrophe before it where it would."""
-    first = text.lstrip(_QUIET)[:1]
-    return f"'{text}" if first in _RUNS and first and not _is_number(text) else text
+    """A cell that no spreadsheet takes for a formula: one apostrophe before it where it would.
+
+    Formulas begin with a sign of `_RUNS`, perhaps behind blanks, quotes and characters without a
+    width. Numbers stay numbers.
+    """
+    first = next((c for c in text if c in _RUNS or not (c.isspace() or c in _QUIET)), "")
+    return f"'{text}" if first in _RUNS and not _NUMBER.fullmatch(text) else text
 
 
 def armed(cell: str) -> str:
     """The text that `defused` was given."""
     return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.strip() == text
 
 
 def cell(value: Any) -> str:
@@ -64,7 +62,7 @@ def write_rows(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> Ite
 def _with_header(
     columns: Sequence[str], rows: Iterator[Mapping[str, Any]]
 ) -> Iterator[Sequence[str]]:
-    yield columns
+    yield [defused(column) for column in columns]
     for row in rows:
         yield [cell(row.get(column)) for column in columns]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -25,7 +26,7 @@ def write_whole(path: Path, lines: Iterable[str]) -> None:
     write_file(path, write)
 
 
-def write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """A file that `write` fills, whole or not at all. A link's target is written, not the link;
     a device or a pipe has no place beside it and is written as it comes.
 
@@ -45,7 +46,7 @@ def write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
         raise CommandError(f"{path}: cannot be written ({why}); choose another file.") from error
 
 
-def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
     beside = path.parent / f".{path.name[:50]}.{secrets.token_hex(8)}"
     try:
         with beside.open("xb") as file:
@@ -56,6 +57,37 @@ def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    """A new folder of files, each given as its path in it and its pieces: whole or not at all.
+
+    Raises CommandError where the folder cannot be written, or is there and holds something.
+    """
+    target = path.resolve()
+    beside = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}"
+    try:
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise CommandError(f"{path}: is there already; choose another folder.")
+        for name, pieces in files:
+            place = beside / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_file(place, _filling(pieces))
+        beside.replace(target)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"{path}: cannot be written ({why}); choose another folder.") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
+    return lambda file: file.writelines(pieces)
+
+
+def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
+    """The same of text in pieces, none of which ends within a character."""
+    print_lines(out, (piece.decode("utf-8") for piece in pieces))
 
 
 def print_lines(out: OutputWrapper, lines: Iterable[str]) -> None:

@@ -28,13 +28,11 @@ class PerUser(BaseThrottle):
     scope = "user"
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        rates: Mapping[str, Any] = api_settings.DEFAULT_THROTTLE_RATES
-        rate = rates.get(self.scope)
-        if rate is None:
+        limit = _limit(self.scope)
+        if limit is None:
             return True
-        most, _, per = str(rate).partition("/")
-        self.window = SECONDS[per]
-        return _count(self.key(request, view), self.window) <= int(most)
+        most, self.window = limit
+        return _count(self.key(request, view), self.window) <= most
 
     def key(self, request: Request, view: APIView) -> str:
         return f"limit:{self.scope}:{request.user.pk}:{_now() // self.window}"
@@ -56,6 +54,23 @@ class PerReport(PerUser):
     """The same for reports, which take seconds of a processor each."""
 
     scope = "report"
+
+
+def seconds_to_wait(scope: str, user: int, *of: object) -> int | None:
+    """Counts a request that comes by a page, together with the API's; None where it may go on."""
+    limit = _limit(scope)
+    if limit is None:
+        return None
+    most, window = limit
+    key = ":".join(map(str, (f"limit:{scope}:{user}:{_now() // window}", *of)))
+    return None if _count(key, window) <= most else window - _now() % window
+
+
+def _limit(scope: str) -> tuple[int, int] | None:
+    """How many requests of a kind, in how many seconds."""
+    rates: Mapping[str, Any] = api_settings.DEFAULT_THROTTLE_RATES
+    most, _, per = str(rates.get(scope) or "").partition("/")
+    return (int(most), SECONDS[per]) if most else None
 
 
 def _count(key: str, seconds: int) -> int:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from datasets.readers import clapnq, crux, native
-from datasets.readers.jsonl import records, shown
+from datasets.readers import clapnq, crux, garage, label_studio, native
+from datasets.readers.json_list import objects
+from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Located, Place, ReadNotes
 
 __all__ = ["READERS", "Reader", "read", "recognise"]
@@ -28,7 +29,13 @@ class Reader(Protocol):
 
 
 # Asked in this order: a foreign format's first line may look native too.
-READERS: Mapping[str, Reader] = {"crux": crux, "clapnq": clapnq, "native": native}
+READERS: Mapping[str, Reader] = {
+    "crux": crux,
+    "clapnq": clapnq,
+    "garage": garage,
+    "label-studio": label_studio,
+    "native": native,
+}
 
 
 def recognise(paths: Sequence[Path]) -> str:
@@ -70,5 +77,5 @@ def read(
 def _first(path: Path) -> Mapping[str, Any] | None:
     if path.is_dir() or path.suffix == crux.RUN:
         return None
-    _, record = next(records(path))
+    _, record = next(objects(path))
     return record

@@ -185,6 +185,11 @@ class Fields:
         raise InputError(self.place, wrong, mend)
 
 
+def made_id(of: str, part: str, place: Place) -> str:
+    """The identifier of a part that its file does not name. Raises InputError where it is long."""
+    return Fields({"id": f"{of}:{part}"}, place).id()
+
+
 def repeated(values: Iterable[str]) -> str | None:
     """The first value that was seen before, or None."""
     seen: set[str] = set()

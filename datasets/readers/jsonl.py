@@ -30,8 +30,8 @@ _ESCAPES = re.compile(
 )
 
 
-class _LineError(Exception):
-    """Why a line's text is not taken, before its place is known."""
+class LineError(Exception):
+    """Why a piece of JSON is not taken, before its place is known."""
 
     def __init__(self, wrong: str, mend: str) -> None:
         self.wrong, self.mend = wrong, mend
@@ -82,7 +82,7 @@ def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, text in lines(path):
         try:
             record = _parsed(text)
-        except _LineError as refused:
+        except LineError as refused:
             raise InputError(Place(file, number), refused.wrong, refused.mend) from None
         yield number, record
 
@@ -123,16 +123,26 @@ def _decoded(raw: bytes, place: Place) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        value = _DECODER.decode(text)
+        value = DECODER.decode(text)
     except RecursionError:
-        _refuse_depth()
+        refuse_depth()
     except json.JSONDecodeError as error:
-        near = shown(text[max(0, error.pos - 20) : error.pos + 20])
-        wrong = f"broken JSON at column {error.pos + 1} ({error.msg.lower()}) near {near}"
-        raise _LineError(wrong, "write one whole JSON object on each line") from None
+        mend = "write one whole JSON object on each line"
+        raise LineError(broken(error, f" at column {error.pos + 1}"), mend) from None
+    return checked(value, text, "the line")
+
+
+def broken(error: json.JSONDecodeError, where: str = "") -> str:
+    """What is wrong with JSON that could not be decoded."""
+    near = shown(error.doc[max(0, error.pos - 20) : error.pos + 20])
+    return f"broken JSON{where} ({error.msg.lower()}) near {near}"
+
+
+def checked(value: object, text: str, what: str) -> dict[str, Any]:
+    """A decoded object, whose JSON is `text`, once all that it holds may be stored."""
     if not isinstance(value, dict):
-        raise _LineError(
-            f"the line is {kind(value)}, not an object", "write one JSON object on each line"
+        raise LineError(
+            f"{what} is {kind(value)}, not an object", "write one JSON object on each line"
         )
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value)
@@ -155,12 +165,12 @@ def _check_depth(value: object) -> None:
         level = [c for c in level if isinstance(c, dict | list)]
         depth += bool(level)
         if depth > MAX_DEPTH:
-            _refuse_depth()
+            refuse_depth()
         level = [inner for c in level for inner in (c.values() if isinstance(c, dict) else c)]
 
 
-def _refuse_depth() -> NoReturn:
-    raise _LineError(f"JSON nested deeper than {MAX_DEPTH} levels", "flatten it") from None
+def refuse_depth() -> NoReturn:
+    raise LineError(f"JSON nested deeper than {MAX_DEPTH} levels", "flatten it") from None
 
 
 def _check_escapes(text: str) -> None:
@@ -168,9 +178,9 @@ def _check_escapes(text: str) -> None:
         unit = int(escape["unit"] or "20", 16)
         at = f"at column {escape.start() + 1}"
         if unit == 0:
-            raise _LineError(f"NUL character (\\u0000) {at}", "take it out")
+            raise LineError(f"NUL character (\\u0000) {at}", "take it out")
         if 0xD800 <= unit <= 0xDFFF:
-            raise _LineError(
+            raise LineError(
                 f"lone surrogate (\\u{escape['unit']}) {at}",
                 "write the whole character, or take the escape out",
             )
@@ -181,15 +191,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for number, key in enumerate(keys) if key in keys[:number])
-        raise _LineError(
-            f"the key {shown(twice)} stands twice in one object", "keep one of the two"
-        )
+        raise LineError(f"the key {shown(twice)} stands twice in one object", "keep one of the two")
     return members
 
 
 def _integer(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_DIGITS:
-        raise _LineError(
+        raise LineError(
             f"a whole number of over {MAX_DIGITS} digits ({shown(digits, 20)})",
             "write it as a string",
         )
@@ -199,15 +207,15 @@ def _integer(digits: str) -> int:
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise _LineError(f"the number {shown(digits, 20)} is too large", "write a smaller number")
+        raise LineError(f"the number {shown(digits, 20)} is too large", "write a smaller number")
     return number
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _LineError(f"{name} is not JSON", "write a number, or null for an absent value")
+    raise LineError(f"{name} is not JSON", "write a number, or null for an absent value")
 
 
-_DECODER = json.JSONDecoder(
+DECODER = json.JSONDecoder(
     object_pairs_hook=_unique,
     parse_int=_integer,
     parse_float=_finite,

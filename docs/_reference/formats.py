@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from inspect import getmodule
 
 from analysis.formats import FORMATS, facts
 from analysis.formats.base import Format
+from annotation.exports import label_studio, web_annotations
+from annotation.exports.bundles import BUNDLES
+from annotation.exports.forms import FORMS
+from annotation.exports.registry import EXPORTS
 from annotation.files import parquet, responses
 from annotation.files import rows as labels
 from annotation.files.labels import KINDS
-from annotation.management.commands.export import EXPORTS
 from annotation.submit import REASONS
 from datasets import rows as batch
+from datasets.format_files import FORMAT_FILES, properties_of
 from datasets.readers import READERS
 from docs._reference import reports
 from docs._reference.words import code, codes, meaning, page, plain, table
@@ -56,6 +60,18 @@ One line is one label by one rater, as JSON Lines or as CSV with the columns in 
 `spans` and `meta` are JSON strings. It is what `tandem export --campaign C --what labels` writes,
 and what `tandem import_labels` and `tandem report --labels` read.
 """
+FORMS_TOLD = """\
+All of them are streamed, and take the same memory for ten labels and for a million. In CSV, a cell
+that a spreadsheet would run as a formula begins with an apostrophe, which `import_labels` takes off
+again; the other forms hold every text as it is.
+"""
+FOLDERS = """\
+With `--output FOLDER`, which must not be there yet or be empty. `manifest.json` in it says of which
+campaign and batch the files are, when and by which version of Tandem they were made, how many
+items, units, labels, spans and raters the campaign has, and of each file its rows, bytes, SHA-256,
+columns, and whether its cells were made safe for spreadsheets (`defused`). For a single file,
+`--manifest M` writes the same.
+"""
 REPORT = """\
 What `tandem report --format json` writes. An *estimate* is an object
 `{"value", "low", "high", "n", "method"}` with a 95 % interval over `n` units; `low` and `high` are
@@ -74,9 +90,11 @@ def write() -> str:
 
 def _batch() -> Iterator[str]:
     yield f"## The batch file\n\n{BATCH}"
+    links = " and ".join(f"[{each.label}]({each.name})" for each in FORMAT_FILES.values())
+    yield f"To take along: {links}; `tandem batch_format` prints them too."
     for part in PARTS:
         yield f"### {part.__name__}\n\n{_only_own(part)}"
-        yield _keys(part, "batch")
+        yield _keys(part, _of_batch(part))
     readers = [(code(name), plain(reader.SUMMARY)) for name, reader in READERS.items()]
     yield "### Formats that are read"
     yield "Recognised by the first line, or named with `--format`."
@@ -85,19 +103,30 @@ def _batch() -> Iterator[str]:
 
 def _labels() -> Iterator[str]:
     yield f"## The labels file\n\n{LABELS}"
-    yield _keys(labels.LabelRow, "labels", labels.COLUMNS)
+    yield _keys(labels.LabelRow, _of_labels(labels.LabelRow), labels.COLUMNS)
     yield f"A line has exactly one of `value` and `missing`. Reasons: {codes(REASONS)}."
     yield f"Kinds of raters: {codes(KINDS)}."
     yield "### A span"
-    yield _keys(labels.SpanRow, "labels")
+    yield _keys(labels.SpanRow, _of_labels(labels.SpanRow))
 
 
 def _exports() -> Iterator[str]:
     yield "## The exports\n\n`tandem export --campaign C --what NAME` writes:"
     yield table(
-        ("name", "what a line is", "columns"),
-        [(code(name), meaning("exports", name), codes(columns_of(name))) for name in EXPORTS],
+        ("name", "what a line is", "columns", "forms"),
+        [
+            (code(name), each.row, codes(columns_of(name)), codes(each.forms))
+            for name, each in EXPORTS.items()
+        ],
     )
+    forms = [(code(name), each.label, f"`.{each.suffix}`") for name, each in FORMS.items()]
+    yield f"The first form comes unless `--format` names another.\n\n{FORMS_TOLD}"
+    yield table(("form", "what it is", "ending"), forms)
+    bundles = [(code(name), each.label) for name, each in BUNDLES.items()]
+    yield f"### Several at once\n\n{FOLDERS}"
+    yield table(("name", "what it writes"), bundles)
+    yield f"### Spans as web annotations\n\n{plain(web_annotations.__doc__)}"
+    yield f"### Label Studio's JSON\n\n{plain(label_studio.__doc__)}"
     yield f"### Parquet\n\n{plain(parquet.__doc__)}"
     yield "### A response"
     rows = [(code(name), meaning("labels", f"response.{name}", name)) for name in responses.COLUMNS]
@@ -105,7 +134,7 @@ def _exports() -> Iterator[str]:
 
 
 def columns_of(export: str) -> Sequence[str]:
-    return EXPORTS[export][1]
+    return EXPORTS[export].columns
 
 
 def _report() -> Iterator[str]:
@@ -131,12 +160,18 @@ def keys_of(part: type) -> dict[str, Field[object]]:
     return {field.name: field for field in fields(part) if field.name != "place"}
 
 
-def _keys(part: type, about: str, order: Sequence[str] = ()) -> str:
+def _of_batch(part: type) -> Callable[[str], str]:
+    told = properties_of(part.__name__)
+    return lambda key: str(told[key]["description"])
+
+
+def _of_labels(part: type) -> Callable[[str], str]:
+    return lambda key: meaning("labels", f"{part.__name__}.{key}", key)
+
+
+def _keys(part: type, words: Callable[[str], str], order: Sequence[str] = ()) -> str:
     found = keys_of(part)
-    rows = [
-        (code(name), _value(found[name]), meaning(about, f"{part.__name__}.{name}", name))
-        for name in order or found
-    ]
+    rows = [(code(name), _value(found[name]), words(name)) for name in order or found]
     return table(("key", "value", "meaning"), rows)
 
 

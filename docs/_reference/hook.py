@@ -21,7 +21,8 @@ os.environ.setdefault("DEBUG", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from docs._reference.pages import navigation, pages  # noqa: E402
+from datasets.format_files import FORMAT_FILES  # noqa: E402
+from docs._reference.pages import FOLDER, navigation, pages  # noqa: E402
 
 ICON = "assets/icon.svg"
 INTERVAL = re.compile(r"\[-?\d\.\d+, -?\d\.\d+\]")
@@ -57,6 +58,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for path, write in pages().items():
         files.append(File.generated(config, path, content=write()))
+    for each in FORMAT_FILES.values():
+        path = f"{FOLDER}/{each.name}"
+        files.append(File.generated(config, path, abs_src_path=str(each.path)))
     # The site's own sign serves here too.
     icon = ROOT / "static" / "icon.svg"
     files.append(File.generated(config, ICON, abs_src_path=str(icon)))

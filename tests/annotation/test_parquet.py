@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management.base import CommandError
 
+from annotation.exports.registry import EXPORTS
 from annotation.files import parquet
 from annotation.files.parquet import SCHEMAS, write_parquet
-from annotation.management.commands.export import EXPORTS
 from annotation.models import Campaign
 from annotation.submit import submit
 from tests.annotation.answering import good_answer, person
@@ -97,9 +98,9 @@ def test_it_holds_the_qrels_of_json_lines(batch: Any, protocol: str, tmp_path: P
     assert read(export(tmp_path, "qrels")) == lines
 
 
-@pytest.mark.parametrize("what", EXPORTS)
+@pytest.mark.parametrize("what", [name for name, each in EXPORTS.items() if each.is_table])
 def test_each_export_has_its_columns_in_their_order(what: str) -> None:
-    assert tuple(SCHEMAS[what].names) == EXPORTS[what][1]
+    assert tuple(SCHEMAS[what].names) == EXPORTS[what].columns
 
 
 def test_columns_have_types_of_their_own(answered: str, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_an_export_of_nothing_is_a_file_with_columns(batch: Any, tmp_path: Path)
     campaign_of("report-coverage")
     table = pq.read_table(export(tmp_path, "labels"))
     assert table.num_rows == 0
-    assert table.schema.names == list(EXPORTS["labels"][1])
+    assert table.schema.names == list(EXPORTS["labels"].columns)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -191,7 +192,7 @@ def test_what_breaks_leaves_the_old_file_and_nothing_beside_it(
         yield {"item": "i"}
         raise RuntimeError
 
-    monkeypatch.setitem(EXPORTS, "labels", (broken, EXPORTS["labels"][1]))
+    monkeypatch.setitem(EXPORTS, "labels", replace(EXPORTS["labels"], lines=broken))
     with pytest.raises(RuntimeError):
         export(folder, "labels")
     assert [each.name for each in folder.iterdir()] == ["labels.parquet"]

@@ -20,7 +20,7 @@ from tests.page_cast import PASSWORD, Study, payload, plant, study_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-READERS = ("campaigns", "batches", "batch", "report")
+READERS = ("campaigns", "batches", "batch", "report", "exports")
 RENDERED = ("accounts/locked.html", "403_csrf.html", "500.html", "503.html")
 
 
@@ -149,6 +149,7 @@ def test_a_researcher_s_pages(page_of_nobody: Page, study: Study) -> None:
     enter(page, "rita")
     found = []
     keys = {"batch": [study.campaign.batch_id], "report": [study.campaign.pk]}
+    keys["exports"] = keys["report"]
     for name in READERS:
         page.goto(reverse(name, args=keys.get(name, [])))
         if name == "report":

@@ -11,6 +11,8 @@ import pytest
 
 from datasets.rows import InputError
 
+FILES = Path(__file__).parent / "files"
+"""Small files of our own, in the forms of other tools."""
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder shared/data is not here")

@@ -12,7 +12,7 @@ from tests.datasets.helpers import jsonl, refusal
 
 
 def test_every_format_says_what_it_is_on_one_line() -> None:
-    assert list(READERS) == ["crux", "clapnq", "native"]
+    assert list(READERS) == ["crux", "clapnq", "garage", "label-studio", "native"]
     for reader in READERS.values():
         assert len(reader.SUMMARY.splitlines()) == 1
 
@@ -27,7 +27,7 @@ def test_a_query_is_native_with_a_misspelt_key_too(tmp_path: Path, row: dict[str
 def test_it_names_the_formats_where_it_recognises_none(tmp_path: Path) -> None:
     file = jsonl(tmp_path / "b.jsonl", {"item": "r1", "unit": "q1", "variable": "x"})
     error = refusal(lambda: read([file]), file, 1)
-    assert "crux, clapnq, native" in error.mend
+    assert "crux, clapnq, garage, label-studio, native" in error.mend
 
 
 def test_a_folder_that_it_does_not_know_is_an_error(tmp_path: Path) -> None:

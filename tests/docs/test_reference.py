@@ -13,8 +13,9 @@ from django.core.management import get_commands, load_command_class
 
 import analysis.statistics as library
 from analysis.statistics import STATISTICS
+from annotation.exports.bundles import BUNDLES
+from annotation.exports.registry import EXPORTS
 from annotation.files import rows as labels
-from annotation.management.commands.export import EXPORTS
 from annotation.protocols import PROTOCOLS
 from config.env import VARIABLES
 from datasets.readers import READERS
@@ -110,7 +111,7 @@ def test_every_column_of_the_labels_file_is_listed(texts: dict[str, str], column
     assert f"| `{column}` |" in section(texts["formats.md"], "The labels file")
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("name", [*EXPORTS, *BUNDLES])
 def test_every_export_is_listed(texts: dict[str, str], name: str) -> None:
     assert f"| `{name}` |" in section(texts["formats.md"], "The exports")
 

@@ -65,6 +65,8 @@ RULES: dict[str, Rule] = {
     # 404 before the report is answered; an empty body mends nothing.
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
     "campaigns": reads(READERS),
+    "exports": reads(READERS),
+    "export-file": reads(READERS),
     "batches": reads(READERS),
     "batch": reads(READERS),
     "query": reads(READERS),
@@ -73,6 +75,8 @@ RULES: dict[str, Rule] = {
     "upload-live": reads(READERS),
     # An empty body orders nothing.
     "upload-order": takes(READERS, 422),
+    "batch-schema": reads(READERS),
+    "batch-example": reads(READERS),
     "report": reads(READERS),
     "report-body": reads(READERS),
     "report-live": reads(READERS),

@@ -145,6 +145,14 @@ def _figures(world: World, role: str) -> Objects:
     return Objects(("coverage",), missing=("nothing",))
 
 
+def _exports(world: World, role: str) -> Objects:
+    return Objects(("label-studio",), missing=("qrels", "nothing"))
+
+
+def _forms(world: World, role: str) -> Objects:
+    return Objects(("json",), missing=("csv", "nothing"))
+
+
 def _batches(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
 
@@ -175,6 +183,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("take-next", "pk"): _open_campaigns,
     ("finished", "pk"): _open_campaigns,
     ("freeze", "pk"): _campaigns,
+    ("exports", "pk"): _campaigns,
+    ("export-file", "pk"): _campaigns,
+    ("export-file", "what"): _exports,
+    ("export-file", "form"): _forms,
     ("api-next", "pk"): _open_campaigns,
     ("batch", "pk"): _batches,
     ("query", "pk"): _batches,

@@ -1,109 +1,104 @@
-"""Streams an export."""
+"""Streams an export, or writes a folder of several."""
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation import exporting
-from annotation.files import responses, rows
-from annotation.files.spreadsheet import write_rows
+from annotation.exports.bundles import BUNDLES, as_json, bundled
+from annotation.exports.forms import FORMS, BlankError
+from annotation.exports.manifest import Exporting, manifest
+from annotation.exports.qrels import NoGradesError
+from annotation.exports.registry import EXPORTS, TABLE
 from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_file, write_whole
+from annotation.management.output import print_bytes, write_file, write_folder
 from annotation.models import Campaign
-from annotation.qrels import NoGradesError, qrels
 from datasets.console import Command as BaseCommand
-
-Line = dict[str, Any]
-
-_SPANS = ("item", "unit", "kind", "variable", "value", "rater", "rater_kind", "replicate",
-          "field", "start", "end", "text")  # fmt: skip
-_BATCH = ("id", "text", "asked_at", "questions", "passages", "key_points", "reports", "rankings",
-          "references", "meta")  # fmt: skip
-
-EXPORTS: dict[str, tuple[Callable[[Campaign], Iterator[Line]], tuple[str, ...]]] = {
-    "units": (
-        exporting.units,
-        ("item", "unit", "kind", "query", "system", "variables", "texts"),
-    ),
-    "labels": (exporting.labels, rows.COLUMNS),
-    "responses": (exporting.responses, responses.COLUMNS),
-    "spans": (exporting.spans, _SPANS),
-    "qrels": (qrels, ("query", "subtopic", "passage", "grade")),
-    "batch": (exporting.batch, _BATCH),
-}
 
 
 class Command(BaseCommand):
     help = (
         "Streams an export of a campaign as JSON Lines, CSV or Parquet; qrels also in TREC's own "
-        "form."
+        "form, spans as W3C annotations, all answers as Label Studio's JSON. Or writes a folder: "
+        "everything, or a dataset with a card."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
-        parser.add_argument("--what", required=True, choices=sorted(EXPORTS))
+        parser.add_argument("--what", required=True, choices=sorted({**EXPORTS, **BUNDLES}))
         parser.add_argument(
             "--format",
-            choices=("jsonl", "csv", "parquet", "trec"),
-            help="jsonl is the default, for qrels trec; parquet needs --output",
+            choices=sorted(FORMS),
+            help="jsonl where there is it, for qrels trec, for web-annotations jsonld, for "
+            "label-studio json; parquet needs --output",
         )
-        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument(
+            "--output",
+            type=Path,
+            metavar="F",
+            help="a file, for all and dataset a new folder; else standard output",
+        )
+        parser.add_argument(
+            "--manifest",
+            type=Path,
+            metavar="M",
+            help="also write there what was exported: counts, size, hash, versions",
+        )
 
     def run(self, **options: Any) -> None:
-        campaign = campaign_called(options["campaign"])
-        make, columns = EXPORTS[options["what"]]
-        chosen = options["format"] or ("trec" if options["what"] == "qrels" else "jsonl")
-        if chosen == "trec" and options["what"] != "qrels":
-            raise CommandError("Only qrels have TREC's form; give --format jsonl, csv or parquet.")
-        if chosen == "parquet" and not options["output"]:
-            raise CommandError("Parquet is no text to print; give --output F.")
+        campaign, what = campaign_called(options["campaign"]), options["what"]
+        write = self.write_bundle if what in BUNDLES else self.write_one
         try:
-            if options["output"]:
-                with self.progress("lines") as tick:
-                    told = counted(make(campaign), tick)
-                    self.write(options["output"], options["what"], chosen, told)
-            else:
-                print_lines(self.stdout, as_text(chosen, columns, make(campaign)))
+            write(campaign, what, options["format"], options["output"], options["manifest"])
         except (NoGradesError, BlankError) as error:
             raise CommandError(f"{error}.") from error
 
-    def write(self, path: Path, what: str, chosen: str, lines: Iterator[Line]) -> None:
-        if chosen != "parquet":
-            write_whole(path, as_text(chosen, EXPORTS[what][1], lines))
-            return
-        # Here, since no other export needs the memory and the time that loading it takes.
-        from annotation.files.parquet import write_parquet
+    def write_one(
+        self,
+        campaign: Campaign,
+        what: str,
+        form: str | None,
+        output: Path | None,
+        told: Path | None,
+    ) -> None:
+        chosen = form_of(what, form)
+        if chosen == "parquet" and not output:
+            raise CommandError("Parquet is no text to print; give --output F.")
+        if output:
+            with self.progress("lines") as tick:
+                one = Exporting(campaign, output.name, what, chosen, tick)
+                write_file(output, lambda file: file.writelines(one.pieces()))
+        else:
+            one = Exporting(campaign, "", what, chosen)
+            print_bytes(self.stdout, one.pieces())
+        if told:
+            text = as_json(manifest(campaign, [one.written()]))
+            write_file(told, lambda file: file.write(text))
 
-        write_file(path, lambda file: write_parquet(file, what, lines))
+    def write_bundle(
+        self,
+        campaign: Campaign,
+        what: str,
+        form: str | None,
+        output: Path | None,
+        told: Path | None,
+    ) -> None:
+        if not output or told:
+            wrong = "holds its manifest; leave --manifest out" if told else "is a folder"
+            raise CommandError(f"What --what {what} writes {wrong}; give --output FOLDER.")
+        if form not in (None, *TABLE) or (what == "dataset" and form not in (None, "parquet")):
+            forms = "parquet" if what == "dataset" else ", ".join(TABLE)
+            raise CommandError(f"--what {what} comes as {forms}; choose another --format.")
+        with self.progress("lines") as tick:
+            write_folder(output, bundled(campaign, what, form or TABLE[0], tick))
 
 
-class BlankError(ValueError):
-    """An identifier that TREC's form, whose columns are parted by blanks, cannot hold."""
-
-
-def counted(lines: Iterator[Line], tick: Callable[[int], None]) -> Iterator[Line]:
-    for number, line in enumerate(lines, start=1):
-        tick(number)
-        yield line
-
-
-def as_trec(line: Line) -> str:
-    cells = [str(line[name]) for name in ("query", "subtopic", "passage", "grade")]
-    for cell in cells:
-        if cell.split() != [cell]:
-            raise BlankError(f"The id {cell!r} holds a blank; give --format jsonl or csv")
-    return " ".join(cells) + "\n"
-
-
-def as_text(chosen: str, columns: tuple[str, ...], lines: Iterator[Line]) -> Iterator[str]:
-    if chosen == "csv":
-        return write_rows(columns, lines)
-    if chosen == "trec":
-        return map(as_trec, lines)
-    return (json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+def form_of(what: str, form: str | None) -> str:
+    """The form that is asked for, or else the export's first. Raises CommandError."""
+    forms = EXPORTS[what].forms
+    if form not in (None, *forms):
+        raise CommandError(f"{what} comes as {', '.join(forms)}; choose another --format.")
+    return form or forms[0]

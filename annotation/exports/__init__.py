@@ -1,0 +1,1 @@
+"""What leaves a campaign, by name (`registry`), in which form (`forms`), one file or many."""

@@ -1,0 +1,102 @@
+"""The forms of a file: lines of an export as bytes, a piece at a time, in flat memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.exports.web_annotations import CONTEXT, iri
+from annotation.files.spreadsheet import write_rows
+
+Lines = Iterator[Mapping[str, Any]]
+
+
+class BlankError(ValueError):
+    """An identifier that TREC's form, whose columns are parted by blanks, cannot hold."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a file is of: an export by its name, its columns, and the campaign's name."""
+
+    what: str
+    columns: Sequence[str]
+    campaign: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """`write(subject, lines)` gives the file in pieces."""
+
+    suffix: str
+    media_type: str
+    label: str
+    write: Callable[[Subject, Lines], Iterator[bytes]]
+
+
+def _lines(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    return (_encoded(line) + b"\n" for line in lines)
+
+
+def _csv(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    return (text.encode("utf-8") for text in write_rows(subject.columns, lines))
+
+
+def _trec(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    for line in lines:
+        cells = [str(line[name]) for name in subject.columns]
+        for cell in cells:
+            if cell.split() != [cell]:
+                raise BlankError(f"The id {cell!r} holds a blank; give --format jsonl or csv")
+        yield (" ".join(cells) + "\n").encode("utf-8")
+
+
+def _json(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    opening = b"["
+    for line in lines:
+        yield opening + b"\n" + _encoded(line)
+        opening = b","
+    yield b"[]\n" if opening == b"[" else b"\n]\n"
+
+
+def _jsonld(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    """One collection with one page. How many there are is known, and told, at the end only."""
+    name = iri("campaign", subject.campaign, subject.what)
+    head = {"@context": CONTEXT, "id": name, "type": "AnnotationCollection"}
+    head |= {"label": f"{subject.campaign}: {subject.what}"}
+    page = {"id": f"{name}:page", "type": "AnnotationPage", "startIndex": 0}
+    yield _open(head) + b', "first": ' + _open(page) + b', "items": ['
+    total = 0
+    for line in lines:
+        item = {key: value for key, value in line.items() if key != "@context"}
+        yield (b"," if total else b"") + b"\n" + _encoded(item)
+        total += 1
+    yield b'\n]}, "total": ' + str(total).encode() + b"}\n"
+
+
+def _parquet(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    # Here, since no other form needs the memory and the time that loading it takes.
+    from annotation.files.parquet import parquet_pieces
+
+    return parquet_pieces(subject.what, lines)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def _open(value: Mapping[str, Any]) -> bytes:
+    """An object without the brace that closes it."""
+    return _encoded(value).removesuffix(b"}")
+
+
+FORMS: dict[str, Form] = {
+    "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines),
+    "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv),
+    "parquet": Form("parquet", "application/vnd.apache.parquet", "Parquet", _parquet),
+    "trec": Form("txt", "text/plain; charset=utf-8", "TREC qrels", _trec),
+    "json": Form("json", "application/json", "JSON", _json),
+    "jsonld": Form("jsonld", "application/ld+json", "JSON-LD", _jsonld),
+}

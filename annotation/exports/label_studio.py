@@ -1,0 +1,116 @@
+"""A campaign as Label Studio's JSON: one task a unit, with what each rater said of it.
+
+People's answers are annotations, judges' are predictions, and a Reference is ground truth. A code
+is a `choices` result named after its variable, a span a `labels` result named `VARIABLE-evidence`.
+What that format has no place for stands under `tandem`, which Label Studio leaves aside and
+`import_labels` reads again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from annotation.exports.presented import ShownItem, labelled_items
+from annotation.files.rows import LabelRow, SpanRow
+from annotation.models import Campaign
+from annotation.presenting import shown_texts
+from annotation.protocols.base import ItemSpec, UnitSpec
+
+Line = dict[str, Any]
+
+ASKED = "asked"
+"""The key of a task's data that holds the unit's own words."""
+_OF_RATER = ("rater", "rater_kind", "replicate", "revision", "assisted_by")
+
+
+def label_studio(campaign: Campaign) -> Iterator[Line]:
+    """One line a task, by item and unit; a unit that nobody labelled is a task without answers."""
+    number = 0
+    for item, spec, units, rows in labelled_items(campaign):
+        of_unit: dict[tuple[str, str], list[LabelRow]] = defaultdict(list)
+        for row in rows:
+            of_unit[row.unit, row.kind or ""].append(row)
+        for unit in units:
+            number += 1
+            yield _task(number, campaign, item, spec, unit, of_unit[unit.key, unit.kind])
+
+
+def _task(
+    number: int,
+    campaign: Campaign,
+    item: ShownItem,
+    spec: ItemSpec,
+    unit: UnitSpec,
+    rows: Sequence[LabelRow],
+) -> Line:
+    texts = dict(shown_texts(spec))
+    raters: dict[tuple[str, int], list[LabelRow]] = defaultdict(list)
+    for row in rows:
+        raters[row.rater, row.replicate].append(row)
+    answers = [(said[0].rater_kind, _answer(said, texts)) for said in raters.values()]
+    return {
+        "id": number,
+        "data": {"item": item.key, "unit": unit.key, "kind": unit.kind, ASKED: unit.text, **texts},
+        "meta": {"campaign": campaign.name, "protocol": campaign.protocol, "query": item.query},
+        "annotations": [answer for kind, answer in answers if kind != "judge"],
+        "predictions": [answer for kind, answer in answers if kind == "judge"],
+    }
+
+
+def _answer(rows: Sequence[LabelRow], texts: dict[str, str]) -> Line:
+    """What one rater said of one unit."""
+    first = rows[0]
+    made = next((row.created_at for row in rows if row.created_at), None)
+    shared: Line = {"result": [each for row in rows for each in _results(row, texts)]}
+    shared |= {"created_at": made} if made else {}
+    if first.rater_kind == "judge":
+        scores = [row.score for row in rows if row.score is not None]
+        shared |= {"model_version": first.rater, "score": scores[0] if scores else None}
+    else:
+        shared |= {
+            "was_cancelled": all(row.value is None for row in rows),
+            "ground_truth": first.rater_kind == "reference",
+            "lead_time": first.seconds,
+        }
+    return shared | {"tandem": _told(rows)}
+
+
+def _results(row: LabelRow, texts: dict[str, str]) -> Iterator[Line]:
+    if row.value is None:
+        return
+    place = next(iter(texts), ASKED)
+    chosen = _result(row, row.variable, place, "choices", {"choices": [row.value]})
+    yield chosen if row.score is None else {**chosen, "score": row.score}
+    for number, span in enumerate(row.spans or ()):
+        if span.start is not None:
+            value = {"start": span.start, "end": span.end, "text": span.text}
+            named = {**value, "labels": [row.variable]}
+            yield _result(row, f"{row.variable}-evidence", span.field, "labels", named, number)
+
+
+def _result(row: LabelRow, name: str, place: str, kind: str, value: Line, number: int = 0) -> Line:
+    told = (row.item, row.unit, row.rater, row.replicate, name, number)
+    region = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(map(str, told))).hex[:12]
+    return {"id": region, "from_name": name, "to_name": place, "type": kind, "value": value}
+
+
+def _told(rows: Sequence[LabelRow]) -> Line:
+    """What import needs beside: who it was, and per variable what has no place elsewhere."""
+    first = rows[0]
+    told: Line = {name: getattr(first, name) for name in _OF_RATER}
+    told["seconds"] = first.seconds
+    told["missing"] = {row.variable: row.missing for row in rows if row.missing}
+    told["meta"] = {row.variable: row.meta for row in rows if row.meta}
+    told["unanchored"] = {
+        row.variable: lost
+        for row in rows
+        if (lost := [_quote(s) for s in row.spans or () if s.start is None])
+    }
+    return {name: value for name, value in told.items() if value not in (None, {})}
+
+
+def _quote(span: SpanRow) -> Line:
+    return {"field": span.field, "text": span.text}

@@ -1,0 +1,69 @@
+"""What a researcher takes along of a campaign: a page of all exports, and each as a file."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from annotation.exports.offered import BlankError, download, offers, tells_answers
+from annotation.models import Assignment, Campaign, User
+from annotation.views.mine import my_assignments, user_of
+from datasets.access import role_required
+from datasets.api.limits import seconds_to_wait
+
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+BLIND = (
+    "You have an open item in this campaign. Answer it first; until then you can take along what "
+    "was asked, and not what others said."
+)
+TOO_MANY = "Twelve exports of a campaign an hour are the limit. Come again a little later."
+
+
+@require_safe
+@role_required(*READERS)
+def exports(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, _campaign(pk))
+
+
+@require_safe
+@role_required(*READERS)
+def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
+    """One of them, streamed; the page with a word on why not, where it may not be had now."""
+    campaign, user = _campaign(pk), user_of(request)
+    if what not in {offer.what for offer in offers(campaign)}:
+        raise Http404("No such export of this campaign.")
+    if tells_answers(what) and is_blind(user, campaign):
+        return _page(request, campaign, BLIND, 403)
+    wait = seconds_to_wait("export", user.pk, pk)
+    if wait is not None:
+        refused = _page(request, campaign, TOO_MANY, 429)
+        refused["Retry-After"] = str(wait)
+        return refused
+    try:
+        found = download(campaign, what, form)
+    except KeyError as error:
+        raise Http404("It does not come in that form.") from error
+    except BlankError as error:
+        return _page(request, campaign, f"{error}.", 422)
+    response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{found.name}"'
+    return response
+
+
+def is_blind(user: User, campaign: Campaign) -> bool:
+    """Whether somebody has an item of the campaign before him, and so sees no one's answers yet."""
+    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
+    return campaign.is_open and begun.exists()
+
+
+def _campaign(pk: int) -> Campaign:
+    return get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+
+
+def _page(
+    request: HttpRequest, campaign: Campaign, notice: str = "", status: int = 200
+) -> HttpResponse:
+    context = {"campaign": campaign, "offers": offers(campaign), "notice": notice}
+    return render(request, "campaigns/exports.html", context, status=status)

@@ -1,0 +1,237 @@
+"""Everything in a folder, and a dataset folder: whole or not at all, and its manifest is true."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from annotation.exports.archive import zipped
+from annotation.exports.bundles import bundled
+from annotation.exports.registry import EXPORTS, exports_of
+from annotation.models import Campaign, Label, Span, Unit
+from tests.annotation.label_files import labels_for
+from tests.cast import Line, campaign_of, exported, run, write_lines
+
+pytestmark = pytest.mark.usefixtures("batch")
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    made = campaign_of("report-coverage")
+    lines = labels_for(made, exported("c", "units"))
+    run("import_labels", write_lines(tmp_path / "labels.jsonl", lines), "--campaign", "c")
+    return made
+
+
+def export(what: str, folder: Path, *more: object) -> dict[str, Any]:
+    """The manifest of a folder that was just written."""
+    run("export", "--campaign", "c", "--what", what, "--output", folder, *more)
+    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
+    return found
+
+
+def files_of(folder: Path) -> set[str]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+def rows_in(path: Path) -> int:
+    if path.suffix == ".parquet":
+        return int(pq.ParquetFile(path).metadata.num_rows)
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            return sum(1 for _ in csv.reader(file)) - 1
+    if path.suffix == ".jsonl":
+        return path.read_bytes().count(b"\n")
+    value = json.loads(path.read_text("utf-8"))
+    return len(value) if isinstance(value, list) else int(value["total"])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_everything_is_every_export_in_the_form_that_was_asked(
+    campaign: Campaign, tmp_path: Path, form: str
+) -> None:
+    folder = tmp_path / "out"
+    told = export("all", folder, "--format", form)
+    forms = {"label-studio": "json", "web-annotations": "jsonld"}
+    if form == "jsonl":
+        forms = {}
+    wanted = {f"{name}.{forms.get(name, form)}" for name in exports_of(campaign)}
+    assert files_of(folder) == {*wanted, "manifest.json"}
+    assert {file["path"] for file in told["files"]} == wanted
+
+
+@pytest.mark.parametrize("what", ["all", "dataset"])
+def test_the_manifest_counts_and_hashes_what_is_there(
+    campaign: Campaign, tmp_path: Path, what: str
+) -> None:
+    told = export(what, tmp_path / "out")
+    for file in told["files"]:
+        path = tmp_path / "out" / file["path"]
+        assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert file["bytes"] == path.stat().st_size
+        assert file["rows"] == rows_in(path), file["path"]
+        assert file["columns"] == list(EXPORTS[file["what"]].columns)
+        assert file["defused"] is False
+
+
+def test_the_manifest_says_what_of_and_by_which_version(campaign: Campaign, tmp_path: Path) -> None:
+    told = export("all", tmp_path / "out", "--format", "csv")
+    assert told["version"] == settings.TANDEM_VERSION
+    assert told["campaign"]["name"] == "c"
+    assert told["campaign"]["protocol_version"] == campaign.protocol_version
+    assert told["batch"] == {"name": "b", "format": "native", "digest": campaign.batch.digest}
+    assert told["counts"] == {
+        "items": campaign.items.count(),
+        "units": Unit.objects.count(),
+        "responses": len(exported("c", "responses")),
+        "labels": Label.objects.count(),
+        "spans": Span.objects.count(),
+        "raters": {"human": 2, "judge": 1, "reference": 1},
+    }
+    defused = {file["path"] for file in told["files"] if file["defused"]}
+    assert defused == {"units.csv", "labels.csv", "responses.csv", "spans.csv", "batch.csv"}
+
+
+def test_a_single_file_has_a_manifest_where_it_is_asked_for(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    out, told = tmp_path / "labels.csv", tmp_path / "manifest.json"
+    run("export", "--campaign", "c", "--what", "labels", "--format", "csv", "--output", out,
+        "--manifest", told)  # fmt: skip
+    (file,) = json.loads(told.read_text("utf-8"))["files"]
+    assert file["path"] == "labels.csv"
+    assert file["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert file["rows"] == rows_in(out) == Label.objects.count() + 1
+
+
+def test_a_dataset_has_a_card_that_names_its_files(campaign: Campaign, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    told = export("dataset", folder)
+    tables = {name for name, each in exports_of(campaign).items() if each.is_table}
+    assert files_of(folder) == {
+        "README.md",
+        "manifest.json",
+        *(f"data/{t}.parquet" for t in tables),
+    }
+    _, head, body = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    front = yaml.safe_load(head)
+    assert front["pretty_name"] == "c"
+    assert front["size_categories"] == ["n<1K"]
+    configs = {each["config_name"]: each for each in front["configs"]}
+    assert set(configs) == tables
+    assert [name for name, each in configs.items() if each.get("default")] == ["labels"]
+    for file in told["files"]:
+        assert configs[file["what"]]["data_files"] == [{"split": "train", "path": file["path"]}]
+    assert "| `answerable` | question | `yes`, `no`, `invalid` | nominal |" in body
+    assert "raters: 2 human, 1 judge, 1 reference" in body
+
+
+def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
+    export("dataset", tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "data" / "labels.parquet")
+    keys = ("item", "unit", "variable", "value", "missing", "rater", "replicate")
+    lines = exported("c", "labels")
+    assert [{k: row[k] for k in keys} for row in table.to_pylist()] == [
+        {k: line.get(k) for k in keys} for line in lines
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉", "a\u2028b\x85c\x7f"]
+)
+def test_no_name_breaks_the_card(name: str, tmp_path: Path) -> None:
+    made = campaign_of("report-coverage")
+    Campaign.objects.filter(pk=made.pk).update(name=name)
+    run("export", f"--campaign={name}", "--what", "dataset", "--output", tmp_path / "out")
+    _, head, body = (tmp_path / "out" / "README.md").read_text("utf-8").split("---\n", 2)
+    assert yaml.safe_load(head)["pretty_name"] == name
+    title = next(line for line in body.splitlines() if line.startswith("# "))
+    assert title.startswith("# `")
+    assert title.endswith("`")
+    assert title.count("`") == 2
+
+
+def test_a_campaign_that_grades_passages_has_qrels_beside(tmp_path: Path) -> None:
+    campaign_of("rubric-passage", "--option", "sampling=all")
+    export("all", tmp_path / "out")
+    assert {"qrels.jsonl", "qrels-graded.jsonl", "qrels-diversity.jsonl"} <= files_of(
+        tmp_path / "out"
+    )
+
+
+def test_what_breaks_leaves_no_folder(
+    campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(campaign: object) -> Iterator[Line]:
+        yield {"item": "i"}
+        raise RuntimeError
+
+    monkeypatch.setitem(EXPORTS, "spans", replace(EXPORTS["spans"], lines=broken))
+    before = files_of(tmp_path)
+    with pytest.raises(RuntimeError):
+        export("all", tmp_path / "out")
+    assert files_of(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_something_is_not_written_over(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    export("dataset", folder)
+    before = files_of(folder)
+    with pytest.raises(CommandError, match="is there already; choose another folder"):
+        export("all", folder)
+    assert files_of(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "is a folder; give --output FOLDER"),
+        (("--output", "x", "--manifest", "y"), "holds its manifest; leave --manifest out"),
+        (("--output", "x", "--format", "trec"), "all comes as jsonl, csv, parquet"),
+    ],
+)
+def test_a_wrong_call_is_told(campaign: Campaign, more: tuple[str, ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        run("export", "--campaign", "c", "--what", "all", *more)
+
+
+def test_an_archive_holds_the_same_files(campaign: Campaign) -> None:
+    pieces = zipped(bundled(campaign, "dataset", "parquet"))
+    with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
+        assert archive.testzip() is None
+        told = json.loads(archive.read("manifest.json"))
+        for file in told["files"]:
+            content = archive.read(file["path"])
+            assert hashlib.sha256(content).hexdigest() == file["sha256"]
+        assert archive.namelist()[-2:] == ["README.md", "manifest.json"]
+
+
+def test_an_archive_is_sent_while_it_is_made() -> None:
+    asked: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        for n in range(50):
+            asked.append(n)
+            yield b"x" * 100_000
+
+    sent = zipped([("a.parquet", pieces())])
+    next(sent)
+    assert len(asked) < 3

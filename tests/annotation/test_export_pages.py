@@ -1,0 +1,142 @@
+"""The page of a campaign's exports, and each of them as a file over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from annotation.exports.offered import offers
+from annotation.models import Campaign
+from annotation.models.people import User, rater_of
+from annotation.places import next_assignment
+from tests.annotation.label_files import labels_for
+from tests.cast import campaign_of, exported, run, write_lines
+
+pytestmark = pytest.mark.usefixtures("batch")
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    cache.clear()  # what other tests asked for counts against the limit
+    made = campaign_of("report-coverage", "--raters-per-item", "2")
+    lines = labels_for(made, exported("c", "units"))
+    run("import_labels", write_lines(tmp_path / "labels.jsonl", lines), "--campaign", "c")
+    return made
+
+
+@pytest.fixture
+def rita(client: Client) -> Client:
+    client.force_login(User.objects.create_user("rita", role="researcher"))
+    return client
+
+
+def get(client: Client, campaign: Campaign, what: str, form: str) -> Any:
+    return client.get(reverse("export-file", args=[campaign.pk, what, form]))
+
+
+def content(answer: Any) -> bytes:
+    assert answer.streaming
+    return b"".join(answer.streaming_content)
+
+
+def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Client) -> None:
+    page = rita.get(reverse("exports", args=[campaign.pk])).content.decode()
+    for offer in offers(campaign):
+        for form in offer.forms:
+            assert reverse("export-file", args=[campaign.pk, offer.what, form]) in page
+    assert "qrels" not in page
+    assert reverse("exports", args=[campaign.pk]) in rita.get("/campaigns/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("what", "form"),
+    [("labels", "jsonl"), ("labels", "csv"), ("spans", "csv"), ("units", "jsonl"),
+     ("label-studio", "json"), ("web-annotations", "jsonld"), ("labels", "parquet")],
+)  # fmt: skip
+def test_a_file_is_what_the_command_writes(
+    campaign: Campaign, rita: Client, tmp_path: Path, what: str, form: str
+) -> None:
+    out = tmp_path / "out"
+    run("export", "--campaign", "c", "--what", what, "--format", form, "--output", out)
+    answer = get(rita, campaign, what, form)
+    assert answer.status_code == 200
+    assert content(answer) == out.read_bytes()
+    suffix = form
+    name = f'attachment; filename="c-{campaign.pk}-{what}.{suffix}"'
+    assert answer["Content-Disposition"] == name
+
+
+def test_a_name_of_any_characters_is_no_path(campaign: Campaign, rita: Client) -> None:
+    Campaign.objects.filter(pk=campaign.pk).update(name='../=x"\r\nSet-Cookie: a=b; 🌉')
+    answer = get(rita, campaign, "units", "csv")
+    file = f"x-set-cookie-ab-{campaign.pk}-units.csv"
+    assert answer["Content-Disposition"] == f'attachment; filename="{file}"'
+    assert "a" not in answer.cookies
+
+
+@pytest.mark.parametrize(("what", "form"), [("all", "csv"), ("dataset", "parquet")])
+def test_a_folder_comes_as_an_archive(
+    campaign: Campaign, rita: Client, what: str, form: str
+) -> None:
+    with zipfile.ZipFile(io.BytesIO(content(get(rita, campaign, what, form)))) as archive:
+        told = json.loads(archive.read("manifest.json"))
+        assert {file["path"] for file in told["files"]} < set(archive.namelist())
+
+
+def test_who_has_an_open_item_takes_along_only_what_was_asked(
+    campaign: Campaign, rita: Client
+) -> None:
+    user = User.objects.get(username="rita")
+    assert next_assignment(campaign, rater_of(user)) is not None
+    for what, form in (("labels", "csv"), ("label-studio", "json"), ("all", "jsonl")):
+        answer = get(rita, campaign, what, form)
+        assert answer.status_code == 403
+        assert "Answer it first" in answer.content.decode()
+    assert get(rita, campaign, "units", "csv").status_code == 200
+    assert get(rita, campaign, "batch", "jsonl").status_code == 200
+
+
+def test_thirteen_in_an_hour_are_one_too_many_by_page_and_api_together(
+    campaign: Campaign, rita: Client
+) -> None:
+    answers = [get(rita, campaign, "units", "csv") for _ in range(13)]
+    assert [answer.status_code for answer in answers] == [200] * 12 + [429]
+    assert 0 < int(answers[-1]["Retry-After"]) <= 3600
+    assert "Come again a little later" in answers[-1].content.decode()
+
+
+def test_an_id_that_trec_s_form_cannot_hold_is_told_before_the_file_begins(
+    rita: Client, tmp_path: Path
+) -> None:
+    cache.clear()
+    made = campaign_of("grounding-relevance")
+    row = {"item": "q 2", "unit": "q 2/p2", "variable": "relevant", "value": "yes", "rater": "ann"}
+    run("import_labels", write_lines(tmp_path / "l.jsonl", [row]), "--campaign", "c")
+    answer = get(rita, made, "qrels", "trec")
+    assert answer.status_code == 422
+    assert "holds a blank" in answer.content.decode()
+    assert get(rita, made, "qrels", "csv").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("what", "form"),
+    [("labels", "trec"), ("qrels", "trec"), ("nothing", "csv"), ("dataset", "csv")],
+)
+def test_what_a_campaign_has_not_is_not_there(
+    campaign: Campaign, rita: Client, what: str, form: str
+) -> None:
+    assert get(rita, campaign, what, form).status_code == 404
+
+
+def test_an_annotator_is_told_that_he_may_not(campaign: Campaign, client: Client) -> None:
+    client.force_login(User.objects.create_user("ada", role="annotator"))
+    assert get(client, campaign, "labels", "csv").status_code == 403
+    assert client.get(reverse("exports", args=[campaign.pk])).status_code == 403

@@ -1,0 +1,112 @@
+"""A JSON list is read entry by entry, as strictly as lines are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from datasets.readers import json_list
+from datasets.readers.json_list import objects
+from datasets.rows import InputError
+from tests.datasets.helpers import refusal
+
+ROWS = [
+    {"id": "a", "text": 'brackets ]}, quotes " and \\ within'},
+    {"id": "b", "nested": [{"deep": [1, 2.5, None, True]}], "text": "👩‍👩‍👧 \u2028 é"},
+    {},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "list.json"
+
+
+def read(file: Path, text: str) -> list[tuple[int, dict[str, object]]]:
+    file.write_bytes(text.encode("utf-8"))
+    return list(objects(file))
+
+
+def refused(file: Path, content: bytes, line: int | None) -> InputError:
+    file.write_bytes(content)
+    return refusal(lambda: objects(file), file, line)
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
+def test_it_reads_what_json_reads(
+    file: Path, indent: int | None, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_list, "CHUNK", chunk)
+    text = json.dumps(ROWS, indent=indent, ensure_ascii=False)
+    assert [row for _, row in objects_of(file, text)] == ROWS
+
+
+def objects_of(file: Path, text: str) -> list[tuple[int, dict[str, object]]]:
+    # The first look at a file needs its first character, however small the chunks are.
+    file.write_bytes(text.encode("utf-8"))
+    return list(json_list._entries(file))
+
+
+def test_an_entry_stands_on_the_line_where_it_begins(file: Path) -> None:
+    found = read(file, '\ufeff\n[\n  {"a":\n 1}, {"b": 2},\n\n {"c": 3}\n]\n')
+    assert found == [(3, {"a": 1}), (4, {"b": 2}), (6, {"c": 3})]
+
+
+def test_lines_are_read_as_lines(file: Path) -> None:
+    assert read(file, '{"a": 1}\n{"b": 2}\n') == [(1, {"a": 1}), (2, {"b": 2})]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "wrong"),
+    [
+        (b"[]", None, "holds no records"),
+        (b'[{"a": 1}', 1, "a comma or the end"),
+        (b'[{"a": 1},', 1, "not closed"),
+        (b'[{"a": 1},\n]', 2, "entry 2 is"),
+        (b'[{"a": 1} {"b": 2}]', 1, "a comma or the end"),
+        (b'[{"a": 1}]\n[]', 2, "behind the list"),
+        (b"[\n3]", 2, "entry 1 is a number, not an object"),
+        (b'["x"]', 1, "entry 1 is a string, not an object"),
+        (b'[{"a": 1},\n{"a" 1}]', 2, "broken JSON"),
+        (b'[{"a": 1},\n{"a": "x', 2, "broken JSON"),
+        (b'[{"a": 1, "a": 2}]', 1, "stands twice"),
+        (b'[{"a": NaN}]', 1, "NaN is not JSON"),
+        (b'[{"a": 1e999}]', 1, "too large"),
+        (b'[{"a": "\\u0000"}]', 1, "NUL"),
+        (b'[{"a": "\\ud800"}]', 1, "lone surrogate"),
+        (b'[{"a": "\xff"}]', 1, "not UTF-8"),
+        (b'[{"a": ' + b"[" * 100 + b"]" * 100 + b"}]", 1, "deeper than"),
+        (b'[{"a": ' + b"[" * 100_000, 1, "deeper than"),
+    ],
+)
+def test_it_refuses_what_lines_refuse(
+    file: Path, content: bytes, line: int | None, wrong: str
+) -> None:
+    assert wrong in refused(file, content, line).wrong
+
+
+def test_an_early_mistake_is_found_without_reading_on(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_list, "CHUNK", 64)
+    read, more = [], json_list._Source._more
+
+    def counted(source: json_list._Source) -> bool:
+        read.append(source.line)
+        return more(source)
+
+    monkeypatch.setattr(json_list._Source, "_more", counted)
+    file.write_text('[{"a" 1}' + "," + '{"b": 2},' * 10_000)
+    with pytest.raises(InputError, match="broken JSON"):
+        list(objects(file))
+    assert len(read) < 3
+
+
+def test_a_long_entry_is_refused_at_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_list, "CHUNK", 64)
+    monkeypatch.setattr(json_list, "MAX_LINE_BYTES", 1000)
+    wrong = refused(file, b'[{"a": "' + b"x" * 5000 + b'"}]', 1).wrong
+    assert wrong == "an entry is longer than 32 MiB"
