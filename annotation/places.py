@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
@@ -119,7 +121,7 @@ def is_let_in(campaign: Campaign, rater: Rater) -> bool:
     return Campaign.objects.filter(may_take(campaign.pk, rater.pk), pk=campaign.pk).exists()
 
 
-def _had(rater: object, which: Q) -> Exists:
+def _had(rater: Any, which: Q) -> Exists:
     return Exists(Assignment.objects.filter(which, item=OuterRef("pk"), rater=rater))
 
 

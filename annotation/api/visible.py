@@ -10,6 +10,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.people.members import readable, workable
 from annotation.views.campaigns import counted
 from annotation.views.mine import my_assignments
 from datasets.api.base import READERS, WORKERS
@@ -23,14 +24,16 @@ def person(request: Request) -> User:
 
 
 def visible_campaigns(user: User) -> QuerySet[Campaign]:
-    """All for those who read studies; for annotators those with an item of theirs or for them."""
+    """For those who read studies those that are theirs to read; for annotators those with an item
+    of theirs or for them."""
     if user.role in READERS:
-        return counted().order_by("name")
+        return counted(readable(user)).order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
     free = Item.objects.filter(campaign=OuterRef("pk"), taken__lt=F("quota")).exclude(
         assignments__rater__user=user
     )
-    theirs = Campaign.objects.filter(Exists(mine) | Q(Exists(free), is_open=True))
+    may_take = Q(Exists(free), is_open=True, pk__in=workable(user).values("pk"))
+    theirs = Campaign.objects.filter(Exists(mine) | may_take)
     return theirs.order_by("name")
 
 
@@ -38,7 +41,7 @@ def visible_studies(user: User) -> QuerySet[Campaign]:
     """The campaigns whose units, answers and reports an account may read."""
     if user.role not in READERS:
         return Campaign.objects.none()
-    return Campaign.objects.select_related("batch")
+    return readable(user).select_related("batch")
 
 
 def check_blind(user: User, campaign: Campaign) -> None:
@@ -54,7 +57,7 @@ def visible_open_campaigns(user: User) -> QuerySet[Campaign]:
     """Those in which a person may take the next item, as on the page."""
     if user.role not in WORKERS:
         return Campaign.objects.none()
-    return Campaign.objects.filter(is_open=True)
+    return workable(user).filter(is_open=True)
 
 
 def visible_assignments(user: User) -> QuerySet[Assignment]:

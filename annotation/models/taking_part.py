@@ -1,4 +1,4 @@
-"""Who takes part in a campaign, and how they came in: members, invitations, Prolific, exclusions."""
+"""Who takes part in a campaign and how they came in, and who is left out of it."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from annotation.models.taking_part import LONGEST_REASON
 from annotation.people.errors import PeopleError
 
 
-def excluded(campaign: Campaign) -> dict[str, str]:
-    """The reasons why raters are left out, by the raters' names."""
-    rows = campaign.exclusions.filter(undone_at=None).order_by("rater__name")
-    return dict(rows.values_list("rater__name", "reason"))
+def excluded(campaign: str) -> dict[str, str]:
+    """The reasons why raters are left out of the campaign of this name, by the raters' names."""
+    rows = Exclusion.objects.filter(campaign__name=campaign, undone_at=None)
+    return dict(rows.order_by("rater__name").values_list("rater__name", "reason"))
 
 
 def exclude(campaign: Campaign, rater: Rater, reason: str, by: User | None = None) -> Exclusion:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 
 from annotation.models import Campaign, Membership, Participant, ProlificStudy, User
 from annotation.models.people import LETTERS, rater_of
@@ -23,9 +24,7 @@ Status = Participant.Status
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
-ENTRY = (
-    "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-)
+ENTRY = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
 @dataclass(frozen=True)
@@ -124,3 +123,13 @@ def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
     there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
     code = there.values_list("study__completion_code", flat=True).first()
     return {"code": code, "address": COMPLETE.format(code=code)} if code else None
+
+
+def participants(study: ProlificStudy) -> QuerySet[Participant]:
+    """Who came, with their pseudonyms, what they answered and what they hold."""
+    done = Q(user__rater__assignments__status="done")
+    held = Q(user__rater__assignments__status="open", user__rater__assignments__slot__isnull=False)
+    return study.participants.select_related("user__rater").annotate(
+        done=Count("user__rater__assignments", filter=done),
+        held=Count("user__rater__assignments", filter=held),
+    )
