@@ -20,7 +20,7 @@ from annotation.api.shapes import (
     NewAnswerShape,
     SavedShape,
 )
-from annotation.api.visible import mine
+from annotation.api.visible import mine, still_mine
 from annotation.doors import Payload, from_api
 from annotation.drafts import StaleDraftError, check_fresh, standing
 from annotation.models import Assignment, Campaign
@@ -93,7 +93,7 @@ class OneAnswer(Resource):
         return self._submit(request, uid)
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = mine(request, uid)
+        assignment = still_mine(request, uid)
         body = checked(NewAnswerShape, request.data)
         circumstances = Circumstances(
             key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")

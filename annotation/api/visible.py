@@ -10,11 +10,15 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.people.late import take_again
+from annotation.people.leases import EXPIRED
 from annotation.people.members import readable, workable
 from annotation.views.campaigns import counted
 from annotation.views.mine import my_assignments
 from datasets.api.base import READERS, WORKERS
-from datasets.api.errors import BlindError
+from datasets.api.errors import BlindError, RefusedBodyError
+
+GONE = "the time for this item ran out and somebody else has it now; take the next one"
 
 
 def person(request: Request) -> User:
@@ -64,5 +68,23 @@ def visible_assignments(user: User) -> QuerySet[Assignment]:
     return my_assignments(user).select_related("item__campaign", "item__query", "rater")
 
 
+def visible_expired(user: User) -> QuerySet[Assignment]:
+    """One's own places that went back when their time had run out."""
+    rows = Assignment.objects.filter(rater__user=user, replicate=0, scope="", **EXPIRED)
+    return rows.select_related("item__campaign", "item__query", "rater")
+
+
 def mine(request: Request, uid: uuid.UUID) -> Assignment:
     return get_object_or_404(visible_assignments(person(request)), uid=uid)
+
+
+def still_mine(request: Request, uid: uuid.UUID) -> Assignment:
+    """The same for an answer: a place that went back is taken again, if it is free."""
+    user = person(request)
+    found = visible_assignments(user).filter(uid=uid).first()
+    if found is not None:
+        return found
+    late = get_object_or_404(visible_expired(user), uid=uid)
+    if not take_again(late):
+        raise RefusedBodyError(GONE)
+    return late
