@@ -129,7 +129,7 @@ def _use_up(invitation: Invitation, user: User) -> None:
 def _check_account(user: User, password: str) -> None:
     problems: dict[str, list[str]] = {}
     try:
-        user.full_clean(exclude=["password"])
+        user.full_clean(exclude=["password"], validate_unique=False)
     except ValidationError as error:
         problems["name"] = [each for found in error.message_dict.values() for each in found]
     else:

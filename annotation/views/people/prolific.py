@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation.models import ProlificStudy, User
+from annotation.models import Campaign, ProlificStudy, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
 from annotation.people.prolific import Arrival, enter
@@ -21,8 +21,8 @@ OTHER = "you are logged in with an account; log out, then open the link again"
 @require_http_methods(["GET", "HEAD", "POST"])
 def arrive(request: HttpRequest, pk: int) -> HttpResponse:
     """What the study is; with a POST its beginning, or where somebody left it."""
-    studies = ProlificStudy.objects.select_related("campaign")
-    study = get_object_or_404(studies, campaign=pk)
+    campaigns = Campaign.objects.filter(prolific__isnull=False).select_related("prolific")
+    study = get_object_or_404(campaigns, pk=pk).prolific
     try:
         arrival = Arrival.read(request.GET)
         _check_nobody_else(request)
