@@ -20,13 +20,13 @@ from annotation.api.shapes import (
     NewAnswerShape,
     SavedShape,
 )
-from annotation.api.visible import mine, still_mine
+from annotation.api.visible import GONE, mine, still_mine
 from annotation.doors import Payload, from_api
 from annotation.drafts import StaleDraftError, check_fresh, standing
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.protocols.checking import Problem, RefusedError
-from annotation.submit import Circumstances, ConflictError, Outcome, submit
+from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
 from datasets.api.base import WORKERS, Resource, checked
 from datasets.api.describing import described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
@@ -105,6 +105,8 @@ class OneAnswer(Resource):
             raise RefusedBodyError("the answer cannot be taken", problems) from error
         except (StaleDraftError, ConflictError) as error:
             raise _conflict(assignment) from error
+        except LostLeaseError as error:
+            raise RefusedBodyError(GONE) from error
         answer = outcome.response
         warnings = [_as_problem(each) for each in outcome.warnings]
         saved = SavedShape({**answer_of(answer), "warnings": warnings}).data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Rater
 from annotation.people.leases import EXPIRED
 from annotation.places import claim_place, has_all, is_let_in, reopen
 
@@ -21,8 +21,10 @@ def take_again(assignment: Assignment) -> bool:
     if not campaign.is_open or not is_let_in(campaign, assignment.rater):
         return False
     with transaction.atomic():
-        rows = Assignment.objects.select_for_update().filter(pk=assignment.pk, **EXPIRED)
-        if not rows.exists() or has_all(campaign, assignment.rater):
+        list(Rater.objects.select_for_update().filter(pk=assignment.rater_id))
+        # Whoever holds the row is another message of the same person: it decides, none waits.
+        row = Assignment.objects.select_for_update(skip_locked=True).filter(pk=assignment.pk)
+        if not row.filter(**EXPIRED).first() or has_all(campaign, assignment.rater):
             return False
         slot = claim_place(assignment.item)
         if slot is None:

@@ -1,7 +1,7 @@
 """Places that people hold for a time: how long, and how they go back.
 
-One place goes back in one transaction, which holds its assignment first and its item then, and
-nothing besides. So nobody waits in a circle: whoever takes a place holds only its item.
+Who takes or gives back a place holds the assignment first, then the rater, then the item, and waits
+for nobody behind it: so nobody waits in a circle.
 """
 
 from __future__ import annotations
@@ -80,8 +80,11 @@ def give_back_all(user: User, why: Ended, campaign: Campaign | None = None) -> i
     mine = Assignment.objects.filter(_is_held(), rater__user=user)
     if campaign is not None:
         mine = mine.filter(item__campaign=campaign)
-    # In one order for everybody, since several may stand in one transaction here.
-    return sum(give_back(each, why) for each in mine.order_by("item"))
+    with transaction.atomic():
+        # All assignments before any item, which go in one order for everybody: a person who saves
+        # meanwhile holds an assignment, and may wait for an item.
+        locked = list(mine.select_for_update(of=("self",)).order_by("pk"))
+        return sum(give_back(each, why) for each in sorted(locked, key=lambda a: a.item_id))
 
 
 def _give_back(pk: int, item: int, why: Ended, also: Q | None = None) -> bool:

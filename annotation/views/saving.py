@@ -30,7 +30,15 @@ from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.protocols.schema import Schema
-from annotation.submit import Circumstances, ConflictError, Held, Outcome, prepare, store
+from annotation.submit import (
+    Circumstances,
+    ConflictError,
+    Held,
+    LostLeaseError,
+    Outcome,
+    prepare,
+    store,
+)
 from annotation.views.mine import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
 from annotation.views.work import address_of
 from datasets.access import role_required
@@ -95,6 +103,14 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 @require_POST
 @role_required(*MAY_WORK)
 def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
+    try:
+        return _take(request, uid)
+    except LostLeaseError:
+        # The place went back while the answer was on its way: now it is late, and known to be.
+        return _take(request, uid)
+
+
+def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
         sent = _read(request.POST, assignment, _key(request.POST))

@@ -18,7 +18,9 @@ from annotation.people.late import take_again
 from annotation.people.leases import Ended, give_back, give_back_all, held, return_expired, set_hold
 from annotation.people.members import end_membership, set_most_items
 from annotation.submit import submit
+from annotation.views import saving
 from annotation.views.mine import progress_here
+from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run
 from tests.databases import environment
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
@@ -138,6 +140,25 @@ class TestWhatComesLate:
         assert not Response.objects.exists()
         assert_whole(study.campaign)
 
+    def test_a_place_that_goes_back_under_way_makes_no_answer_too_many(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the look at the place and the writing, its time is over and Ben takes it."""
+        mine, client = study.assignment(study.ada), client_of(study.ada)
+        whole = saving.prepare
+
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            monkeypatch.setattr(saving, "prepare", whole)
+            run_out(mine)
+            assert study.assignment(study.ben).item == mine.item
+            return whole(*args, **kwargs)
+
+        monkeypatch.setattr(saving, "prepare", slow)
+        assert send(client, "submit", mine).status_code == 422
+        assert not Response.objects.exists()
+        assert Draft.objects.get().assignment == mine
+        assert_whole(study.campaign)
+
     def test_a_draft_takes_the_place_again(self, study: Study) -> None:
         mine = lost(study)
         assert send(client_of(study.ada), "draft", mine).status_code == 200
@@ -165,8 +186,6 @@ class TestWhatComesLate:
         assert not take_again(mine)
 
     def test_a_script_may_come_late_too(self, study: Study) -> None:
-        from tests.api.cast import body, place, script_of
-
         mine = lost(study)
         sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
         assert sent.status_code == 201

@@ -11,12 +11,14 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import exporting
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Assignment, Participant, ProlificStudy, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
 from annotation.people.leases import set_hold
 from annotation.people.members import set_most_items, set_pool
-from annotation.people.prolific import Arrival, enter, set_study
+from annotation.people.prolific import Arrival, end, enter, set_study
 from tests.page_cast import Study, answers, client_of, make_study, page
 from tests.people.cast import assert_whole, run_out
 
@@ -142,9 +144,6 @@ class TestBound:
 
 
 def make_other(study: Study) -> int:
-    from annotation.campaigns import create_campaign
-    from annotation.design import Design
-
     made = create_campaign("Other", "report-coverage", study.campaign.batch, Design())
     return made.campaign.pk
 
@@ -189,8 +188,6 @@ class TestOut:
     def test_an_ended_submission_is_not_taken_up_but_a_new_one_is(self, study: Study) -> None:
         come(study)
         there = Participant.objects.get()
-        from annotation.people.prolific import end
-
         end(there, "returned")
         assert come(study)[1].status_code == 422
         assert come(study, "p1", "s2")[1].status_code == 302
