@@ -17,6 +17,7 @@ from analysis.reports import campaign_report
 from annotation.follows.base import prerequisite_of
 from annotation.follows.validating import verdict_campaign
 from annotation.models import Assignment, Campaign, Label, Response
+from annotation.people.exclusions import excluded
 from judging.models import JudgeRun
 
 
@@ -66,6 +67,7 @@ def _state(campaign: Campaign, choices: Choices) -> tuple[int, str]:
         [_answers(name) for name in sorted(also - {campaign.name})],
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
+        [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
         asdict(choices),
     ]
     text = json.dumps(state, default=str, sort_keys=True)

@@ -203,7 +203,8 @@ def make_frame(
         name: _variable(name, found, scales.get(name), raters, numbers, queries)
         for name, found in columns.items()
     }
-    assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in seen if fact.value)
+    counted = [fact for fact in seen if fact.value and fact.rater not in (excluded or {})]
+    assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in counted)
     return Frame(raters, tuple(items.values()), frames, len(queries), assisted)
 
 

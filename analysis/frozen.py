@@ -16,7 +16,9 @@ from analysis.freezing import frozen_reports
 from analysis.models import FrozenReport
 from analysis.strata import campaign_offers, campaign_strata
 from analysis.views import READERS, attached, report_address
+from annotation.people.members import readable
 from datasets.access import role_required
+from judging.views.access import person
 
 LIVE = "live"
 
@@ -25,7 +27,7 @@ LIVE = "live"
 @role_required(*READERS)
 def frozen(request: HttpRequest, key: str) -> HttpResponse:
     """A report as it was when somebody froze it."""
-    found = _frozen(key)
+    found = _frozen(request, key)
     report = found.report
     context = {
         "frozen": found,
@@ -42,7 +44,7 @@ def frozen(request: HttpRequest, key: str) -> HttpResponse:
 @role_required(*READERS)
 def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
     """A frozen report as a file; as JSON it is the very text that was frozen."""
-    found = _frozen(key)
+    found = _frozen(request, key)
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     text = found.content if suffix == "json" else chosen.render(found.report)
     return attached(text, chosen.media_type, f"report-{found.key}.{suffix}")
@@ -52,7 +54,7 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
 @role_required(*READERS)
 def compare(request: HttpRequest, key: str) -> HttpResponse:
     """A frozen report beside another, or beside the live one with the same choices."""
-    found = _frozen(key)
+    found = _frozen(request, key)
     name = request.GET.get("with") or LIVE
     if name == LIVE:
         other = _live(found)
@@ -67,8 +69,9 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "reports/compare.html", context)
 
 
-def _frozen(key: str) -> FrozenReport:
-    found = FrozenReport.objects.select_related("campaign__batch").filter(key=key).first()
+def _frozen(request: HttpRequest, key: str) -> FrozenReport:
+    theirs = FrozenReport.objects.filter(campaign__in=readable(person(request)))
+    found = theirs.select_related("campaign__batch").filter(key=key).first()
     if found is None:
         raise Http404
     return found

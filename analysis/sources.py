@@ -19,6 +19,7 @@ from annotation.grouping import group_rows
 from annotation.known import CheckedRow
 from annotation.missing import reasons
 from annotation.models import Assignment, Campaign, Label, Rater, Unit
+from annotation.people.exclusions import excluded
 from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Variable
@@ -58,7 +59,8 @@ def campaign_frame(
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_elsewhere(campaign)
-    frame = _chosen(list(_stored(campaign, asked)), choices, strata or {}, scales, verdicts)
+    facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
+    frame = _chosen(facts, choices, strata or {}, scales, verdicts, out)
     return replace(frame, marks=campaign_marks(campaign))
 
 
@@ -68,9 +70,10 @@ def _chosen(
     strata: Strata,
     scales: Mapping[str, Scale],
     verdicts: dict[Place, str] | None = None,
+    out: Mapping[str, str] | None = None,
 ) -> Frame:
     kept = choices.kept(facts, strata)
-    frame = make_frame(kept, scales, None, verdicts, choices.assisted)
+    frame = make_frame(kept, scales, out, verdicts, choices.assisted)
     return replace(frame, strata=strata, inputs=Inputs.of(facts))
 
 

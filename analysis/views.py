@@ -22,9 +22,9 @@ from analysis.freezing import freeze, frozen_reports
 from analysis.robustness import sheet
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
+from annotation.people.members import readable
 from datasets.access import role_required
-from judging.models import JudgeRun
-from judging.views.access import person
+from judging.views.access import person, runs_of
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
@@ -35,7 +35,7 @@ LONGEST_POLLED = 2 * 3600
 @role_required(*READERS)
 def report(request: HttpRequest, pk: int) -> HttpResponse:
     """The frame of the page with its choices; wrong ones are told, and nothing is computed."""
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     form = _form(request, campaign)
     context = {
         "campaign": campaign,
@@ -51,7 +51,7 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers, as a part of the page."""
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -72,7 +72,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """How many labels came since the numbers on the page; nothing, where it says so already."""
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     since, opened, shown = (_number(request, name) for name in ("since", "opened", "shown"))
     number = labels_since(campaign, since)
     if opened and time.time() - opened > LONGEST_POLLED:
@@ -90,7 +90,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     """The report as a file, in the format of that ending."""
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -103,7 +103,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Freezes the numbers that were looked at; where labels came since, they are told first."""
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -122,7 +122,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 
     Without it the first one that it can be drawn of.
     """
-    campaign = _campaign(pk)
+    campaign = _campaign(request, pk)
     chosen = next((each for each in offered() if each.suffix == suffix), None)
     if name not in FIGURES or chosen is None:
         raise Http404("No such figure, or not as such a file.")
@@ -146,7 +146,7 @@ def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
 @role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
-    run = get_object_or_404(JudgeRun.objects.select_related("campaign", "judge__base"), pk=pk)
+    run = get_object_or_404(runs_of(person(request)).select_related("judge__base"), pk=pk)
     judge = run.judge.base or run.judge
     found = robustness_document(sheet(run.campaign, judge))
     context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}
@@ -160,8 +160,9 @@ def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
     return response
 
 
-def _campaign(pk: int) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    """A campaign that this account may read; another is not there."""
+    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
 
 
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm:

@@ -11,6 +11,7 @@ from analysis.blocks.written import Rounds, WrittenAnswers
 from annotation.follows.base import prerequisite_of
 from annotation.follows.grounded_answer import first_answers, lines_of
 from annotation.models import Assignment, Campaign, Label, Response
+from annotation.people.exclusions import excluded
 from annotation.presenting import schema
 from datasets.readers.clapnq import NO_ANSWER
 
@@ -48,7 +49,7 @@ def _facts(campaign: str) -> Iterator[WrittenFact]:
         assignment__rater__kind="human",
         assignment__replicate=0,
         assignment__assisted_by="",
-    )
+    ).exclude(assignment__rater__name__in=excluded(campaign))
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     for query, rater, payload in standing.order_by("assignment_id").values_list(*columns):
         text = next(filter(None, map(_text, payload["units"].values())), None)
@@ -108,7 +109,7 @@ def _skipped(campaign: Campaign) -> int:
     """How often a person skipped: said so, or left no answer at all."""
     people = Assignment.objects.filter(
         item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""
-    )
+    ).exclude(rater__name__in=excluded(campaign.name))
     skip = Label.objects.filter(
         response__assignment=OuterRef("pk"), response__current=True, variable="action", value="skip"
     )

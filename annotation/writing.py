@@ -147,6 +147,9 @@ def _decided(
         return Outcome(held.sent, created=False, warnings=doubts)
     if circumstances.lease is not None and held.lease != circumstances.lease:
         raise LostLeaseError
+    # Somebody else may have the place by now, and the item would get one answer too many.
+    if ready.door in ("page", "api") and held.status == Status.CANCELLED:
+        raise LostLeaseError
     answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
     if held.current and answer.stands_as(held.current, ready.door):
         _drop_draft(held)
@@ -253,6 +256,7 @@ _finish = PreparedUpdate(
     status=Status.DONE,
     reason="",
     lease=None,
+    held_until=None,
     missing=Picked("missing", Assignment._meta.get_field("missing")),
     seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
 )

@@ -20,13 +20,20 @@ from rest_framework.response import Response
 
 from analysis.api import CampaignReport
 from datasets.access import wants_data
-from datasets.api.base import EVERYBODY, READERS, WORKERS, Resource, checked
+from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import SENTENCES
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
-LISTS = {"campaigns": EVERYBODY, "assignments": WORKERS, "batches": READERS, "uploads": READERS}
+LISTS = {
+    "campaigns": EVERYBODY,
+    "assignments": WORKERS,
+    "batches": READERS,
+    "uploads": READERS,
+    "people": (ADMIN,),
+    "invitations": READERS,
+}
 
 
 class Root(Resource):

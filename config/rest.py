@@ -47,6 +47,11 @@ def spectacular(version: str) -> dict[str, Any]:
             {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
             {"name": "batches", "description": "What is judged; for researchers and admins."},
             {
+                "name": "people",
+                "description": "Accounts, invitations, and who takes part; for researchers and "
+                "admins.",
+            },
+            {
                 "name": "studies",
                 "description": "What was asked and answered, and the report; for researchers and "
                 "admins.",
@@ -54,6 +59,10 @@ def spectacular(version: str) -> dict[str, Any]:
         ],
         "SCHEMA_PATH_PREFIX": r"/api/v1",
         "COMPONENT_SPLIT_REQUEST": True,
-        "ENUM_NAME_OVERRIDES": {"RaterKindEnum": ["human", "judge", "reference"]},
+        "ENUM_NAME_OVERRIDES": {
+            "RaterKindEnum": ["human", "judge", "reference"],
+            "AccountRoleEnum": ["annotator", "researcher", "admin"],
+            "CampaignRoleEnum": ["annotator", "adjudicator", "researcher"],
+        },
         "SERVE_INCLUDE_SCHEMA": False,
     }

@@ -11,6 +11,7 @@ handler500 = "config.requests.broken"
 urlpatterns = [
     path("api/", include("config.api")),
     path("", include("annotation.urls")),
+    path("", include("annotation.views.people.urls")),
     path("", include("datasets.urls")),
     path("", include("judging.urls")),
     path("", include("analysis.urls")),

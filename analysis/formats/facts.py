@@ -78,7 +78,7 @@ def facts(report: JSON) -> Iterator[JSON]:
 
     `path` is the JSON Pointer (RFC 6901) of the number in the report as JSON. Yes and no are 1
     and 0. Warnings and choices have rows with their words under `reason`; other texts are left to
-    the JSON.
+    the JSON, but for why a rater is excluded.
     """
     texts = {"warnings": (), "choices": _numbers(report.get("choices", {}))}
     yield from _object({key: texts.get(key, of) for key, of in report.items()}, _At())
@@ -86,6 +86,11 @@ def facts(report: JSON) -> Iterator[JSON]:
         where = {"path": f"/warnings/{n}/text", "section": "warnings"}
         told = {"variable": each["variable"], "rater": each["rater"], "reason": each["text"]}
         yield {**where, **told, "statistic": each["code"]}
+    for n, each in enumerate(report.get("raters", ())):
+        if each["excluded"]:
+            where = {"path": f"/raters/{n}/excluded", "section": "raters"}
+            told = {"rater": each["name"], "reason": each["excluded"]}
+            yield {**where, **told, "statistic": "excluded"}
     for name, taken in report.get("choices", {}).items():
         if isinstance(taken, dict | list) and taken:
             where = {"path": f"/choices/{name}", "section": "choices"}

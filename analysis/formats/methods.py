@@ -48,6 +48,7 @@ def _data(report: JSON) -> str:
         f"{count(report['queries'], 'query', 'queries')} entered, computed by Tandem "
         f"{report['version']}."
     ]
+    parts += _excluded(report["raters"])
     parts += _chosen(report["choices"])
     if report["assisted_labels"]:
         how = "taken like all others" if report["assisted"]["included"] else "left out"
@@ -56,6 +57,12 @@ def _data(report: JSON) -> str:
             f"{'was' if report['assisted_labels'] == 1 else 'were'} {how}."
         )
     return " ".join(parts)
+
+
+def _excluded(raters: list[JSON]) -> list[str]:
+    """Whom a researcher left out, and why."""
+    out = [f"{rater['name']} ({rater['excluded']})" for rater in raters if rater["excluded"]]
+    return [f"Left out by a researcher: {'; '.join(out)}."] if out else []
 
 
 def _chosen(choices: JSON) -> list[str]:

@@ -20,13 +20,13 @@ from annotation.api.shapes import (
     NewAnswerShape,
     SavedShape,
 )
-from annotation.api.visible import mine
+from annotation.api.visible import GONE, mine, still_mine
 from annotation.doors import Payload, from_api
 from annotation.drafts import StaleDraftError, check_fresh, standing
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.protocols.checking import Problem, RefusedError
-from annotation.submit import Circumstances, ConflictError, Outcome, submit
+from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
 from datasets.api.base import WORKERS, Resource, checked
 from datasets.api.describing import described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
@@ -93,7 +93,7 @@ class OneAnswer(Resource):
         return self._submit(request, uid)
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = mine(request, uid)
+        assignment = still_mine(request, uid)
         body = checked(NewAnswerShape, request.data)
         circumstances = Circumstances(
             key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")
@@ -105,6 +105,8 @@ class OneAnswer(Resource):
             raise RefusedBodyError("the answer cannot be taken", problems) from error
         except (StaleDraftError, ConflictError) as error:
             raise _conflict(assignment) from error
+        except LostLeaseError as error:
+            raise RefusedBodyError(GONE) from error
         answer = outcome.response
         warnings = [_as_problem(each) for each in outcome.warnings]
         saved = SavedShape({**answer_of(answer), "warnings": warnings}).data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.api import answers, assignments, campaigns, exports
+from annotation.api import answers, assignments, campaigns, cast, exports, people
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
@@ -13,6 +13,22 @@ urlpatterns = [
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
     path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("campaigns/<int:pk>/people/", cast.Cast.as_view(), name="api-campaign-people"),
+    path("campaigns/<int:pk>/members/", cast.Member.as_view(), name="api-members"),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/exclusion/",
+        cast.Excluded.as_view(),
+        name="api-exclusion",
+    ),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/free/",
+        cast.Freed.as_view(),
+        name="api-free",
+    ),
+    path("people/", people.People.as_view(), name="api-people"),
+    path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
+    path("invitations/", people.Invitations.as_view(), name="api-invitations"),
+    path("invitations/<int:pk>/revoke/", people.TakeBack.as_view(), name="api-revoke"),
     path("assignments/", assignments.Assignments.as_view(), name="api-assignments"),
     path("assignments/<uuid:uid>/", assignments.OneAssignment.as_view(), name="api-assignment"),
     path(

@@ -10,11 +10,16 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.people.late import take_again
+from annotation.people.leases import EXPIRED
+from annotation.people.members import readable, workable
 from annotation.views.campaigns import counted
 from annotation.views.exports import is_blind
 from annotation.views.mine import my_assignments
 from datasets.api.base import READERS, WORKERS
-from datasets.api.errors import BlindError
+from datasets.api.errors import BlindError, RefusedBodyError
+
+GONE = "the time for this item ran out and somebody else has it now; take the next one"
 
 
 def person(request: Request) -> User:
@@ -24,14 +29,16 @@ def person(request: Request) -> User:
 
 
 def visible_campaigns(user: User) -> QuerySet[Campaign]:
-    """All for those who read studies; for annotators those with an item of theirs or for them."""
+    """For those who read studies those that are theirs to read; for annotators those with an item
+    of theirs or for them."""
     if user.role in READERS:
-        return counted().order_by("name")
+        return counted(readable(user)).order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
     free = Item.objects.filter(campaign=OuterRef("pk"), taken__lt=F("quota")).exclude(
         assignments__rater__user=user
     )
-    theirs = Campaign.objects.filter(Exists(mine) | Q(Exists(free), is_open=True))
+    may_take = Q(Exists(free), is_open=True, pk__in=workable(user).values("pk"))
+    theirs = Campaign.objects.filter(Exists(mine) | may_take)
     return theirs.order_by("name")
 
 
@@ -39,7 +46,7 @@ def visible_studies(user: User) -> QuerySet[Campaign]:
     """The campaigns whose units, answers and reports an account may read."""
     if user.role not in READERS:
         return Campaign.objects.none()
-    return Campaign.objects.select_related("batch")
+    return readable(user).select_related("batch")
 
 
 def check_blind(user: User, campaign: Campaign) -> None:
@@ -54,12 +61,30 @@ def visible_open_campaigns(user: User) -> QuerySet[Campaign]:
     """Those in which a person may take the next item, as on the page."""
     if user.role not in WORKERS:
         return Campaign.objects.none()
-    return Campaign.objects.filter(is_open=True)
+    return workable(user).filter(is_open=True)
 
 
 def visible_assignments(user: User) -> QuerySet[Assignment]:
     return my_assignments(user).select_related("item__campaign", "item__query", "rater")
 
 
+def visible_expired(user: User) -> QuerySet[Assignment]:
+    """One's own places that went back when their time had run out."""
+    rows = Assignment.objects.filter(rater__user=user, replicate=0, scope="", **EXPIRED)
+    return rows.select_related("item__campaign", "item__query", "rater")
+
+
 def mine(request: Request, uid: uuid.UUID) -> Assignment:
     return get_object_or_404(visible_assignments(person(request)), uid=uid)
+
+
+def still_mine(request: Request, uid: uuid.UUID) -> Assignment:
+    """The same for an answer: a place that went back is taken again, if it is free."""
+    user = person(request)
+    found = visible_assignments(user).filter(uid=uid).first()
+    if found is not None:
+        return found
+    late = get_object_or_404(visible_expired(user), uid=uid)
+    if not take_again(late):
+        raise RefusedBodyError(GONE)
+    return late

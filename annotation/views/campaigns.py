@@ -9,7 +9,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.people.members import readable
 from annotation.protocols import PROTOCOLS
+from annotation.views.mine import user_of
 from datasets.access import role_required
 
 
@@ -18,18 +20,18 @@ from datasets.access import role_required
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
         {"campaign": campaign, "title": PROTOCOLS[campaign.protocol].title}
-        for campaign in counted().order_by("-is_open", "name")
+        for campaign in counted(readable(user_of(request))).order_by("-is_open", "name")
     ]
     return render(request, "campaigns/list.html", {"rows": rows})
 
 
-def counted() -> QuerySet[Campaign]:
-    """Campaigns with `items_total`, `places`, and what people and judges have submitted.
+def counted(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
+    """The campaigns with `items_total`, `places`, and what people and judges have submitted.
 
     `people_done` holds both the answers of people with a place and those that were `imported`.
     """
     people = Q(rater__kind="human")
-    return Campaign.objects.select_related("batch").annotate(
+    return campaigns.select_related("batch").annotate(
         items_total=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Count("pk")),
         places=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Sum("quota")),
         people_done=_number(_done(people), "item__campaign", Count("pk")),

@@ -23,12 +23,22 @@ from annotation.drafts import (
 )
 from annotation.follows.grounded_answer import shown_beside
 from annotation.models import Assignment, Response
+from annotation.people.late import take_again
+from annotation.people.leases import return_expired
 from annotation.places import next_assignment, next_in_transaction
 from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.protocols.schema import Schema
-from annotation.submit import Circumstances, ConflictError, Held, Outcome, prepare, store
+from annotation.submit import (
+    Circumstances,
+    ConflictError,
+    Held,
+    LostLeaseError,
+    Outcome,
+    prepare,
+    store,
+)
 from annotation.views.mine import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
 from annotation.views.work import address_of
 from datasets.access import role_required
@@ -93,6 +103,14 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 @require_POST
 @role_required(*MAY_WORK)
 def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
+    try:
+        return _take(request, uid)
+    except LostLeaseError:
+        # The place went back while the answer was on its way: now it is late, and known to be.
+        return _take(request, uid)
+
+
+def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
         sent = _read(request.POST, assignment, _key(request.POST))
@@ -139,6 +157,7 @@ def _keep(sent: Sent) -> JsonResponse:
 def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     """Raises RefusedError where a field cannot be read, ChangedError and, with a key,
     StoredBeforeError."""
+    take_again(assignment)
     late = _why_too_late(assignment)
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     blinding = blinding_of(assignment, spec)
@@ -196,6 +215,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
+    return_expired(campaign)
     with transaction.atomic():
         outcome = store(ready, circumstances, check)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db.models import Exists, Max, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,6 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import follows
 from annotation.models import Assignment, Campaign, Draft, Rater, User
 from annotation.models.people import rater_of
+from annotation.people.members import workable
+from annotation.people.prolific import completion
 from annotation.places import next_assignment
 from annotation.protocols import PROTOCOLS
 from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress_of, user_of
@@ -23,7 +27,7 @@ RECENT = 200
 @role_required(*MAY_WORK)
 def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    campaigns = list(Campaign.objects.filter(is_open=True))
+    campaigns = list(workable(user).filter(is_open=True))
     numbers = progress_of(user, campaigns)
     done = _done(user, [campaign.pk for campaign in campaigns])
     studies = [
@@ -43,8 +47,9 @@ def work(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(*MAY_WORK)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = get_object_or_404(Campaign, pk=pk, is_open=True)
-    return redirect(next_address(campaign, rater_of(user_of(request))))
+    user = user_of(request)
+    campaign = get_object_or_404(workable(user), pk=pk, is_open=True)
+    return redirect(next_address(campaign, rater_of(user)))
 
 
 @require_safe
@@ -53,14 +58,18 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
     numbers: Progress = progress_of(user, [campaign])[campaign.pk]
-    if not campaign.is_open and not numbers.done and not numbers.begun:
-        raise Http404
-    others = list(Campaign.objects.filter(is_open=True).exclude(pk=pk))
+    theirs = workable(user).filter(is_open=True)
+    if not theirs.filter(pk=pk).exists():
+        if not numbers.own:
+            raise Http404
+        numbers = replace(numbers, free=0, waiting=0)
+    others = list(theirs.exclude(pk=pk))
     context = {
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
         "waits_for": follows.why(campaign),
+        "completion": completion(user, campaign) if user.is_guest else None,
     }
     return render(request, "work/finished.html", context)
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from annotation.models import Campaign, Rater, User
+from annotation.people.members import readable
 from judging.backends.base import SetupError
 from judging.defining import LONGEST_PROMPT, Definition, has_controls
 from judging.models import Judge, JudgeRun
@@ -195,21 +196,26 @@ class JudgeForm(forms.Form):
         return "api_key_env" in self.fields
 
 
-class TryForm(forms.Form):
+class CampaignForm(forms.Form):
+    """Which campaign a run is to go over: one that the account may read."""
+
+    campaign = forms.ModelChoiceField(Campaign.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["campaign"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = readable(user)
+
+
+class TryForm(CampaignForm):
     """One item to try a judge on; by chance where no number is given."""
 
-    campaign = forms.ModelChoiceField(Campaign.objects.all(), empty_label=None)
     item = forms.IntegerField(
         required=False,
         min_value=1,
         help_text="Its number in the campaign, from 1. Empty: one by chance.",
     )
-
-
-class CampaignForm(forms.Form):
-    """Which campaign a run is to go over."""
-
-    campaign = forms.ModelChoiceField(Campaign.objects.all(), empty_label=None)
 
 
 class StartForm(forms.Form):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from annotation.models import Assignment, Campaign, User
+from annotation.people.members import readable
 from annotation.views.mine import my_assignments
+from judging.models import JudgeRun
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = "You have an open item in this campaign; answer it before you read what a judge says."
@@ -16,6 +19,11 @@ def person(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
+
+
+def runs_of(user: User) -> QuerySet[JudgeRun]:
+    """The runs over campaigns that an account may read."""
+    return JudgeRun.objects.filter(campaign__in=readable(user)).select_related("campaign")
 
 
 def is_blind(user: User, campaign: Campaign) -> bool:

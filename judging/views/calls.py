@@ -15,13 +15,13 @@ from annotation.models import Label
 from annotation.presenting import ForgottenItemError
 from datasets.access import role_required
 from judging.backends.base import SetupError
-from judging.models import JudgeCall, JudgeRun
+from judging.models import JudgeCall
 from judging.pages.showing import is_cut, logprob_facts, shown
 from judging.prompting import PromptError, read_prompt
 from judging.prompts.preparing import Prepared, Preparer
 from judging.rows.lanes import backend_of
 from judging.rows.runs import prompt_of
-from judging.views.access import BLIND, READERS, is_blind, person
+from judging.views.access import BLIND, READERS, is_blind, person, runs_of
 
 PAGE = 50
 LABELS = 500
@@ -30,7 +30,7 @@ LABELS = 500
 @require_safe
 @role_required(*READERS)
 def calls(request: HttpRequest, pk: int) -> HttpResponse:
-    run = get_object_or_404(JudgeRun.objects.select_related("judge__rater", "campaign"), pk=pk)
+    run = get_object_or_404(runs_of(person(request)).select_related("judge__rater"), pk=pk)
     counted = run.judge_calls.order_by().values("state").annotate(number=Count("pk"))
     states = dict(counted.values_list("state", "number").order_by("-number", "state"))
     chosen = request.GET.get("state", "")
@@ -47,7 +47,7 @@ def calls(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def call(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(
-        JudgeCall.objects.select_related(
+        JudgeCall.objects.filter(run__in=runs_of(person(request))).select_related(
             "run__judge__rater", "run__campaign", "assignment__item__campaign",
             "assignment__item__query", "assignment__item__report", "assignment__rater",
         ),

@@ -11,16 +11,18 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.models import Assignment, Campaign
+from annotation.people.members import readable
 from datasets.access import role_required
 from judging.costs.spent import last_cost, spent
 from judging.models import Judge, JudgeRun
-from judging.views.access import READERS
+from judging.views.access import READERS, person
 
 
 @require_safe
 @role_required(*READERS)
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+    theirs = readable(person(request)).select_related("batch")
+    campaign = get_object_or_404(theirs, pk=pk)
     rows = _rows(campaign)
     context = {
         "campaign": campaign,

@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Campaign
+from annotation.models import User
+from annotation.people.members import readable
 from annotation.presenting import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import role_required
@@ -24,7 +25,7 @@ from judging.pages.showing import shown, standing_of, with_clock
 from judging.pages.trying import BusyError, NothingToTryError, Trial, try_judge
 from judging.prompting import PromptError
 from judging.rows.guarding import GUARDED, Server
-from judging.views.access import BLIND, READERS, is_blind, person
+from judging.views.access import BLIND, READERS, is_blind, person, runs_of
 
 TRIES, WINDOW = 10, 60
 BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
@@ -103,11 +104,11 @@ def _like(judge: Judge) -> dict[str, Any]:
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "judges/judge.html", _judge_context(_judge(pk)))
+    return render(request, "judges/judge.html", _judge_context(person(request), _judge(pk)))
 
 
-def _judge_context(judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
-    found = with_clock(judge.runs.all()).order_by("-pk")[:RUNS_SHOWN]
+def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
+    found = with_clock(runs_of(user).filter(judge=judge)).order_by("-pk")[:RUNS_SHOWN]
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
     params = {
         PARAM_HELP[name][0] if name in PARAM_HELP else name: value
@@ -119,10 +120,10 @@ def _judge_context(judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
         "params": params,
         "guarded": bool(judge.params.get(GUARDED)),
         "runs": runs,
-        "campaigns": Campaign.objects.order_by("name"),
+        "campaigns": readable(user).order_by("name"),
         "trials": judge.trials.select_related("rater"),
         "prompt": shown(judge.prompt),
-        "form": form or TryForm(),
+        "form": form or TryForm(user=user),
     }
 
 
@@ -130,7 +131,7 @@ def _judge_context(judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks about one item. What came is shown and not stored; nobody's labels are looked at."""
-    judge, form = _judge(pk), TryForm(request.POST)
+    judge, form = _judge(pk), TryForm(request.POST, user=person(request))
     status, told = 200, {}
     if not form.is_valid():
         status = 422
@@ -152,7 +153,7 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
         # htmx leaves the page as it is when it hears of an error.
         context = {"judge": judge, "form": form, **told}
         return render(request, "judges/_trial.html", context)
-    context = {**_judge_context(judge, form), **told, "tried": True}
+    context = {**_judge_context(person(request), judge, form), **told, "tried": True}
     return render(request, "judges/judge.html", context, status=status)
 
 

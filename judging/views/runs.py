@@ -22,7 +22,7 @@ from judging.prompting import PromptError
 from judging.rows import lanes, ledger, runs
 from judging.running.manifests import manifest_of
 from judging.tasks import ring
-from judging.views.access import READERS
+from judging.views.access import READERS, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,7 +31,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     """What a run over the chosen campaign will ask and cost, and with a POST its beginning."""
     judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
     posted = request.method == "POST"
-    chosen = CampaignForm(request.POST if posted else request.GET or None)
+    chosen = CampaignForm(request.POST if posted else request.GET or None, user=person(request))
     if not chosen.is_valid():
         status = 422 if chosen.is_bound else 200
         context = {"judge": judge, "chosen": chosen}
@@ -90,7 +90,7 @@ def _start_page(
 @require_safe
 @role_required(*READERS)
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    found = _run(pk)
+    found = _run(request, pk)
     form = ConcurrencyForm(initial={"concurrency": _most_at_once(found)})
     return render(request, "judges/run.html", {**_context(found), "form": form})
 
@@ -99,7 +99,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The moving part of a run's page. When the run has ended the whole page is fetched anew."""
-    context = _context(_run(pk))
+    context = _context(_run(request, pk))
     response = render(request, "judges/_live.html", context)
     if context["progress"].ended and request.headers.get("HX-Request"):
         response["HX-Refresh"] = "true"
@@ -127,7 +127,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop, cancel, resume the server, or another number of requests at once."""
-    found, wanted = _run(pk), request.POST.get("order", "")
+    found, wanted = _run(request, pk), request.POST.get("order", "")
     if wanted == "concurrency":
         form = ConcurrencyForm(request.POST)
         if not form.is_valid():
@@ -148,11 +148,11 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     """All that the run was made with, as a file."""
-    text = json.dumps(manifest_of(_run(pk)), ensure_ascii=False, indent=2, sort_keys=True)
+    text = json.dumps(manifest_of(_run(request, pk)), ensure_ascii=False, indent=2, sort_keys=True)
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response
 
 
-def _run(pk: int) -> JudgeRun:
-    return get_object_or_404(with_clock(JudgeRun.objects.all()), pk=pk)
+def _run(request: HttpRequest, pk: int) -> JudgeRun:
+    return get_object_or_404(with_clock(runs_of(person(request))), pk=pk)

@@ -41,6 +41,10 @@ MAY = {
     ("GET", "batches/{batch}/queries/"): READERS,
     ("GET", "batches/{batch}/queries/0/"): READERS,
     ("GET", "uploads/"): READERS,
+    ("GET", "campaigns/{campaign}/people/"): READERS,
+    ("PUT", "campaigns/{campaign}/people/"): READERS,
+    ("GET", "people/"): {ADMIN},
+    ("GET", "invitations/"): READERS,
     ("GET", "assignments/"): WORKERS,
 }
 PLANTED = ("planted-judge", "planted-comment-of-ben", "planted-draft-of-ben", "hidden-system")
@@ -322,7 +326,7 @@ def test_a_forgotten_slash_is_told_and_never_made_a_get(
 def test_the_beginning_leads_on(study: Study, ada: Script) -> None:
     for script, lists in (
         (ada, {"campaigns", "assignments"}),
-        (script_of(study.root), {"campaigns", "batches", "uploads"}),
+        (script_of(study.root), {"campaigns", "batches", "uploads", "people", "invitations"}),
     ):
         root = script.get("").json()
         assert set(root["lists"]) == lists

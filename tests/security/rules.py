@@ -23,6 +23,7 @@ ALL: Who = frozenset(ROLES)
 ACCOUNTS: Who = ALL - {ANONYMOUS}
 WORKERS: Who = frozenset({ANNOTATOR, OTHER, RESEARCHER})
 READERS: Who = frozenset({RESEARCHER, ADMIN})
+ADMINS: Who = frozenset({ADMIN})
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,18 @@ RULES: dict[str, Rule] = {
     "campaigns": reads(READERS),
     "exports": reads(READERS),
     "export-file": reads(READERS),
+    "people": reads(ADMINS),
+    "invite": Rule({"GET": ADMINS, "POST": ADMINS}, frozenset({200, 422})),
+    "person": reads(ADMINS),
+    "person-change": takes(ADMINS, 302),
+    "invitation-revoke": takes(READERS, 302),
+    "campaign-people": reads(READERS),
+    "campaign-people-change": takes(READERS, 302),
+    "campaign-invite": takes(READERS, 422),
+    # Without a key there is no invitation.
+    "join": Rule({"GET": ALL, "POST": ALL}, frozenset({404})),
+    # Without what Prolific adds to it the link is none.
+    "prolific": Rule({"GET": ALL, "POST": ALL}, frozenset({422})),
     "batches": reads(READERS),
     "batch": reads(READERS),
     "query": reads(READERS),
@@ -115,6 +128,14 @@ RULES: dict[str, Rule] = {
     "api-labels": reads(READERS),
     "api-responses": reads(READERS),
     "api-report": reads(READERS),
+    "api-people": reads(ADMINS),
+    "api-person": Rule({"GET": ADMINS, "PUT": ADMINS}),
+    "api-invitations": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 201, 422})),
+    "api-revoke": takes(READERS, 200),
+    "api-campaign-people": Rule({"GET": READERS, "PUT": READERS}),
+    "api-members": takes(READERS, 400, method="PUT"),
+    "api-exclusion": takes(READERS, 400, method="PUT"),
+    "api-free": takes(READERS, 200),
     "api-assignments": reads(WORKERS),
     "api-assignment": reads(WORKERS),
     "api-guideline": reads(WORKERS),

@@ -17,7 +17,9 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, User
+from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, User
+from annotation.people.invitations import invite
+from annotation.people.members import set_pool
 from annotation.submit import submit
 from datasets.models import Upload
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -26,7 +28,7 @@ from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
 
 # What an annotator never meets: what others and judges said, who the judges are, who wrote what.
-HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "hidden-system")
+HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "planted-note", "hidden-system")
 NO_NUMBERS = (0, 999_999, 10**30)
 CSRF = "x" * 32
 
@@ -64,6 +66,7 @@ def make_world() -> World:
     freeze(study.campaign, campaign_report(study.campaign, Choices(resamples=2)), "", study.rita)
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
+    _invited(study)
     own = {role: list(_work(user)) for role, user in users.items()}
     for reader in (study.rita, study.root):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
@@ -71,6 +74,19 @@ def make_world() -> World:
     for role in ROLES:
         enter(world, role)
     return world
+
+
+def _invited(study: Study) -> None:
+    """The admin has invited somebody to the site, and Rita somebody to the study; a study on
+    Prolific it is, too. Nobody but the admin may look into a campaign with members of its own."""
+    invite("annotator", note="planted-note", by=study.root)
+    invite("annotator", study.campaign, by=study.rita)
+    ProlificStudy.objects.create(
+        campaign=study.campaign, study_id="s", completion_code="C", most_people=2
+    )
+    batch = study.campaign.batch
+    made = create_campaign("Named", "report-coverage", batch, Design(raters_per_item=1)).campaign
+    set_pool(made, "named")
 
 
 def _judged(study: Study, row: Assignment) -> None:
@@ -119,7 +135,15 @@ def _assignments(world: World, role: str) -> Objects:
 
 
 def _campaigns(world: World, role: str) -> Objects:
-    return Objects((world.study.campaign.pk, world.closed.pk), missing=NO_NUMBERS)
+    mine, named = (world.study.campaign.pk, world.closed.pk), (_named(),)
+    if role == ADMIN:
+        return Objects((*mine, *named), missing=NO_NUMBERS)
+    return Objects(mine, named, NO_NUMBERS)
+
+
+def _named() -> int:
+    """The campaign with members of its own, who are none of these people."""
+    return Campaign.objects.get(name="Named").pk
 
 
 def _labelled_campaigns(world: World, role: str) -> Objects:
@@ -128,7 +152,27 @@ def _labelled_campaigns(world: World, role: str) -> Objects:
 
 def _open_campaigns(world: World, role: str) -> Objects:
     """A closed campaign in which somebody did nothing is none of theirs."""
-    return Objects((world.study.campaign.pk,), (world.closed.pk,), NO_NUMBERS)
+    return Objects((world.study.campaign.pk,), (world.closed.pk, _named()), NO_NUMBERS)
+
+
+def _prolific(world: World, role: str) -> Objects:
+    return Objects((world.study.campaign.pk,), missing=(world.closed.pk, *NO_NUMBERS))
+
+
+def _people(world: World, role: str) -> Objects:
+    return Objects(tuple(User.objects.values_list("pk", flat=True)), missing=NO_NUMBERS)
+
+
+def _invitations(world: World, role: str) -> Objects:
+    to_site, to_study = Invitation.objects.order_by("pk").values_list("pk", flat=True)
+    if role == ADMIN:
+        return Objects((to_site, to_study), missing=NO_NUMBERS)
+    return Objects((to_study,), (to_site,), NO_NUMBERS)
+
+
+def _raters(world: World, role: str) -> Objects:
+    there = Assignment.objects.filter(item__campaign=world.study.campaign)
+    return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
 
 
 def _visible_campaigns(world: World, role: str) -> Objects:
@@ -187,6 +231,21 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("export-file", "pk"): _campaigns,
     ("export-file", "what"): _exports,
     ("export-file", "form"): _forms,
+    ("prolific", "pk"): _prolific,
+    ("person", "pk"): _people,
+    ("person-change", "pk"): _people,
+    ("api-person", "pk"): _people,
+    ("invitation-revoke", "pk"): _invitations,
+    ("api-revoke", "pk"): _invitations,
+    ("campaign-people", "pk"): _campaigns,
+    ("campaign-people-change", "pk"): _campaigns,
+    ("campaign-invite", "pk"): _campaigns,
+    ("api-campaign-people", "pk"): _campaigns,
+    ("api-members", "pk"): _campaigns,
+    ("api-exclusion", "pk"): _labelled_campaigns,
+    ("api-exclusion", "rater"): _raters,
+    ("api-free", "pk"): _labelled_campaigns,
+    ("api-free", "rater"): _raters,
     ("api-next", "pk"): _open_campaigns,
     ("batch", "pk"): _batches,
     ("query", "pk"): _batches,

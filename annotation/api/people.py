@@ -1,0 +1,171 @@
+"""Accounts and invitations by the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.people_shapes import (
+    A_PERSON,
+    AN_INVITATION,
+    InvitationShape,
+    MadeInvitationShape,
+    NewInvitationShape,
+    PersonChangeShape,
+    PersonShape,
+)
+from annotation.api.visible import person, visible_studies
+from annotation.models import User
+from annotation.people import accounts
+from annotation.people.errors import PeopleError
+from annotation.people.invitations import invite, revoke
+from annotation.people.overview import invitations_of
+from datasets.api.base import ADMIN, READERS, List, Resource, checked, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.shapes import PageParameters
+
+
+def visible_accounts(user: User) -> QuerySet[User]:
+    """All accounts and guests, for an admin."""
+    if user.role != User.Role.ADMIN:
+        return User.objects.none()
+    return User.objects.select_related("rater").order_by("username")
+
+
+class People(List):
+    roles = {"GET": (ADMIN,)}
+
+    @described(
+        "List people",
+        "Accounts and guests with the pseudonyms that their labels stand under; for admins.",
+        {200: page_shape(PersonShape)},
+        tag="people",
+        example={"count": 1, "next": None, "previous": None, "results": [A_PERSON]},
+        parameters=[PageParameters],
+        operation_id="people_list",
+    )
+    def get(self, request: Request) -> Response:
+        rows = visible_accounts(person(request))
+        return self.page(rows, lambda found: rendered(PersonShape, found))
+
+
+class OnePerson(Resource):
+    roles = {"GET": (ADMIN,), "PUT": (ADMIN,)}
+
+    @described(
+        "Read a person",
+        "One account.",
+        {200: PersonShape},
+        tag="people",
+        example=A_PERSON,
+        operation_id="people_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(
+            PersonShape(get_object_or_404(visible_accounts(person(request)), pk=pk)).data
+        )
+
+    @described(
+        "Change a person",
+        "Another role, or switched off or on. Log-ins and tokens of the account end; labels stay.",
+        {200: PersonShape},
+        tag="people",
+        request=PersonChangeShape,
+        sent={"is_active": False},
+        example={**A_PERSON, "is_active": False},
+        refuses=(422,),
+        operation_id="people_change",
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        me = person(request)
+        found = get_object_or_404(visible_accounts(me), pk=pk)
+        wanted = checked(PersonChangeShape, request.data)
+        try:
+            _change(me, found, wanted)
+        except PeopleError as error:
+            raise refused(error) from error
+        return Response(PersonShape(visible_accounts(me).get(pk=pk)).data)
+
+
+def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
+    if found == me and wanted:
+        raise PeopleError("this is your own account; let another admin do it")
+    if "role" in wanted:
+        accounts.change_role(found, wanted["role"])
+    if wanted.get("is_active") is True:
+        accounts.switch_on(found)
+    elif wanted.get("is_active") is False:
+        accounts.switch_off(found)
+
+
+class Invitations(List):
+    roles = {"GET": READERS, "POST": READERS}
+
+    @described(
+        "List invitations",
+        "The newest first: all for an admin, those to one's campaigns for a researcher.",
+        {200: page_shape(InvitationShape)},
+        tag="people",
+        example={"count": 1, "next": None, "previous": None, "results": [AN_INVITATION]},
+        parameters=[PageParameters],
+        operation_id="invitations_list",
+    )
+    def get(self, request: Request) -> Response:
+        rows = invitations_of(person(request))
+        return self.page(rows, lambda found: rendered(InvitationShape, found))
+
+    @described(
+        "Invite somebody",
+        "Makes a link that works once, for seven days. A researcher invites annotators to a "
+        "campaign of theirs, an admin whomever.",
+        {201: MadeInvitationShape},
+        tag="people",
+        request=NewInvitationShape,
+        sent={"campaign": 1, "note": "Ada"},
+        example={**AN_INVITATION, "link": "https://tandem.example/join/?key=…"},
+        status=201,
+        refuses=(422,),
+        operation_id="invitations_create",
+    )
+    def post(self, request: Request) -> Response:
+        me, wanted = person(request), checked(NewInvitationShape, request.data)
+        if pk := wanted.pop("campaign", None):
+            wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
+            if wanted["campaign"] is None:
+                wrong = [problem("names no campaign of yours", "campaign")]
+                raise RefusedBodyError("nobody is invited", wrong)
+        try:
+            made = invite(by=me, **wanted)
+        except PeopleError as error:
+            raise refused(error) from error
+        address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
+        shown = {**InvitationShape(made.invitation).data, "link": address}
+        return Response(shown, status=201)
+
+
+class TakeBack(Resource):
+    roles = {"POST": READERS}
+
+    @described(
+        "Take an invitation back",
+        "Nobody can use the link from then on. One that is used or expired stays as it is.",
+        {200: InvitationShape},
+        tag="people",
+        example={**AN_INVITATION, "state": "revoked"},
+        operation_id="invitations_revoke",
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        found = get_object_or_404(invitations_of(person(request)), pk=pk)
+        revoke(found)
+        found.refresh_from_db()
+        return Response(InvitationShape(found).data)
+
+
+def refused(error: PeopleError) -> RefusedBodyError:
+    return RefusedBodyError(str(error))

@@ -1,0 +1,124 @@
+"""Shows who answers in a campaign, and sets who takes part, who counts and how places are held."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.management.campaigns import campaign_called
+from annotation.models import Campaign, Membership, Rater, User
+from annotation.people import exclusions, members
+from annotation.people.errors import PeopleError
+from annotation.people.leases import LONGEST, Ended, give_back, held, return_expired, set_hold
+from annotation.people.overview import Answering, answering
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Shows who answers in a campaign; with options, changes who takes part and who counts."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("campaign", metavar="CAMPAIGN", help="the name of the campaign")
+        parser.add_argument(
+            "--pool",
+            choices=Campaign.Pool.values,
+            help="open to every account that may label, or to named members only",
+        )
+        parser.add_argument(
+            "--hold", type=int, metavar="MINUTES", help="how long a place is held; 0 is for good"
+        )
+        parser.add_argument(
+            "--items-per-person", type=int, metavar="N", help="the most for one; 0 is all"
+        )
+        parser.add_argument("--add", metavar="NAME", help="give this account a role")
+        parser.add_argument(
+            "--role",
+            choices=Membership.Role.values,
+            default=Membership.Role.ANNOTATOR.value,
+            help="the role that --add gives",
+        )
+        parser.add_argument("--remove", metavar="NAME", help="put this account out")
+        parser.add_argument(
+            "--exclude", metavar="RATER", help="leave this rater out of statistics; needs --reason"
+        )
+        parser.add_argument("--reason", default="", metavar="TEXT", help="why; the report says it")
+        parser.add_argument("--include", metavar="RATER", help="count this rater again")
+        parser.add_argument(
+            "--free", metavar="RATER", help="give the places that this rater holds to others"
+        )
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        try:
+            said = list(_changes(campaign, options))
+        except PeopleError as error:
+            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+        for line in said or _facts(campaign):
+            self.say(line)
+
+
+def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
+    yield from _settings(campaign, options)
+    if name := options["add"]:
+        member = members.add_member(campaign, _account(name), options["role"])
+        yield f"{name} is {member.role} in {campaign.name}."
+    if name := options["remove"]:
+        members.end_membership(campaign, _account(name))
+        yield f"{name} takes no part in {campaign.name} any more."
+    if name := options["exclude"]:
+        standing = exclusions.exclude(campaign, _rater(name), options["reason"])
+        yield f"{name} is left out of {campaign.name}: {standing.reason}"
+    if name := options["include"]:
+        undone = exclusions.include(campaign, _rater(name))
+        yield f"{name} {'counts again' if undone else 'was not left out'} in {campaign.name}."
+    if name := options["free"]:
+        rows = held(campaign).filter(rater=_rater(name))
+        yield f"Freed {sum(give_back(each, Ended.FREED) for each in rows)} places of {name}."
+
+
+def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
+    if options["pool"]:
+        members.set_pool(campaign, options["pool"])
+        yield f"The pool of {campaign.name} is {campaign.pool}."
+    if (minutes := options["hold"]) is not None:
+        if minutes and not 5 <= minutes <= LONGEST:
+            raise CommandError(f"--hold is 0, or from 5 to {LONGEST} minutes; mend it.")
+        set_hold(campaign, minutes or None)
+        return_expired(campaign)
+        yield f"A place is held {f'for {minutes} minutes' if minutes else 'for good'}."
+    if (most := options["items_per_person"]) is not None:
+        if most < 0:
+            raise CommandError("--items-per-person is 0 or more; mend it.")
+        members.set_most_items(campaign, most or None)
+        yield f"One person answers {f'at most {most} items' if most else 'as many as there are'}."
+
+
+def _account(name: str) -> User:
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"There is no account {name!r}; make it, or invite the person.")
+    return user
+
+
+def _rater(name: str) -> Rater:
+    rater = Rater.objects.filter(name=name).first()
+    if rater is None:
+        raise CommandError(f"There is no rater {name!r}; raters go by the names of exports.")
+    return rater
+
+
+def _facts(campaign: Campaign) -> Iterator[str]:
+    hold = f"{campaign.hold_minutes} minutes" if campaign.hold_minutes else "for good"
+    most = campaign.items_per_person or "no limit"
+    yield f"pool {campaign.pool}; places held {hold}; items per person: {most}"
+    for each in campaign.memberships.select_related("user").filter(ended_at=None):
+        yield f"member {each.user.username}: {each.role}"
+    yield from map(_line, answering(campaign))
+
+
+def _line(each: Answering) -> str:
+    out = f"; left out: {each.excluded.reason}" if each.excluded else ""
+    return f"{each.kind} {each.name}: {each.done} answered, {each.held} held{out}"

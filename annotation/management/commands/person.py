@@ -1,0 +1,92 @@
+"""Shows an account, changes its role or pseudonym, switches it off or on, or deletes it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.models import Rater, User
+from annotation.people import accounts
+from annotation.people.errors import PeopleError
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Shows an account, or changes it. Labels stay in every case."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="the name of the account")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--role",
+            choices=User.Role.values,
+            help="another role; log-ins and tokens end, roles in campaigns shrink to it",
+        )
+        what.add_argument(
+            "--off", action="store_true", help="no log-in and no token any more; places go back"
+        )
+        what.add_argument("--on", action="store_true", help="let the account in again")
+        what.add_argument("--end-sessions", action="store_true", help="end all log-ins and tokens")
+        what.add_argument(
+            "--pseudonym",
+            nargs="?",
+            const="",
+            metavar="NAME",
+            help="another name in exports; one is drawn where none is given",
+        )
+        what.add_argument(
+            "--forget",
+            action="store_true",
+            help="delete the account for good; submitted answers stay under a pseudonym",
+        )
+
+    def run(self, **options: Any) -> None:
+        user = User.objects.filter(username=options["name"]).first()
+        if user is None:
+            raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
+        try:
+            for line in self._done(user, options):
+                self.say(line)
+        except PeopleError as error:
+            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+
+    def _done(self, user: User, options: dict[str, Any]) -> Iterator[str]:
+        name = user.username
+        if options["role"]:
+            changed = accounts.change_role(user, options["role"])
+            yield f"{name} is {user.role} {'now' if changed else 'already'}."
+        elif options["off"]:
+            changed = accounts.switch_off(user)
+            yield f"{name} is switched off{'' if changed else ' already'}."
+        elif options["on"]:
+            changed = accounts.switch_on(user)
+            yield f"{name} is switched on{'' if changed else ' already'}."
+        elif options["end_sessions"]:
+            accounts.end_sessions(user)
+            yield f"Ended all log-ins and tokens of {name}."
+        elif options["pseudonym"] is not None:
+            yield f"{name} labels as {accounts.rename_rater(_rater(user), options['pseudonym'])}."
+        elif options["forget"]:
+            left = accounts.forget(user)
+            yield f"Deleted {name}." + (f" Their answers stay under {left}." if left else "")
+        else:
+            yield from _facts(user)
+
+
+def _rater(user: User) -> Rater:
+    found = Rater.objects.filter(user=user).first()
+    if found is None:
+        raise PeopleError(f"{user.username} took no item yet; a pseudonym is made with the first")
+    return found
+
+
+def _facts(user: User) -> Iterator[str]:
+    rater = Rater.objects.filter(user=user).first()
+    state = "on" if user.is_active else "switched off"
+    yield f"{user.username}: {'guest' if user.is_guest else user.role}, {state}"
+    yield f"labels as {rater.name}" if rater else "took no item yet"
+    for each in user.memberships.select_related("campaign"):
+        yield f"{each.campaign.name}: {'put out' if each.ended_at else each.role}"

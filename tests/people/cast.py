@@ -1,0 +1,32 @@
+"""Times that have run out, and what stands in a campaign's places."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign, User
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from tests.page_cast import Study
+
+OVER = timedelta(hours=2)
+
+
+def run_out(assignment: Assignment) -> None:
+    """As if the time of a place were over."""
+    past = timezone.now() - timedelta(seconds=1)
+    Assignment.objects.filter(pk=assignment.pk).update(held_until=past)
+
+
+def take(study: Study, user: User) -> Assignment | None:
+    return next_assignment(study.campaign, rater_of(user))
+
+
+def assert_whole(campaign: Campaign) -> None:
+    """What an item counts is what stands in its places, and no place holds two."""
+    for item in campaign.items.all():
+        slots = list(item.assignments.filter(slot__isnull=False).values_list("slot", flat=True))
+        assert item.taken == len(slots) <= item.quota
+        assert sorted(slots) == sorted(set(slots))

@@ -1,0 +1,117 @@
+"""People by the API: the same powers as on the pages, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from annotation.models import Invitation, Membership, User
+from annotation.models.people import rater_of
+from annotation.people.leases import held
+from tests.api.cast import assert_told, script_of
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _fresh_limits() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+class TestAccounts:
+    def test_an_admin_reads_who_is_who(self, study: Study) -> None:
+        name = rater_of(study.ada).name
+        told = script_of(study.root).get("people/").json()["results"]
+        by_name = {each["name"]: each["pseudonym"] for each in told}
+        assert by_name == {"ada": name, "ben": None, "rita": None, "root": None}
+
+    def test_an_admin_changes_a_role_and_switches_off(self, study: Study) -> None:
+        root, ada = script_of(study.root), script_of(study.ada)
+        path = f"people/{study.ada.pk}/"
+        assert root.put(path, {"role": "researcher"}).json()["role"] == "researcher"
+        assert ada.get("").status_code == 401
+        assert root.put(path, {"is_active": False}).json()["is_active"] is False
+        assert root.put(path, {"is_active": True}).json()["is_active"] is True
+
+    def test_nobody_changes_themselves(self, study: Study) -> None:
+        User.objects.create(username="second", role="admin")
+        path = f"people/{study.root.pk}/"
+        assert_told(script_of(study.root).put(path, {"role": "annotator"}), 422)
+
+    @pytest.mark.parametrize(
+        "sent", [{"role": "owner"}, {"is_superuser": True}, {"username": "x"}, {"is_guest": True}]
+    )
+    def test_what_may_not_be_set_is_refused_by_name(
+        self, study: Study, sent: dict[str, object]
+    ) -> None:
+        problems = assert_told(script_of(study.root).put(f"people/{study.ada.pk}/", sent), 400)
+        assert {each["field"] for each in problems} == set(sent)
+
+
+class TestInvitations:
+    def test_the_link_is_told_once(self, study: Study) -> None:
+        rita = script_of(study.rita)
+        sent = {"campaign": study.campaign.pk, "note": "Eve"}
+        made = rita.post("invitations/", sent)
+        assert made.status_code == 201
+        link = made.json()["link"]
+        assert Client().get(link.removeprefix("http://testserver")).status_code == 200
+        (listed,) = rita.get("invitations/").json()["results"]
+        assert "link" not in listed
+        assert listed["state"] == "open"
+
+    def test_a_researcher_invites_no_researcher_and_to_no_foreign_campaign(
+        self, study: Study
+    ) -> None:
+        rita = script_of(study.rita)
+        assert_told(rita.post("invitations/", {"role": "admin"}), 422)
+        study.campaign.pool = "named"
+        study.campaign.save()
+        assert_told(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
+        assert not Invitation.objects.exists()
+
+    def test_one_is_taken_back(self, study: Study) -> None:
+        root = script_of(study.root)
+        number = root.post("invitations/", {"role": "researcher"}).json()["id"]
+        assert root.post(f"invitations/{number}/revoke/").json()["state"] == "revoked"
+        assert_told(script_of(study.rita).post(f"invitations/{number}/revoke/"), 404)
+
+
+class TestACampaign:
+    def test_its_people_are_read_and_set(self, study: Study) -> None:
+        rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/people/"
+        wanted = {"pool": "named", "hold_minutes": 60, "items_per_person": 2}
+        told = rita.put(path, wanted).json()
+        assert {name: told[name] for name in wanted} == wanted
+        assert told["members"] == [{"name": "rita", "role": "researcher"}]
+        assert rita.put(path, {"hold_minutes": None}).json()["hold_minutes"] is None
+        assert rita.get(path).json()["items_per_person"] == 2
+        assert_told(rita.put(path, {"hold_minutes": 1}), 400)
+
+    def test_a_role_is_given_and_taken(self, study: Study) -> None:
+        rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/members/"
+        told = rita.put(path, {"name": "ada", "role": "adjudicator"}).json()
+        assert told["members"] == [{"name": "ada", "role": "adjudicator"}]
+        assert rita.put(path, {"name": "ada", "role": None}).json()["members"] == []
+        assert Membership.objects.get().ended_at
+        assert_told(rita.put(path, {"name": "ada", "role": "researcher"}), 422)
+        assert_told(rita.put(path, {"name": "nobody", "role": "annotator"}), 422)
+
+    def test_places_are_freed(self, study: Study) -> None:
+        study.assignment(study.ada)
+        rater = rater_of(study.ada).pk
+        path = f"campaigns/{study.campaign.pk}/raters/{rater}/free/"
+        (told,) = script_of(study.rita).post(path).json()["raters"]
+        assert told["held"] == 0
+        assert not held(study.campaign).exists()

@@ -1,0 +1,162 @@
+"""A rater who is left out counts in no statistic; the report says why; it can be undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.core.management import CommandError
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+
+from analysis.choices import Choices
+from analysis.computed import computed_report
+from analysis.formats import FORMATS
+from analysis.reports import campaign_report
+from annotation import exporting
+from annotation.models import Exclusion, Rater
+from annotation.models.people import rater_of
+from annotation.people.errors import PeopleError
+from annotation.people.exclusions import exclude, excluded, include
+from annotation.submit import submit
+from tests.api.cast import assert_told, script_of
+from tests.cast import run
+from tests.page_cast import Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+WHY = "answered faster than one can read"
+CHOICES = Choices(resamples=20)
+
+
+@pytest.fixture
+def study() -> Study:
+    """Ada and Ben agree on both reports, Rita says the opposite."""
+    study = make_study(people=3)
+    for user, code in ((study.ada, "no"), (study.ben, "no"), (study.rita, "invalid")):
+        for _ in range(2):
+            submit(study.assignment(user), payload(code), "page")
+    return study
+
+
+def report(study: Study) -> dict[str, Any]:
+    return campaign_report(study.campaign, CHOICES)
+
+
+def agreement(found: dict[str, Any]) -> Any:
+    return found["variables"]["answerable"]["agreement"]
+
+
+def test_no_statistic_counts_who_is_left_out(study: Study) -> None:
+    before = agreement(report(study))
+    assert len(before["pairs"]) == 3
+    exclude(study.campaign, rater_of(study.rita), WHY, study.root)
+    after = agreement(report(study))
+    assert len(after["pairs"]) == 1
+    assert after["pairs"][0]["percent"]["value"] == 1.0
+
+
+def test_the_report_says_who_and_why_in_every_format(study: Study) -> None:
+    exclude(study.campaign, rater_of(study.rita), WHY)
+    found = report(study)
+    name = rater_of(study.rita).name
+    assert {r["name"]: r["excluded"] for r in found["raters"]}[name] == WHY
+    assert sum(r["excluded"] is not None for r in found["raters"]) == 1
+    for form in FORMATS.values():
+        told = form.render(found)
+        assert WHY in (told.decode() if isinstance(told, bytes) else told)
+
+
+def test_its_labels_stay_as_they_are(study: Study) -> None:
+    before = list(exporting.labels(study.campaign))
+    exclude(study.campaign, rater_of(study.rita), WHY)
+    assert list(exporting.labels(study.campaign)) == before
+
+
+def test_a_kept_report_is_not_shown_again(study: Study) -> None:
+    caches["reports"].clear()
+    first = computed_report(study.campaign, CHOICES).report
+    exclude(study.campaign, rater_of(study.rita), WHY)
+    assert agreement(computed_report(study.campaign, CHOICES).report) != agreement(first)
+    include(study.campaign, rater_of(study.rita))
+    assert agreement(computed_report(study.campaign, CHOICES).report) == agreement(first)
+
+
+def test_it_can_be_undone_and_is_remembered(study: Study) -> None:
+    rita = rater_of(study.rita)
+    exclude(study.campaign, rita, WHY, study.root)
+    assert include(study.campaign, rita, study.root)
+    assert excluded("Pilot") == {}
+    assert not include(study.campaign, rita)
+    row = Exclusion.objects.get()
+    assert (row.reason, row.by, row.undone_by) == (WHY, study.root, study.root)
+    assert row.undone_at is not None
+
+
+def test_another_reason_takes_the_place_of_the_one_before(study: Study) -> None:
+    rita = rater_of(study.rita)
+    exclude(study.campaign, rita, WHY)
+    assert exclude(study.campaign, rita, f"  {WHY}  ") == Exclusion.objects.get()
+    exclude(study.campaign, rita, "asked to be left out")
+    assert excluded("Pilot") == {rita.name: "asked to be left out"}
+    assert Exclusion.objects.count() == 2
+
+
+def test_it_holds_for_its_campaign_alone(study: Study) -> None:
+    exclude(study.campaign, rater_of(study.rita), WHY)
+    assert excluded("Another") == {}
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
+def test_a_reason_is_owed(study: Study, reason: str) -> None:
+    with pytest.raises(PeopleError, match="reason"):
+        exclude(study.campaign, rater_of(study.rita), reason)
+
+
+def test_only_who_was_asked_can_be_left_out(study: Study) -> None:
+    with pytest.raises(PeopleError, match="asked nothing"):
+        exclude(study.campaign, Rater.objects.create(name="stranger"), WHY)
+    with pytest.raises(PeopleError, match="neither"):
+        exclude(study.campaign, Rater.objects.create(name="ref", kind="reference"), WHY)
+
+
+def test_the_database_takes_one_standing_exclusion(study: Study) -> None:
+    row = exclude(study.campaign, rater_of(study.rita), WHY)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Exclusion.objects.create(campaign=study.campaign, rater=row.rater, reason="again")
+
+
+def test_a_researcher_does_it_on_the_page(study: Study) -> None:
+    rita = client_of(study.rita)
+    where = reverse("campaign-people-change", args=[study.campaign.pk])
+    ben = rater_of(study.ben)
+    empty = rita.post(where, {"order": "exclude", "rater": ben.pk, "reason": ""})
+    assert empty.status_code == 422
+    assert rita.post(where, {"order": "exclude", "rater": ben.pk, "reason": WHY}).status_code == 302
+    shown = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
+    assert WHY in shown
+    assert "Count again" in shown
+    rita.post(where, {"order": "include", "rater": ben.pk})
+    assert excluded("Pilot") == {}
+
+
+def test_a_script_does_it_too(study: Study) -> None:
+    script, ben = script_of(study.rita), rater_of(study.ben)
+    path = f"campaigns/{study.campaign.pk}/raters/{ben.pk}/exclusion/"
+    told = script.put(path, {"reason": WHY}).json()["raters"]
+    assert {each["name"]: each["excluded"] for each in told}[ben.name] == WHY
+    assert script.put(path, {"reason": None}).status_code == 200
+    assert excluded("Pilot") == {}
+    assert_told(script.put(path, {"reason": "x" * 501}), 400)
+    foreign = Rater.objects.create(name="stranger").pk
+    other = f"campaigns/{study.campaign.pk}/raters/{foreign}/exclusion/"
+    assert_told(script.put(other, {"reason": WHY}), 404)
+
+
+def test_the_command_does_it_by_the_raters_name(study: Study) -> None:
+    name = rater_of(study.rita).name
+    with pytest.raises(CommandError, match="reason"):
+        run("campaign_people", "Pilot", "--exclude", name)
+    run("campaign_people", "Pilot", "--exclude", name, "--reason", WHY)
+    assert f"left out: {WHY}" in run("campaign_people", "Pilot")
+    assert run("campaign_people", "Pilot", "--include", name).endswith("counts again in Pilot.\n")

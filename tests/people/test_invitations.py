@@ -1,0 +1,236 @@
+"""An invitation lets one person in, once, for seven days, and no further than it says."""
+
+from __future__ import annotations
+
+import re
+import threading
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Invitation, Membership, User
+from annotation.people.accounts import change_role, switch_off
+from annotation.people.errors import PeopleError
+from annotation.people.invitations import LIFE, Invited, accept, digest_of, invite, revoke
+from tests.cast import run
+from tests.page_cast import Study, client_of, make_study
+
+pytestmark = pytest.mark.django_db
+GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def door(made: Invited) -> str:
+    return f"{reverse('join')}?key={made.key}"
+
+
+def end(made: Invited) -> None:
+    Invitation.objects.filter(pk=made.invitation.pk).update(
+        expires_at=timezone.now() - timedelta(seconds=1)
+    )
+
+
+class TestTheLink:
+    def test_only_a_digest_of_it_is_kept(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.root)
+        row = Invitation.objects.values().get()
+        assert row["digest"] == digest_of(made.key)
+        assert made.key not in str(row)
+        assert len(made.key) >= 43
+
+    def test_it_holds_for_seven_days(self, study: Study) -> None:
+        made = invite("annotator", by=study.root).invitation
+        assert made.expires_at - made.created_at < LIFE + timedelta(seconds=5)
+        assert timedelta(days=7) == LIFE
+
+    def test_to_look_at_it_uses_nothing_up(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        for _ in range(3):
+            assert Client().get(door(made)).status_code == 200
+        assert made.invitation.state == "open"
+
+    def test_it_makes_the_account_that_was_meant(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, "adjudicator", by=study.root)
+        client = Client()
+        answer = client.post(door(made), GOOD)
+        assert (answer.status_code, answer["Location"]) == (302, "/")
+        eve = User.objects.get(username="eve")
+        assert (eve.role, eve.is_guest, eve.check_password(GOOD["password"])) == (
+            "annotator", False, True,
+        )  # fmt: skip
+        assert Membership.objects.get(user=eve).role == "adjudicator"
+        assert client.get(reverse("work")).status_code == 200
+
+    def test_nobody_chooses_their_own_role(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.root)
+        Client().post(door(made), {**GOOD, "role": "admin", "campaign_role": "researcher"})
+        eve = User.objects.get(username="eve")
+        assert (eve.role, eve.is_superuser, eve.memberships.get().role) == (
+            "annotator", False, "annotator",
+        )  # fmt: skip
+
+    def test_it_works_once(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        assert Client().post(door(made), GOOD).status_code == 302
+        again = Client().post(door(made), {**GOOD, "name": "mallory"})
+        assert again.status_code == 410
+        assert "This link was used" in again.content.decode()
+        assert not User.objects.filter(username="mallory").exists()
+
+    def test_an_expired_one_says_so(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        end(made)
+        for answer in (Client().get(door(made)), Client().post(door(made), GOOD)):
+            assert answer.status_code == 410
+            assert "This link has expired" in answer.content.decode()
+        assert not User.objects.filter(username="eve").exists()
+
+    def test_one_that_was_taken_back_says_so(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        assert revoke(made.invitation)
+        answer = Client().post(door(made), GOOD)
+        assert answer.status_code == 410
+        assert "This link was taken back" in answer.content.decode()
+        assert not revoke(made.invitation)
+
+    @pytest.mark.parametrize("key", ["", "x", "x" * 5000, "\x00", "🌉"])
+    def test_a_made_up_key_opens_nothing(self, study: Study, key: str) -> None:
+        assert Client().get(reverse("join"), {"key": key}).status_code == 404
+
+    def test_the_log_does_not_hold_it(self, study: Study, caplog: pytest.LogCaptureFixture) -> None:
+        made = invite("annotator", by=study.root)
+        with caplog.at_level("INFO"):
+            Client().get(door(made))
+        assert made.key not in "".join(str(vars(record)) for record in caplog.records)
+
+
+class TestWhatIsChosen:
+    @pytest.mark.parametrize(
+        ("wrong", "told"),
+        [
+            ({"name": "ADA"}, "Somebody has this name already"),
+            ({"name": "a b"}, "valid username"),
+            ({"name": ""}, "Choose a name"),
+            ({"password": "short", "again": "short"}, "at least 12"),
+            ({"password": "password1234", "again": "password1234"}, "too common"),
+            ({"again": "another-long-word"}, "differ"),
+        ],
+    )
+    def test_what_cannot_be_is_told_and_uses_nothing_up(
+        self, study: Study, wrong: dict[str, str], told: str
+    ) -> None:
+        made = invite("annotator", by=study.root)
+        answer = Client().post(door(made), GOOD | wrong)
+        assert answer.status_code == 422
+        assert told in answer.content.decode()
+        assert Client().post(door(made), GOOD).status_code == 302
+
+    def test_a_password_is_never_shown_again(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        answer = Client().post(door(made), GOOD | {"name": ""})
+        assert GOOD["password"] not in answer.content.decode()
+
+
+class TestAnAccountThatIsThere:
+    def test_it_takes_part_by_the_same_link(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.rita)
+        client = client_of(study.ada)
+        assert "Take part as ada" in client.get(door(made)).content.decode()
+        assert client.post(door(made)).status_code == 302
+        assert Membership.objects.get().user == study.ada
+        assert Invitation.objects.get().used_by == study.ada
+
+    def test_it_keeps_its_own_role(self, study: Study) -> None:
+        made = invite("researcher", study.campaign, "researcher", by=study.root)
+        answer = client_of(study.ada).post(door(made))
+        assert answer.status_code == 409
+        assert "cannot be researcher" in answer.content.decode()
+        assert User.objects.get(pk=study.ada.pk).role == "annotator"
+        assert Invitation.objects.get().state == "open"
+
+
+class TestWhoInvites:
+    def test_a_researcher_invites_annotators_to_a_campaign_of_theirs(self, study: Study) -> None:
+        assert invite("annotator", study.campaign, by=study.rita)
+        with pytest.raises(PeopleError, match="ask an admin"):
+            invite("researcher", study.campaign, "researcher", by=study.rita)
+        with pytest.raises(PeopleError, match="ask an admin"):
+            invite("annotator", by=study.rita)
+        study.campaign.pool = "named"
+        study.campaign.save()
+        with pytest.raises(PeopleError, match="not yours"):
+            invite("annotator", study.campaign, by=study.rita)
+
+    def test_what_somebody_promised_ends_with_their_role(self, study: Study) -> None:
+        first = invite("annotator", study.campaign, by=study.rita)
+        change_role(study.rita, "annotator")
+        second = invite("admin", by=User.objects.create(username="r2", role="admin"))
+        switch_off(User.objects.get(username="r2"))
+        for made in (first, second):
+            made.invitation.refresh_from_db()
+            assert made.invitation.state == "revoked"
+
+
+class TestTheDatabase:
+    def test_it_refuses_one_that_is_used_and_taken_back(self, study: Study) -> None:
+        made = invite("annotator", by=study.root).invitation
+        now = timezone.now()
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Invitation.objects.filter(pk=made.pk).update(used_at=now, revoked_at=now)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_come_at_once_one_gets_in() -> None:
+    root = User.objects.create(username="root", role="admin")
+    made = invite("annotator", by=root)
+    barrier, said = threading.Barrier(6), list[str]()
+
+    def come(name: str) -> None:
+        barrier.wait()
+        try:
+            accept(made.invitation, name, "a-rather-long-word")
+            said.append("in")
+        except PeopleError as error:
+            said.append(str(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=come, args=(f"eve{n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said.count("in") == 1
+    assert all("ask for a new one" in each for each in said if each != "in")
+    assert User.objects.filter(username__startswith="eve").count() == 1
+
+
+class TestTheCommand:
+    def test_it_prints_a_link_that_works(self, study: Study) -> None:
+        out = run("invite", "--campaign", "Pilot", "--site", "https://x.example/", "--note", "Eve")
+        link = out.strip()
+        assert re.fullmatch(r"https://x\.example/join/\?key=[\w-]{43}", link)
+        assert Client().post(link.removeprefix("https://x.example"), GOOD).status_code == 302
+        assert run("invite", "--list").startswith(f"{Invitation.objects.get().pk}: used, annotator")
+
+    def test_it_takes_one_back_once(self, study: Study) -> None:
+        run("invite", "--role", "researcher")
+        number = Invitation.objects.get().pk
+        run("invite", "--revoke", number)
+        with pytest.raises(CommandError, match="is revoked"):
+            run("invite", "--revoke", number)
+        with pytest.raises(CommandError, match="no invitation"):
+            run("invite", "--revoke", 10**6)
+
+    def test_it_refuses_more_than_the_account_may_be(self, study: Study) -> None:
+        with pytest.raises(CommandError, match="cannot be researcher"):
+            run("invite", "--campaign", "Pilot", "--campaign-role", "researcher")

@@ -1,0 +1,195 @@
+"""Who may take items of a campaign, and who may read it."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import CommandError
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+
+from annotation.models import Assignment, Campaign, Membership, User
+from annotation.models.people import rater_of
+from annotation.people.errors import PeopleError
+from annotation.people.members import (
+    add_member,
+    end_membership,
+    is_adjudicator,
+    readable,
+    set_most_items,
+    set_pool,
+    workable,
+)
+from annotation.places import next_assignment
+from annotation.submit import submit
+from tests.api.cast import script_of
+from tests.cast import run
+from tests.page_cast import Study, answers, client_of, make_study, page, payload
+from tests.people.cast import assert_whole, take
+
+pytestmark = pytest.mark.django_db
+READ = ("report", "report-body", "campaign-people", "judges-compared")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=4)
+
+
+def works(user: User) -> bool:
+    return workable(user).exists()
+
+
+def reads(user: User) -> bool:
+    return readable(user).exists()
+
+
+class TestAnOpenPool:
+    def test_the_accounts_own_role_decides(self, study: Study) -> None:
+        may = {u.username: (works(u), reads(u)) for u in User.objects.all()}
+        assert may == {
+            "ada": (True, False),
+            "ben": (True, False),
+            "rita": (True, True),
+            "root": (False, True),
+        }
+
+    def test_a_role_in_the_campaign_takes_the_place_of_the_accounts(self, study: Study) -> None:
+        add_member(study.campaign, study.rita, "annotator")
+        assert (works(study.rita), reads(study.rita)) == (True, False)
+        add_member(study.campaign, study.ada, "adjudicator")
+        assert not works(study.ada)
+        assert is_adjudicator(study.ada, study.campaign)
+        assert take(study, study.ada) is None
+
+    def test_who_was_put_out_stays_out(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        end_membership(study.campaign, study.ada)
+        mine.refresh_from_db()
+        assert (mine.status, mine.slot) == ("cancelled", None)
+        assert not works(study.ada)
+        assert take(study, study.ada) is None
+        assert_whole(study.campaign)
+
+    def test_who_is_put_out_between_two_items_gets_no_more(self, study: Study) -> None:
+        mine, client = study.assignment(study.ada), client_of(study.ada)
+        Membership.objects.create(campaign=study.campaign, user=study.ada, ended_at=mine.created_at)
+        form = answers("no", "no", "no", version=0, seen=0)
+        answer = client.post(page("submit", mine), form)
+        assert answer.status_code == 200
+        assert answer.json()["next"] == reverse("finished", args=[study.campaign.pk])
+        told = client.get(answer.json()["next"]).content.decode()
+        assert "All done" in told
+        assert client.post(reverse("take-next", args=[study.campaign.pk])).status_code == 404
+
+
+class TestANamedPool:
+    @pytest.fixture(autouse=True)
+    def _named(self, study: Study) -> None:
+        set_pool(study.campaign, "named")
+
+    def test_only_members_take_part(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        assert [works(u) for u in (study.ada, study.ben, study.rita)] == [True, False, False]
+        assert take(study, study.ada)
+        assert take(study, study.ben) is None
+
+    def test_nobody_else_sees_it_on_any_page(self, study: Study) -> None:
+        ben, rita, pk = client_of(study.ben), client_of(study.rita), study.campaign.pk
+        assert "Pilot" not in ben.get(reverse("work")).content.decode()
+        assert ben.post(reverse("take-next", args=[pk])).status_code == 404
+        assert ben.get(reverse("finished", args=[pk])).status_code == 404
+        assert reverse("report", args=[pk]) not in rita.get(reverse("campaigns")).content.decode()
+        for name in READ:
+            assert rita.get(reverse(name, args=[pk])).status_code == 404
+            assert client_of(study.root).get(reverse(name, args=[pk])).status_code == 200
+
+    def test_nobody_else_sees_it_by_the_api(self, study: Study) -> None:
+        pk = study.campaign.pk
+        for user in (study.ben, study.rita):
+            script = script_of(user)
+            assert script.get("campaigns/").json()["count"] == 0
+            assert script.get(f"campaigns/{pk}/").status_code == 404
+            assert script.post(f"campaigns/{pk}/next/").status_code == 404
+        for path in ("units", "labels", "responses", "report", "people"):
+            assert script_of(study.rita).get(f"campaigns/{pk}/{path}/").status_code == 404
+
+    def test_a_researcher_who_closes_the_pool_is_not_shut_out(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        set_pool(study.campaign, "named", study.rita)
+        assert reads(study.rita)
+        assert Membership.objects.get(user=study.rita).role == "researcher"
+
+    def test_own_work_stays_ones_own(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        mine = study.assignment(study.ada)
+        submit(mine, payload("no"), "page")
+        end_membership(study.campaign, study.ada)
+        assert client_of(study.ada).get(page("item", mine)).status_code == 200
+
+
+class TestTheAccountsRoleIsTheMost:
+    @pytest.mark.parametrize(
+        ("name", "role"),
+        [("ada", "researcher"), ("root", "annotator"), ("root", "researcher"), ("ada", "admin")],
+    )
+    def test_no_role_goes_beyond_it(self, study: Study, name: str, role: str) -> None:
+        with pytest.raises(PeopleError):
+            add_member(study.campaign, getattr(study, name), role)
+        assert not Membership.objects.exists()
+
+    def test_a_role_that_was_written_past_us_is_not_heeded(self, study: Study) -> None:
+        Membership.objects.create(campaign=study.campaign, user=study.ada, role="researcher")
+        assert not reads(study.ada)
+
+    def test_the_database_knows_the_roles(self, study: Study) -> None:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Membership.objects.create(campaign=study.campaign, user=study.ada, role="owner")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Campaign.objects.update(pool="closed")
+
+
+class TestItemsForOnePerson:
+    def test_nobody_gets_more_than_the_campaign_gives(self, study: Study) -> None:
+        set_most_items(study.campaign, 2)
+        for _ in range(2):
+            submit(study.assignment(study.ada), payload("no"), "page")
+        assert take(study, study.ada) is None
+        assert take(study, study.ben)
+
+    def test_the_page_counts_with_it(self, study: Study) -> None:
+        set_most_items(study.campaign, 3)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        told = client_of(study.ada).get(reverse("work")).content.decode()
+        assert "1 done · 2 left for you" in told
+
+    def test_a_place_that_went_back_counts_no_more(self, study: Study) -> None:
+        set_most_items(study.campaign, 1)
+        mine = study.assignment(study.ada)
+        Assignment.objects.filter(pk=mine.pk).update(status="cancelled", slot=None)
+        assert next_assignment(study.campaign, rater_of(study.ada))
+
+
+class TestTheCommand:
+    def test_it_sets_and_tells(self, study: Study) -> None:
+        run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
+        submit(study.assignment(study.ada), payload("no"), "page")
+        told = run("campaign_people", "Pilot")
+        assert told.startswith("pool named; places held for good; items per person: 2\n")
+        assert "member ada: annotator\n" in told
+        assert f"human {study.ada.rater.name}: 1 answered, 0 held\n" in told
+        run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
+        assert "member" not in run("campaign_people", "Pilot")
+
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (("--add", "nobody"), "no account"),
+            (("--add", "ada", "--role", "researcher"), "cannot be researcher"),
+            (("--hold", "3"), "from 5"),
+            (("--items-per-person", "-1"), "0 or more"),
+            (("--exclude", "nobody"), "no rater"),
+        ],
+    )
+    def test_it_says_what_is_wrong(self, study: Study, options: tuple[str, ...], told: str) -> None:
+        with pytest.raises(CommandError, match=told):
+            run("campaign_people", "Pilot", *options)
