@@ -69,7 +69,7 @@ COLUMNS = {
     "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages"),
     "item__campaign": (
         "id", "name", "protocol", "raters_per_item", "overlap", "human_share", "options",
-        "is_open", "created_at",
+        "is_open", "deadline", "guideline", "gold_every", "practice_of_id", "qualify", "created_at",
     ),
     "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
     "rater": ("id", "name"),
