@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from annotation.doors import Payload
 from annotation.models import Assignment, Draft, Response
+from annotation.people.leases import extend
 from annotation.protocols.checking import Problem, RefusedError, storable
 from annotation.protocols.limits import (
     LONGEST_QUOTE,
@@ -90,6 +91,7 @@ def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int
                 "saved_at": timezone.now(),
             },
         )
+        extend(assignment)
         return standing(assignment)
 
 

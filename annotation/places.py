@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import follows
 from annotation.assigning import shuffle_fields, shuffle_units
 from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.people.leases import EXPIRED, return_expired, until
+from annotation.people.members import may_take
 from annotation.presenting import design, present, stored_units
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import name_units
@@ -23,6 +25,7 @@ from datasets.prepared import (
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
     """The person's open assignment, or a new one on the next item with a place; None at the end."""
+    return_expired(campaign)
     with transaction.atomic():
         return next_in_transaction(campaign, rater)
 
@@ -34,7 +37,9 @@ def next_in_transaction(campaign: Campaign, rater: Rater) -> Assignment | None:
     if connection.features.has_select_for_update:
         _lock.rows(rater=rater.pk)
     waiting = _waiting.first(campaign=campaign.pk, rater=rater.pk)
-    return waiting[0] if waiting else _take_next(campaign, rater)
+    if waiting:
+        return waiting[0]
+    return None if has_all(campaign, rater) else _take_next(campaign, rater)
 
 
 def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
@@ -42,33 +47,80 @@ def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
 
     Whoever loses a race for the last place of an item goes on to the next item.
     """
-    while item := _next_free(campaign, rater):
+    while found := _next_free(campaign, rater):
+        item, had_before = found
         item.campaign = campaign
+        if had_before:
+            if again := _take_again(item, rater):
+                return again
+            continue
         asked, shown = order_for(item, rater)
         asked = follows.asked_of(item, rater, asked)
         slot = claim_place(item)
         if slot is not None:
             seen = follows.verdicts_seen(campaign)
             taken = Assignment(
-                item=item, rater=rater, slot=slot, asked=asked, shown=shown, assisted_by=seen
-            )
+                item=item, rater=rater, slot=slot, asked=asked, shown=shown, assisted_by=seen,
+                held_until=until(campaign),
+            )  # fmt: skip
             _assign.run(taken)
             return taken
     return None
 
 
-def _next_free(campaign: Campaign, rater: Rater) -> Item | None:
+def _take_again(item: Item, rater: Rater) -> Assignment | None:
+    """An item whose place this person had until its time ran out, with what it asked then."""
+    slot = claim_place(item)
+    if slot is None:
+        return None
+    mine = Assignment.objects.get(item=item, rater=rater, replicate=0, scope="")
+    mine.item = item
+    return reopen(mine, slot)
+
+
+def reopen(assignment: Assignment, slot: int) -> Assignment:
+    """An expired assignment in a place that was just claimed."""
+    assignment.status, assignment.reason, assignment.slot = Assignment.Status.OPEN, "", slot
+    assignment.held_until = until(assignment.item.campaign)
+    assignment.save(update_fields=["status", "reason", "slot", "held_until"])
+    return assignment
+
+
+def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
     if follows.reasons(campaign):
-        return free_items(campaign, rater).filter(~follows.waits_for(campaign, rater)).first()
+        ready = free_items(campaign, rater).filter(~follows.waits_for(campaign, rater))
+        item = ready.annotate(again=_had(rater.pk, Q(**EXPIRED))).first()
+        return (item, item.again) if item else None
     found = _free.first(campaign=campaign.pk, rater=rater.pk)
-    return found[0] if found else None
+    return (found[0], found[1][0]) if found else None
 
 
 def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
-    """The items that have a place and are new to this person, waiting ones too, in their order."""
-    had = Assignment.objects.filter(item=OuterRef("pk"), rater=rater)
-    free = campaign.items.filter(~Exists(had), taken__lt=F("quota"))
-    return free.order_by("position")
+    """The items that this person may take now, waiting ones too, in their order.
+
+    They have a place, and are new to this person or went back when the time had run out.
+    """
+    free = campaign.items.filter(~_had(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
+    return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
+
+
+def has_all(campaign: Campaign, rater: Rater) -> bool:
+    """Whether somebody has as many items as the campaign gives to one person."""
+    if not campaign.items_per_person:
+        return False
+    mine = Assignment.objects.filter(
+        rater=rater, item__campaign=campaign, slot__isnull=False, status__in=("open", "done")
+    )
+    return mine.count() >= campaign.items_per_person
+
+
+def is_let_in(campaign: Campaign, rater: Rater) -> bool:
+    """Whether somebody may take items of a campaign at all."""
+    return Campaign.objects.filter(may_take(campaign.pk, rater.pk), pk=campaign.pk).exists()
+
+
+def _had(rater: object, which: Q) -> Exists:
+    return Exists(Assignment.objects.filter(which, item=OuterRef("pk"), rater=rater))
 
 
 def _waiting_query() -> QuerySet[Assignment]:
@@ -77,16 +129,17 @@ def _waiting_query() -> QuerySet[Assignment]:
 
 
 def _free_query() -> QuerySet[Item]:
-    had = Assignment.objects.filter(item=OuterRef("pk"), rater=Given("rater"))
-    free = Item.objects.filter(~Exists(had), campaign=Given("campaign"), taken__lt=F("quota"))
-    return free.order_by("position")[:1]
+    had = _had(Given("rater"), ~Q(**EXPIRED))
+    free = Item.objects.filter(~had, campaign=Given("campaign"), taken__lt=F("quota"))
+    free = free.filter(may_take(Given("campaign"), Given("rater"))).order_by("position")
+    return free.annotate(again=_had(Given("rater"), Q(**EXPIRED)))[:1]
 
 
 _lock = Prepared(
     lambda: Rater.objects.select_for_update().filter(pk=Given("rater")).values_list("pk")
 )
 _waiting = PreparedModels(_waiting_query, {"": columns_of(Assignment)})
-_free = PreparedModels(_free_query, {"": columns_of(Item)})
+_free = PreparedModels(_free_query, {"": columns_of(Item)}, ("again",))
 _claim = PreparedUpdate(
     lambda: Item.objects.filter(pk=Given("item"), taken__lt=F("quota")), taken=F("taken") + 1
 )

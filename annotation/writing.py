@@ -254,6 +254,7 @@ _finish = PreparedUpdate(
     status=Status.DONE,
     reason="",
     lease=None,
+    held_until=None,
     missing=Picked("missing", Assignment._meta.get_field("missing")),
     seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
 )

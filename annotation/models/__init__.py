@@ -10,16 +10,28 @@ from annotation.models.studies import (
     QueryDraw,
     UnitDraw,
 )
+from annotation.models.taking_part import (
+    Exclusion,
+    Invitation,
+    Membership,
+    Participant,
+    ProlificStudy,
+)
 
 __all__ = [
     "Admission",
     "Assignment",
     "Campaign",
     "Draft",
+    "Exclusion",
     "GuidelineVersion",
+    "Invitation",
     "Item",
     "KnownAnswer",
     "Label",
+    "Membership",
+    "Participant",
+    "ProlificStudy",
     "QueryDraw",
     "Rater",
     "Response",

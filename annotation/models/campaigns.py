@@ -20,7 +20,15 @@ class Campaign(models.Model):
     What may change while it runs are columns of their own: until when answers count, the language
     of its texts, its own guideline (empty: the protocol's), after how many items one of the gold
     ones comes (0: never), whose practice people pass first and with which share right.
+
+    In an open `pool` whoever may label takes part; in a named one, its members do. A place that is
+    held longer than `hold_minutes` without a sign of life goes back (none given: it is held for
+    good), and nobody takes more than `items_per_person`, if that is given.
     """
+
+    class Pool(models.TextChoices):
+        OPEN = "open"
+        NAMED = "named"
 
     name = models.CharField(max_length=200, unique=True)
     protocol = models.CharField(max_length=60)
@@ -38,10 +46,16 @@ class Campaign(models.Model):
     gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
     practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     qualify = models.FloatField(null=True, blank=True)
+    pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
+    hold_minutes = models.PositiveIntegerField(null=True)
+    items_per_person = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("name",)
+        constraints = [
+            models.CheckConstraint(condition=Q(pool__in=("open", "named")), name="pool_is_known")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -131,8 +145,9 @@ class Assignment(models.Model):
     `asked` are unit names and `shown` fields of texts, each in the order in which this rater sees
     them (none: the item's own order). A judge that works unit by unit
     has one assignment for each, told apart by `scope`; a person has one for the item, in one of
-    its places (`slot`, from 1; none for imports and judges). `missing` holds reasons by unit name
-    and variable, where only a part of an answer is missing.
+    its places (`slot`, from 1; none for imports and judges), and holds it until `held_until` where
+    the campaign sets a time. `missing` holds reasons by unit name and variable, where only a part
+    of an answer is missing.
     """
 
     class Status(models.TextChoices):
@@ -155,6 +170,7 @@ class Assignment(models.Model):
     reason = models.CharField(max_length=20, default="", blank=True)
     missing = models.JSONField(default=dict)
     lease = models.UUIDField(null=True)
+    held_until = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     seconds = models.FloatField(null=True)
     assisted_by = models.CharField(max_length=150, default="", blank=True)
@@ -173,7 +189,12 @@ class Assignment(models.Model):
                 name="a_place_is_for_a_person_once",
             ),
         ]
-        indexes = [models.Index("rater", "status", name="assignments_of_a_rater")]
+        indexes = [
+            models.Index("rater", "status", name="assignments_of_a_rater"),
+            models.Index(
+                "held_until", condition=Q(held_until__isnull=False), name="places_held_for_a_time"
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.uid)

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest
 
 from annotation import follows
 from annotation.models import Assignment, Campaign, Item, Rater, User
+from annotation.people.leases import EXPIRED
 from annotation.places import free_items
 from datasets.prepared import Given, Prepared, PreparedModels
 
@@ -65,11 +66,13 @@ def _with_all_beside() -> QuerySet[Assignment]:
 
 
 COLUMNS = {
-    "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "seconds", "assisted_by"),
+    "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "reason", "seconds",
+         "assisted_by"),
     "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages"),
     "item__campaign": (
         "id", "name", "protocol", "raters_per_item", "overlap", "human_share", "options",
-        "is_open", "deadline", "guideline", "gold_every", "practice_of_id", "qualify", "created_at",
+        "is_open", "pool", "hold_minutes", "items_per_person", "deadline", "guideline",
+        "gold_every", "practice_of_id", "qualify", "created_at",
     ),
     "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
     "rater": ("id", "name"),
@@ -162,6 +165,20 @@ def progress_here(user: User, campaign: Campaign) -> Progress:
 
 
 def _parted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    return _capped(campaign, _waiting_apart(user, campaign, numbers))
+
+
+def _capped(campaign: Campaign, numbers: Progress) -> Progress:
+    """No more than the campaign gives to one person, what waits last."""
+    most = campaign.items_per_person
+    if not most:
+        return numbers
+    free = min(numbers.free, max(0, most - numbers.own))
+    waiting = min(numbers.waiting, max(0, most - numbers.own - free))
+    return replace(numbers, free=free, waiting=waiting)
+
+
+def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progress:
     if not follows.reasons(campaign):
         return numbers
     # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
@@ -201,7 +218,8 @@ def _added_up(
 def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
     """By campaign: what a person has done and begun, and items of theirs with a place left."""
     own = Q(replicate=0, scope="")
-    had = Q(item__taken__lt=F("item__quota"))
+    # What went back when its time had run out is free for this person, too.
+    had = Q(item__taken__lt=F("item__quota")) & ~Q(**EXPIRED)
     return (
         Assignment.objects.filter(**whose)
         .order_by()

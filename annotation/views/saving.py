@@ -23,6 +23,8 @@ from annotation.drafts import (
 )
 from annotation.follows.grounded_answer import shown_beside
 from annotation.models import Assignment, Response
+from annotation.people.late import take_again
+from annotation.people.leases import return_expired
 from annotation.places import next_assignment, next_in_transaction
 from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
@@ -139,6 +141,7 @@ def _keep(sent: Sent) -> JsonResponse:
 def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     """Raises RefusedError where a field cannot be read, ChangedError and, with a key,
     StoredBeforeError."""
+    take_again(assignment)
     late = _why_too_late(assignment)
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     blinding = blinding_of(assignment, spec)
@@ -196,6 +199,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
+    return_expired(campaign)
     with transaction.atomic():
         outcome = store(ready, circumstances, check)
         try:

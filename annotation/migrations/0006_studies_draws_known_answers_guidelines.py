@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0004_trial_raters'),
+        ('annotation', '0005_people_in_campaigns'),
         ('datasets', '0001_initial'),
     ]
 

@@ -1,0 +1,1 @@
+"""Who may take part where: accounts, members, invitations, places held for a time, exclusions."""

@@ -1,0 +1,121 @@
+"""Roles in a campaign: who may take its items, and who may read it.
+
+In an open pool the account's own role decides for whoever has none in the campaign. Whoever has
+one has that one there, and an ended one keeps its person out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import Campaign, Membership, User
+from annotation.people.errors import PeopleError
+from annotation.people.leases import Ended, give_back_all
+
+Role = Membership.Role
+WORKING = (Role.ANNOTATOR, Role.RESEARCHER)
+"""Roles that are given items. An adjudicator decides on others' labels, and gives none."""
+
+AT_MOST: dict[str, tuple[Role, ...]] = {
+    User.Role.ANNOTATOR: (Role.ANNOTATOR, Role.ADJUDICATOR),
+    User.Role.RESEARCHER: (Role.ANNOTATOR, Role.ADJUDICATOR, Role.RESEARCHER),
+    User.Role.ADMIN: (),
+}
+"""The roles in a campaign that an account of each role may have; an admin reads all of them."""
+
+
+def workable(user: User) -> QuerySet[Campaign]:
+    """The campaigns, open or closed, whose items a person may take while they are open."""
+    if not user.is_active or user.role == User.Role.ADMIN:
+        return Campaign.objects.none()
+    return _as(user, WORKING)
+
+
+def readable(user: User) -> QuerySet[Campaign]:
+    """The campaigns whose people, answers and reports an account may read."""
+    if user.role == User.Role.ADMIN:
+        return Campaign.objects.all()
+    if user.role != User.Role.RESEARCHER or user.is_guest:
+        return Campaign.objects.none()
+    return _as(user, (Role.RESEARCHER,))
+
+
+def _as(user: User, roles: tuple[Role, ...]) -> QuerySet[Campaign]:
+    there = Membership.objects.filter(campaign=OuterRef("pk"), user=user)
+    named = Q(Exists(there.filter(ended_at=None, role__in=roles)))
+    if user.is_guest:
+        return Campaign.objects.filter(named)
+    return Campaign.objects.filter(named | (Q(pool=Campaign.Pool.OPEN) & ~Q(Exists(there))))
+
+
+def may_take(campaign: Any, rater: Any) -> Q:
+    """That a rater may take items of a campaign, as a part of the query that finds one.
+
+    Both are primary keys, or expressions that stand for them. A rater without an account is none
+    that somebody could have put out.
+    """
+    there = Membership.objects.filter(campaign=campaign, user__rater=rater)
+    is_open = Campaign.objects.filter(pk=campaign, pool=Campaign.Pool.OPEN)
+    named = Q(Exists(there.filter(ended_at=None, role__in=WORKING)))
+    return named | (Q(Exists(is_open)) & ~Q(Exists(there)))
+
+
+def is_adjudicator(user: User, campaign: Campaign) -> bool:
+    return Membership.objects.filter(
+        campaign=campaign, user=user, role=Role.ADJUDICATOR, ended_at=None
+    ).exists()
+
+
+def add_member(campaign: Campaign, user: User, role: str, by: User | None = None) -> Membership:
+    """Gives an account a role in a campaign, or another one. Raises PeopleError."""
+    if role not in AT_MOST[user.role]:
+        raise PeopleError(_too_much(user, role))
+    if user.is_guest:
+        raise PeopleError("a guest takes part in one campaign only; invite the person instead")
+    if not user.is_active:
+        raise PeopleError(f"{user.username} is switched off; switch the account on first")
+    with transaction.atomic():
+        member, _ = Membership.objects.update_or_create(
+            campaign=campaign, user=user, defaults={"role": role, "by": by, "ended_at": None}
+        )
+        if role not in WORKING:
+            give_back_all(user, Ended.FREED, campaign)
+    return member
+
+
+def _too_much(user: User, role: str) -> str:
+    if not AT_MOST[user.role]:
+        return "an admin reads every campaign and has no role in one; name another account"
+    return f"an account with the role {user.role} cannot be {role}; change the account's role first"
+
+
+def end_membership(campaign: Campaign, user: User, by: User | None = None) -> None:
+    """Puts an account out of a campaign, an open one too. Places go back, answers stay."""
+    with transaction.atomic():
+        Membership.objects.update_or_create(
+            campaign=campaign,
+            user=user,
+            defaults={"ended_at": timezone.now(), "by": by},
+        )
+        give_back_all(user, Ended.FREED, campaign)
+
+
+def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
+    """Opens a campaign's pool, or closes it but for its members.
+
+    A researcher who closes it becomes one of them, so as not to be shut out.
+    """
+    with transaction.atomic():
+        campaign.pool = pool
+        campaign.save(update_fields=["pool"])
+        if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
+            add_member(campaign, by, Role.RESEARCHER, by)
+
+
+def set_most_items(campaign: Campaign, most: int | None) -> None:
+    campaign.items_per_person = most
+    campaign.save(update_fields=["items_per_person"])

@@ -1,0 +1,124 @@
+"""Studies on Prolific: who comes by its link, and the code with which they go back.
+
+Prolific's parameters say who somebody is and are not signed: the ids are long and random, and
+nobody is told those of another.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from annotation.models import Campaign, Membership, Participant, ProlificStudy, User
+from annotation.models.people import LETTERS, rater_of
+from annotation.people.accounts import switch_off, switch_on
+from annotation.people.errors import PeopleError
+from annotation.people.leases import Ended, give_back_all
+
+Status = Participant.Status
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
+ENTRY = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The three parameters of Prolific's link."""
+
+    pid: str
+    study_id: str
+    session_id: str
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Arrival:
+        """Raises PeopleError where one is missing or no id."""
+        values = [given.get(n, "") for n in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")]
+        if not all(ID.fullmatch(value) for value in values):
+            raise PeopleError("this link lacks what Prolific adds to it; open the study there")
+        return cls(*values)
+
+
+def set_study(campaign: Campaign, study_id: str, code: str, most: int) -> ProlificStudy:
+    """Makes a campaign a study on Prolific, or changes it. Raises PeopleError."""
+    if not ID.fullmatch(study_id):
+        raise PeopleError("the study's id is the last part of its address on Prolific; mend it")
+    if not CODE.fullmatch(code):
+        raise PeopleError("the completion code is letters, digits, - and _; mend it")
+    values = {"study_id": study_id, "completion_code": code, "most_people": most}
+    return ProlificStudy.objects.update_or_create(campaign=campaign, defaults=values)[0]
+
+
+def enter(study: ProlificStudy, arrival: Arrival) -> User:
+    """The account behind a participant, made at the first arrival. Raises PeopleError.
+
+    Who comes again is the same person with the same items, by another session too.
+    """
+    if arrival.study_id != study.study_id:
+        raise PeopleError("this link belongs to another study; open the study on Prolific again")
+    if not study.campaign.is_open:
+        raise PeopleError("this study is closed; return your submission on Prolific")
+    with transaction.atomic():
+        # Whoever comes at once waits here, so that no more are let in than the study takes.
+        ProlificStudy.objects.select_for_update().get(pk=study.pk)
+        there = study.participants.select_related("user").filter(pid=arrival.pid).first()
+        return _come_again(study, there, arrival) if there else _let_in(study, arrival)
+
+
+def _let_in(study: ProlificStudy, arrival: Arrival) -> User:
+    _check_room(study)
+    name = "guest-" + "".join(secrets.choice(LETTERS) for _ in range(16))
+    user = User(username=name, role=User.Role.ANNOTATOR, is_guest=True)
+    user.set_unusable_password()
+    user.save()
+    rater_of(user)
+    Membership.objects.create(campaign=study.campaign, user=user)
+    Participant.objects.create(
+        study=study, user=user, pid=arrival.pid, session_id=arrival.session_id
+    )
+    return user
+
+
+def _come_again(study: ProlificStudy, there: Participant, arrival: Arrival) -> User:
+    same = there.session_id == arrival.session_id
+    if there.status != Status.ACTIVE:
+        if same:
+            raise PeopleError("this submission has ended; reserve a new place on Prolific")
+        _check_room(study)
+        switch_on(there.user)
+        there.status = Status.ACTIVE
+    if not same:
+        there.session_id = arrival.session_id
+    there.save(update_fields=["status", "session_id"])
+    if not there.user.is_active:
+        raise PeopleError("this submission has ended; write to the researcher on Prolific")
+    return there.user
+
+
+def _check_room(study: ProlificStudy) -> None:
+    if study.participants.filter(status=Status.ACTIVE).count() >= study.most_people:
+        raise PeopleError("this study has all its people; return your submission on Prolific")
+
+
+def end(participant: Participant, status: str) -> int:
+    """Notes that somebody returned the study or ran out of time; how many places went back.
+
+    What they submitted stays; to leave it out, exclude the rater.
+    """
+    with transaction.atomic():
+        Participant.objects.filter(pk=participant.pk).update(status=status)
+        participant.status = status
+        freed = give_back_all(participant.user, Ended.LEFT)
+        switch_off(participant.user)
+    return freed
+
+
+def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
+    """The code for a guest who is through, and the address on Prolific that takes it."""
+    there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
+    code = there.values_list("study__completion_code", flat=True).first()
+    return {"code": code, "address": COMPLETE.format(code=code)} if code else None
