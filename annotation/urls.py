@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.views import accounts, campaigns, item, jumping, nuggets, saving, work
+from annotation.views import accounts, campaigns, feedback, item, jumping, nuggets, saving, work
 
 urlpatterns = [
     path("", accounts.home, name="home"),
@@ -19,6 +19,7 @@ urlpatterns = [
     path("tasks/<uuid:uid>/draft", saving.keep_draft, name="draft"),
     path("tasks/<uuid:uid>/submit", saving.take_answer, name="submit"),
     path("tasks/<uuid:uid>/guideline/", item.guideline, name="guideline"),
+    path("tasks/<uuid:uid>/feedback/", feedback.feedback, name="feedback"),
     path("tasks/<uuid:uid>/progress/", item.how_far, name="progress"),
     path("tasks/<uuid:uid>/nugget/<int:place>/", nuggets.nugget, name="nugget"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),

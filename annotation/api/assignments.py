@@ -139,7 +139,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "campaign": campaign.pk,
             "protocol": campaign.protocol,
             "title": sheet.title,
-            "is_open": campaign.is_open,
+            "is_open": campaign.takes_answers,
             "status": assignment.status,
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,

@@ -10,10 +10,14 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.opening import open_now
 from annotation.views.campaigns import counted
 from annotation.views.mine import my_assignments
 from datasets.api.base import READERS, WORKERS
 from datasets.api.errors import BlindError
+
+COUNTED = (Item.Use.STUDY, Item.Use.PRACTICE)
+"""What makes a campaign somebody's: gold items come beside others, and never by themselves."""
 
 
 def person(request: Request) -> User:
@@ -27,10 +31,10 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     if user.role in READERS:
         return counted().order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
-    free = Item.objects.filter(campaign=OuterRef("pk"), taken__lt=F("quota")).exclude(
-        assignments__rater__user=user
-    )
-    theirs = Campaign.objects.filter(Exists(mine) | Q(Exists(free), is_open=True))
+    free = Item.objects.filter(
+        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=COUNTED
+    ).exclude(assignments__rater__user=user)
+    theirs = Campaign.objects.filter(Exists(mine) | Q(Exists(free)) & open_now())
     return theirs.order_by("name")
 
 
@@ -54,7 +58,7 @@ def visible_open_campaigns(user: User) -> QuerySet[Campaign]:
     """Those in which a person may take the next item, as on the page."""
     if user.role not in WORKERS:
         return Campaign.objects.none()
-    return Campaign.objects.filter(is_open=True)
+    return Campaign.objects.filter(open_now())
 
 
 def visible_assignments(user: User) -> QuerySet[Assignment]:

@@ -10,7 +10,6 @@ from django.db import models
 from django.utils.crypto import salted_hmac
 from knox.models import AuthToken
 
-
 # Letters and digits that nobody takes for one another.
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 

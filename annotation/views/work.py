@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import follows
 from annotation.models import Assignment, Campaign, Draft, Rater, User
 from annotation.models.people import rater_of
+from annotation.opening import open_now
 from annotation.places import next_assignment
 from annotation.protocols import PROTOCOLS
 from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress_of, user_of
@@ -23,7 +24,7 @@ RECENT = 200
 @role_required(*MAY_WORK)
 def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    campaigns = list(Campaign.objects.filter(is_open=True))
+    campaigns = list(Campaign.objects.filter(open_now()))
     numbers = progress_of(user, campaigns)
     done = _done(user, [campaign.pk for campaign in campaigns])
     studies = [
@@ -43,7 +44,7 @@ def work(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(*MAY_WORK)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = get_object_or_404(Campaign, pk=pk, is_open=True)
+    campaign = get_object_or_404(Campaign.objects.filter(open_now()), pk=pk)
     return redirect(next_address(campaign, rater_of(user_of(request))))
 
 
@@ -53,9 +54,9 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
     numbers: Progress = progress_of(user, [campaign])[campaign.pk]
-    if not campaign.is_open and not numbers.done and not numbers.begun:
+    if not campaign.takes_answers and not numbers.done and not numbers.begun:
         raise Http404
-    others = list(Campaign.objects.filter(is_open=True).exclude(pk=pk))
+    others = list(Campaign.objects.filter(open_now()).exclude(pk=pk))
     context = {
         "campaign": campaign,
         "progress": numbers,

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.campaigns import create_campaign
 from annotation.design import DesignError, design_of
+from annotation.management.terms import add_terms, terms_of
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch
@@ -42,8 +43,9 @@ class Command(BaseCommand):
             default=[],
             metavar="K=V",
             help="variables, sampling, prerequisite, strata, per_passage, order, seed, "
-            "categories, passages, validates, gate",
+            "categories, passages, validates, gate, development, audit, items",
         )
+        add_terms(parser)
 
     def run(self, **options: Any) -> None:
         batch = Batch.objects.filter(name=options["batch"]).first()
@@ -56,8 +58,11 @@ class Command(BaseCommand):
                 options["human_share"],
                 options["option"],
             )
+            terms = terms_of(options)
             with self.progress("items") as tick:
-                made = create_campaign(options["name"], options["protocol"], batch, design, tick)
+                made = create_campaign(
+                    options["name"], options["protocol"], batch, design, tick, terms
+                )
         except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
         what = "Nothing to do: it is there already" if made.unchanged else "Made"
