@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
 from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
+from analysis.roles import STRATUM, among, evaluated, told
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level, Resamples
@@ -28,6 +29,9 @@ from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
 from annotation.presenting import schema
+
+Held = Collection[str] | None
+"""The items that judges are held against people on; None for all."""
 
 
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
@@ -59,7 +63,8 @@ def _report(
     head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
 ) -> JSON:
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
-    variables = {name: _variable(frame, name, choices) for name in names}
+    held = evaluated(frame.strata, choices)
+    variables = {name: _variable(frame, name, choices, held) for name in names}
     return {
         **head,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
@@ -71,10 +76,11 @@ def _report(
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, choices.assisted),
+        "roles": told(frame.strata, held),
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": scores(frame, choices.resamples, choices.seed, sampled),
+        "scores": scores(frame, choices.resamples, choices.seed, sampled, held),
     }
 
 
@@ -83,7 +89,7 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
+def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
     frame = whole.variables[name]
     draws = Resamples.draw(frame.units.query, choices.resamples, choices.seed)
     sample = Sample(frame, draws)
@@ -91,13 +97,13 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
-        **_comparison(sample, choices),
-        "strata": _strata(sample, whole, choices),
+        **_comparison(sample, choices, held),
+        "strata": _strata(sample, whole, choices, held),
     }
 
 
-def _comparison(sample: Sample, choices: Choices) -> JSON:
-    found = judges(sample, choices.epsilon)
+def _comparison(sample: Sample, choices: Choices, held: Held) -> JSON:
+    found = judges(_compared(sample, held), choices.epsilon)
     if choices.threshold is not None:
         for block in found.values():
             cuts = block["thresholds"]
@@ -105,18 +111,29 @@ def _comparison(sample: Sample, choices: Choices) -> JSON:
     return {"agreement": agreement(sample), "judges": found}
 
 
-def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
+def _compared(sample: Sample, held: Held) -> Sample:
+    """Without the labels on which judges and people may not be compared."""
+    if held is None:
+        return sample
+    return sample.only(among([item for item, _, _ in sample.frame.units.names], held))
+
+
+def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
     """The same within each part of each stratum; a partition that stands already is not redone."""
-    done: dict[tuple[tuple[int, ...], ...], JSON] = {}
+    done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
     for name, values in _values(sample.frame.units, frame.strata).items():
         parts = _parts(values)
         if not parts:
             continue
-        partition = tuple(tuple(units) for units in parts.values())
+        # Each role stands for itself in its own stratum.
+        of_roles = name == STRATUM
+        partition = of_roles, tuple(tuple(units) for units in parts.values())
         if partition not in done:
             done[partition] = {
-                part: _comparison(sample.only(_mask(units, sample)), choices)
+                part: _comparison(
+                    sample.only(_mask(units, sample)), choices, None if of_roles else held
+                )
                 for part, units in parts.items()
             }
         strata[name] = done[partition]

@@ -5,54 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import OuterRef, QuerySet, Subquery
+
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 
 Line = dict[str, Any]
+CHUNK = 2000
+_SHARED = ("kind", "seed", "wave", "probability", "drawn")
 COLUMNS = (
     "of", "query", "item", "unit", "unit_kind", "kind", "seed", "wave", "stratum", "probability",
     "drawn", "role", "role_probability", "use",
-)  # fmt: skip
-_UNIT = (
-    "item__query_id", "item__query__key", "item__key", "key", "unit_kind", "kind", "seed", "wave",
-    "stratum", "probability", "drawn", "item__use",
 )  # fmt: skip
 
 
 def draws(campaign: Campaign) -> Iterator[Line]:
     """Drawn or not. A unit's probability holds once its item is asked; its query's stands above."""
-    roles: dict[int, str] = {}
+    yield from map(query_line, query_rows(campaign).iterator(chunk_size=CHUNK))
+    yield from map(unit_line, unit_rows(campaign).iterator(chunk_size=CHUNK))
+
+
+def query_rows(campaign: Campaign) -> QuerySet[QueryDraw]:
     rows = QueryDraw.objects.filter(campaign=campaign).select_related("query")
-    for row in rows.order_by("query__position").iterator(chunk_size=2000):
-        roles[row.query_id] = row.role
-        yield _line(
-            of="query", query=row.query.key, kind=row.kind, seed=row.seed, wave=row.wave,
-            probability=row.probability, drawn=row.drawn, role=row.role,
-            role_probability=row.role_probability,
-        )  # fmt: skip
-    units = UnitDraw.objects.filter(item__campaign=campaign).order_by("item__position", "position")
-    for (
-        query,
-        key,
-        item,
-        unit,
-        of,
-        kind,
-        seed,
-        wave,
-        stratum,
-        chance,
-        drawn,
-        use,
-    ) in units.values_list(*_UNIT).iterator(chunk_size=2000):
-        yield _line(
-            of="unit", query=key, item=item, unit=unit, unit_kind=of, kind=kind, seed=seed,
-            wave=wave, stratum=stratum or None, probability=chance, drawn=drawn,
-            role=roles.get(query), use=use,
-        )  # fmt: skip
+    return rows.order_by("query__position")
 
 
-def _line(**known: Any) -> Line:
-    return {name: known.get(name) for name in COLUMNS}
+def unit_rows(campaign: Campaign) -> QuerySet[Any]:
+    """With the `role` of their query."""
+    of = QueryDraw.objects.filter(campaign=campaign, query=OuterRef("item__query"))
+    rows = UnitDraw.objects.filter(item__campaign=campaign).select_related("item__query")
+    return rows.annotate(role=Subquery(of.values("role"))).order_by("item__position", "position")
+
+
+def query_line(row: QueryDraw) -> Line:
+    return _line(
+        row, of="query", query=row.query.key, role=row.role, role_probability=row.role_probability
+    )
+
+
+def unit_line(row: Any) -> Line:
+    """Of one of `unit_rows`."""
+    item = row.item
+    return _line(
+        row, of="unit", query=item.query.key, item=item.key, unit=row.key,
+        unit_kind=row.unit_kind, stratum=row.stratum or None, role=row.role, use=item.use,
+    )  # fmt: skip
+
+
+def _line(row: QueryDraw | UnitDraw, **known: Any) -> Line:
+    shared = {name: getattr(row, name) for name in _SHARED}
+    return {name: (shared | known).get(name) for name in COLUMNS}
 
 
 def summary(campaign: Campaign) -> Line:

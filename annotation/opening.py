@@ -6,15 +6,13 @@ open again.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from annotation.design import DesignError
-from annotation.models import Campaign
-from annotation.terms import Terms, change_terms
+from annotation.models import Campaign, User
+from annotation.terms import Terms, apply_terms, check_terms
 
 
 def open_now(path: str = "") -> Q:
@@ -24,25 +22,20 @@ def open_now(path: str = "") -> Q:
     return Q(**{f"{start}is_open": True}) & in_time
 
 
-def close(campaign: Campaign) -> bool:
-    """Closes a campaign; False where it is closed already."""
-    campaign.is_open = False
-    return bool(Campaign.objects.filter(pk=campaign.pk, is_open=True).update(is_open=False))
+def change(
+    campaign: Campaign, terms: Terms, is_open: bool | None = None, user: User | None = None
+) -> None:
+    """Changes terms, and closes or opens a campaign, all or nothing. Raises DesignError.
 
-
-def reopen(campaign: Campaign, deadline: datetime | None = None) -> bool:
-    """Opens a campaign again, with a new deadline if one is given; False where it is open already.
-
-    Raises DesignError where its deadline is past and no other is given.
+    To open one whose deadline is past, another deadline has to come with it.
     """
     with transaction.atomic():
         there = Campaign.objects.select_for_update().get(pk=campaign.pk)
-        before = there.takes_answers
-        if deadline is not None:
-            change_terms(there, Terms(deadline=deadline))
-        there.is_open = True
-        if not there.takes_answers:
-            raise DesignError("its deadline is past; give a later one, or take it away")
-        there.save(update_fields=["is_open"])
-    campaign.is_open, campaign.deadline = there.is_open, there.deadline
-    return not before
+        check_terms(there, terms)
+        apply_terms(there, terms, user)
+        if is_open is not None:
+            there.is_open = is_open
+            if is_open and not there.takes_answers:
+                raise DesignError("its deadline is past; give a later one, or take it away")
+            there.save(update_fields=["is_open"])
+    campaign.refresh_from_db()

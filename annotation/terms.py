@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime, time
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -83,14 +82,6 @@ def _check_practice(campaign: Campaign, name: str) -> None:
         raise DesignError("a campaign's own practice comes first by itself; leave its name out")
     if not other.items.filter(use=Item.Use.PRACTICE).exists():
         raise DesignError(f"campaign {name!r} has no practice items; give it some by set_known")
-
-
-def change_terms(campaign: Campaign, terms: Terms, user: User | None = None) -> None:
-    """Checks and applies them, all or nothing. Raises DesignError."""
-    check_terms(campaign, terms)
-    with transaction.atomic():
-        Campaign.objects.select_for_update().get(pk=campaign.pk)
-        apply_terms(campaign, terms, user)
 
 
 def apply_terms(campaign: Campaign, terms: Terms, user: User | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -22,8 +22,17 @@ MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", covera
 """The scores that a report shows, each with the variable that it is made of."""
 
 
-def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSON:
-    """The scores that the frame's variables allow. `sampled`: see `estimates`."""
+def scores(
+    frame: Frame,
+    resamples: int,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None = None,
+) -> JSON:
+    """The scores that the frame's variables allow. `sampled`: see `estimates`.
+
+    `held` are the items on which judges are held against people; None for all.
+    """
     found: JSON = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
@@ -31,11 +40,18 @@ def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSO
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
             of_items = Scores(frame, labels, measure(labels, len(frame.items)), queries)
-            found[name] = _block(of_items, resamples, seed, sampled)
+            found[name] = _block(of_items, resamples, seed, sampled, held)
     return found
 
 
-def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
+def _block(
+    of: Scores,
+    resamples: int,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None,
+) -> JSON:
+    both = of if held is None else of.only(held)
     draws = Resamples.draw(of.queries, resamples, seed)
     weights = draws.weights() if draws.draws.shape[0] * len(of.queries) < 8_000_000 else draws
 
@@ -53,8 +69,8 @@ def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
         "items": _items(of),
         "systems": _systems(of),
         "pairs": _pairs(of, compare),
-        "correlation": _correlations(of, compare),
-        "estimate": estimates(of, sampled),
+        "correlation": _correlations(both, compare),
+        "estimate": estimates(both, sampled),
     }
 
 

@@ -33,16 +33,21 @@ class Known:
 def set_known(
     paths: Sequence[Path], campaign: Campaign, use: str, rater: str | None = None
 ) -> Known:
-    """Takes known answers in, all or nothing; those of the same items are replaced.
+    """Takes the known answers of labels files in, all or nothing. Raises InputError.
 
-    `rater` takes the lines of one rater only, such as an adjudicator's. Raises InputError.
+    `rater` takes the lines of one rater only, such as an adjudicator's.
     """
-    known = KnownItems(campaign)
     rows = [row for path in paths for row in read_labels(path) if rater in (None, row.rater)]
     if not rows:
         where = f" by {rater!r}" if rater else ""
         place = Place(str(paths[0]))
         raise InputError(place, f"no label{where} is there", "name a file with known answers")
+    return keep_known(rows, campaign, use)
+
+
+def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
+    """The same of rows; known answers to the same items are replaced. Raises InputError."""
+    known = KnownItems(campaign)
     checked = list(known.checked(rows))
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)

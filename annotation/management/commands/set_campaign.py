@@ -11,8 +11,8 @@ from annotation.design import DesignError
 from annotation.management.campaigns import campaign_called
 from annotation.management.terms import add_terms, terms_of
 from annotation.models import Campaign
-from annotation.opening import close, reopen
-from annotation.terms import Terms, change_terms
+from annotation.opening import change
+from annotation.terms import Terms
 from datasets.console import Command as BaseCommand
 
 
@@ -35,21 +35,15 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["name"])
+        is_open = True if options["open"] else False if options["close"] else None
         try:
             terms = terms_of(options)
-            if terms.says_nothing and not (options["close"] or options["open"]):
+            if terms.says_nothing and is_open is None:
                 raise CommandError("Nothing to change; name what shall be, see --help.")
-            change_terms(campaign, terms)
-            self.turn(campaign, options)
+            change(campaign, terms, is_open)
         except DesignError as error:
             raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
         self.say(f"Campaign {campaign.name!r} {standing(campaign, terms)}.")
-
-    def turn(self, campaign: Campaign, options: dict[str, Any]) -> None:
-        if options["close"]:
-            close(campaign)
-        elif options["open"]:
-            reopen(campaign)
 
 
 def standing(campaign: Campaign, terms: Terms) -> str:
