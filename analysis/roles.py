@@ -44,7 +44,7 @@ def among(items: Sequence[str], evaluated: Collection[str]) -> Bools:
 
 
 def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
-    """How many items have each role, and which of them comparisons take; None where all have one."""
+    """The items of each role, and which of them comparisons take; None where all have one."""
     roles = strata.get(STRATUM)
     if not roles:
         return None

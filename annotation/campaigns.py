@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries
 from annotation.follows.checking import check_prerequisite
 from annotation.follows.validating import check_validates
 from annotation.itemmaking import ItemWriter, drafted_items, share_out
-from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw
+from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
 from annotation.presenting import design as stored
 from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
@@ -47,6 +47,7 @@ def create_campaign(
     design: Design,
     progress: Callable[[int], None] = lambda done: None,
     terms: Terms | None = None,
+    by: User | None = None,
 ) -> Made:
     """Makes a campaign and its items, all or nothing. Raises DesignError."""
     terms = terms or Terms()
@@ -57,12 +58,23 @@ def create_campaign(
         check_references(campaign, design)
         check_terms(campaign, terms)
         campaign.save()
-        apply_terms(campaign, terms)
+        apply_terms(campaign, terms, by)
         _write_items(campaign, design, PROTOCOLS[protocol], progress)
         made = _counted(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
     return made
+
+
+def create_once(
+    name: str, protocol: str, batch: material.Batch, design: Design, terms: Terms, by: User
+) -> Made:
+    """The same for requests, of which two may come at the same moment. Raises DesignError."""
+    try:
+        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
+    except IntegrityError:
+        # Somebody made one of this name just now: it is there to compare with.
+        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
 
 
 def checked_campaign(name: str, protocol: str, batch: material.Batch, design: Design) -> Campaign:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError
 from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -13,7 +12,7 @@ from rest_framework.response import Response
 from annotation.api.designshapes import NewCampaignShape
 from annotation.api.shapes import CampaignParameters, CampaignShape
 from annotation.api.visible import person, visible_campaigns
-from annotation.campaigns import Made, create_campaign
+from annotation.campaigns import Made, create_once
 from annotation.design import Design, DesignError, design_of
 from annotation.models import Campaign, User
 from annotation.protocols import PROTOCOLS
@@ -159,19 +158,13 @@ def batch_named(user: User, name: str) -> Batch:
 def _made(user: User, wanted: dict[str, Any]) -> Made:
     batch = batch_named(user, wanted["batch"])
     try:
-        return _made_once(wanted, batch, design_from(wanted), terms_from(wanted))
+        return create_once(
+            wanted["name"], wanted["protocol"], batch, design_from(wanted), terms_from(wanted),
+            user,
+        )  # fmt: skip
     except DesignError as error:
         wrong = problem(str(error))
         raise RefusedBodyError("this campaign cannot be made", [wrong]) from error
-
-
-def _made_once(wanted: dict[str, Any], batch: Batch, design: Design, terms: Terms) -> Made:
-    arguments = wanted["name"], wanted["protocol"], batch, design
-    try:
-        return create_campaign(*arguments, terms=terms)
-    except IntegrityError:
-        # Somebody made one of this name at the same moment: now it is there to compare with.
-        return create_campaign(*arguments, terms=terms)
 
 
 def terms_from(wanted: dict[str, Any]) -> Terms:
