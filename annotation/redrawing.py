@@ -91,6 +91,9 @@ def _item(
     spec: ItemSpec, rows: list[UnitDraw], design: Design, campaign: Campaign
 ) -> Iterator[str]:
     fresh = draw_units(spec.key, spec.units, design, PROTOCOLS[campaign.protocol])
+    if not rows:
+        yield f"item {spec.key!r} has no stored draw of units"
+        return
     there = [(row.unit_kind, row.key) for row in rows]
     if there != [(unit.spec.kind, unit.spec.key) for unit in fresh]:
         yield f"item {spec.key!r} has other units in its draw than the batch gives"

@@ -41,7 +41,7 @@ def test_it_is_made_without_a_single_warning(capsys: pytest.CaptureFixture[str])
 
 def test_it_describes_every_address_below_v1() -> None:
     paths = {path for path, _, _ in operations()}
-    assert len(paths) == 16
+    assert len(paths) == 20
     assert all(path.startswith("/api/v1/") for path in paths)
 
 
