@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
 from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
+from analysis.roles import STRATUM, among, evaluated, told
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
 from analysis.statistics import Level
@@ -34,6 +35,9 @@ from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
 from annotation.presenting import schema
+
+Held = Collection[str] | None
+"""The items that judges are held against people on; None for all."""
 
 
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
@@ -65,7 +69,8 @@ def _report(
     head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
 ) -> JSON:
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
-    variables = {name: _variable(frame, name, choices) for name in names}
+    held = evaluated(frame.strata, choices)
+    variables = {name: _variable(frame, name, choices, held) for name in names}
     return {
         **head,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
@@ -77,15 +82,16 @@ def _report(
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, choices.assisted),
+        "roles": told(frame.strata, held),
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": _scores(frame, choices, sampled),
+        "scores": _scores(frame, choices, sampled, held),
     }
 
 
-def _scores(frame: Frame, choices: Choices, sampled: bool | None) -> JSON:
-    found = scores(frame, choices.resamples, choices.seed, sampled)
+def _scores(frame: Frame, choices: Choices, sampled: bool | None, held: Held) -> JSON:
+    found = scores(frame, choices.resamples, choices.seed, sampled, held)
     for name, of in scores_of_items(frame).items():
         found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
     return found
@@ -96,14 +102,14 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
+def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
     frame = whole.variables[name]
     sample = Sample(frame, choices.resamples, choices.seed)
-    compared = _comparison(sample, choices)
+    compared, both = _comparison(sample, choices, held), _compared(sample, held)
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
-        judge["alt_test"] |= beside_test(sample, column, compared, choices.epsilon)
-        judge |= bounds(sample, column)
+        judge["alt_test"] |= beside_test(both, column, compared, choices.epsilon)
+        judge |= bounds(both, column)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
@@ -113,12 +119,12 @@ def _variable(whole: Frame, name: str, choices: Choices) -> JSON:
         **spans(frame, whole.marks, choices.resamples, choices.seed),
         "soft_labels": soft_labels(sample),
         "planning": planning(sample, compared, choices.width),
-        "strata": _strata(sample, whole, choices),
+        "strata": _strata(sample, whole, choices, held),
     }
 
 
-def _comparison(sample: Sample, choices: Choices, with_curves: bool = True) -> JSON:
-    found = judges(sample, choices.epsilon, with_curves)
+def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool = True) -> JSON:
+    found = judges(_compared(sample, held), choices.epsilon, with_curves)
     for block in found.values() if choices.threshold is not None else ():
         block["thresholds"] = _only(block["thresholds"], choices.threshold)
         block["curves"] = _only(block["curves"], choices.threshold)
@@ -130,18 +136,32 @@ def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
     return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
-def _strata(sample: Sample, frame: Frame, choices: Choices) -> JSON:
+def _compared(sample: Sample, held: Held) -> Sample:
+    """Without the labels on which judges and people may not be compared."""
+    if held is None:
+        return sample
+    return sample.only(among([item for item, _, _ in sample.frame.units.names], held))
+
+
+def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
     """The same within each part of each stratum; a partition that stands already is not redone."""
-    done: dict[tuple[tuple[int, ...], ...], JSON] = {}
+    done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
     for name, values in _values(sample.frame.units, frame.strata).items():
         parts = _parts(values)
         if not parts:
             continue
-        partition = tuple(tuple(units) for units in parts.values())
+        # Each role stands for itself in its own stratum.
+        of_roles = name == STRATUM
+        partition = of_roles, tuple(tuple(units) for units in parts.values())
         if partition not in done:
             done[partition] = {
-                part: _comparison(sample.only(_mask(units, sample)), choices, with_curves=False)
+                part: _comparison(
+                    sample.only(_mask(units, sample)),
+                    choices,
+                    None if of_roles else held,
+                    with_curves=False,
+                )
                 for part, units in parts.items()
             }
         strata[name] = done[partition]

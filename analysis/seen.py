@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from analysis.blocks.resampling import JSON
 from analysis.blocks.warnings import Warning
-from annotation.models import Assignment, Campaign
+from annotation.models import Assignment, Campaign, Item, QueryDraw
+from annotation.roles import DEVELOPMENT
 from judging.models import Judge
 
 SHORTEST = 40
@@ -14,18 +15,24 @@ SHORTEST = 40
 
 
 def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
-    """A warning for each judge whose own prompt quotes a text that people labelled.
+    """A warning for each judge whose own prompt quotes a text that it is held against people on.
 
     Known is what stands in the prompt word for word, whatever its blanks and line breaks: an
-    example in other words is not found.
+    example in other words is not found. Texts of development queries may stand in a prompt.
     """
     asked = Judge.objects.filter(rater__name__in=judges, runs__campaign=campaign).exclude(prompt="")
     prompts = {j.rater.name: _plain(j.prompt) for j in asked.select_related("rater").distinct()}
     if not prompts:
         return []
     labelled = Assignment.objects.filter(
-        item__campaign=campaign, rater__kind="human", responses__current=True
+        item__campaign=campaign,
+        item__use=Item.Use.STUDY,
+        rater__kind="human",
+        responses__current=True,
     )
+    # What a prompt may be tuned on is no part of what the judge is held against people on.
+    tuned = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT)
+    labelled = labelled.exclude(item__query__in=tuned.values("query"))
     columns = ("item__key", "item__report__text", "item__passage__text", "item__query__text")
     texts = {key: tuple(map(_plain, of)) for key, *of in labelled.values_list(*columns).distinct()}
     found = []

@@ -18,7 +18,7 @@ from annotation.follows.validating import validated_judge, verdict_campaign
 from annotation.grouping import group_rows
 from annotation.known import CheckedRow
 from annotation.missing import reasons
-from annotation.models import Assignment, Campaign, Label, Rater, Unit
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
 from annotation.people.exclusions import excluded
 from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
@@ -55,7 +55,10 @@ EVERYTHING = Choices()
 def campaign_frame(
     campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
 ) -> Frame:
-    """The chosen current labels of a campaign, and the missing ones; those of trials left out."""
+    """The chosen current labels of a campaign, and the missing ones; those of trials left out.
+
+    So are the answers to gold and practice items: what is right there was known beforehand.
+    """
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_elsewhere(campaign)
@@ -83,7 +86,9 @@ def scale_of(variable: Variable) -> Scale:
 
 def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     labels = Label.objects.filter(
-        response__current=True, response__assignment__item__campaign=campaign
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__item__use=Item.Use.STUDY,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
     for row in labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000):
         item, unit, kind, variable, value, rater, rater_kind, replicate, *facts = row
@@ -117,7 +122,7 @@ def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     closed = Assignment.objects.filter(item__campaign=campaign).exclude(
         status__in=("open", "leased", "done", "cancelled"), missing={}
     )
-    closed = closed.exclude(rater__kind=Rater.Kind.TRIAL)
+    closed = closed.filter(item__use=Item.Use.STUDY).exclude(rater__kind=Rater.Kind.TRIAL)
     related = ("item__query", "item__report", "rater")
     for assignment in closed.select_related(*related).prefetch_related("item__units").iterator(500):
         units = {u.name: u for u in assignment.item.units.all() if u.name in assignment.asked}

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce, Length
 
 from analysis.choices import OWN_STRATA, Offered, Strata
 from analysis.metas import OF_META, in_order, length_strata, telling, text_of
+from analysis.roles import STRATUM, roles_of_items
 from analysis.sources import scale_of
 from annotation.models import Campaign, Item, Rater
 from annotation.presenting import schema
@@ -30,6 +31,7 @@ def campaign_strata(campaign: Campaign) -> Strata:
     )
     found = {name: dict(_of_meta(rows, name)) for name in OF_META}
     found["length"] = length_strata({key: length for key, *_, length in rows if length is not None})
+    found[STRATUM] = roles_of_items(campaign)
     return telling(found)
 
 

@@ -92,6 +92,11 @@ def _questions(asked: Schema, kind: str) -> list[Any]:
     return [kind, asked.unit_schema(kind), words]
 
 
+def guideline_digest(text: str) -> str:
+    """What a basis holds of a guideline."""
+    return _digest(text)
+
+
 def _digest(thing: Any) -> str:
     return hashlib.sha256(_canonical(thing)).hexdigest()[:LENGTH]
 

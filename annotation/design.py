@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +14,9 @@ class DesignError(ValueError):
 
 SAMPLINGS = ("own", "shared", "all")
 ORDERS = ("fixed", "random")
+ITEM_ORDERS = ("fixed", "random", "blocked")
 GATES = ("gap",)
+CHOICES = {"sampling": SAMPLINGS, "order": ORDERS, "gate": GATES, "items": ITEM_ORDERS}
 LONGEST_CODE = 255
 
 
@@ -27,6 +30,10 @@ class Design:
     labels a shared draw heeds instead of those of most people. `validates` is JUDGE or
     JUDGE@CAMPAIGN: people see that judge's verdicts and confirm or correct them.
     `gate` gap lets only answers into a second round whose selected sentences leave a gap.
+    `development` and `audit` are the shares of queries with that role, drawn apart among those that
+    people are asked and the others; all the rest is for evaluation. `items` says in which order a
+    person gets the items: the batch's, a random one for each person, or all of a query together,
+    the queries at random.
     """
 
     raters_per_item: int = 1
@@ -43,6 +50,9 @@ class Design:
     strata: str = ""
     validates: str = ""
     gate: str | None = None
+    development: float = 0.0
+    audit: float = 0.0
+    items: str = "fixed"
 
     def __post_init__(self) -> None:
         if not 1 <= self.raters_per_item <= 1000:
@@ -52,6 +62,10 @@ class Design:
         for name in ("overlap", "human_share"):
             if not 0 < getattr(self, name) <= 1:
                 raise DesignError(f"{name.replace('_', ' ')} is not above 0 and up to 1; mend it")
+        if min(self.development, self.audit) < 0 or self.development + self.audit >= 1:
+            raise DesignError("development and audit leave nothing for evaluation; give less")
+        if self.prerequisite and (self.development or self.audit):
+            raise DesignError("the roles of queries are those of the prerequisite; leave them out")
         named = self.passages.startswith("relevant:") and self.passages != "relevant:"
         if self.passages not in ("all", "relevant") and not named:
             raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; mend it")
@@ -96,10 +110,20 @@ def _number(name: str, value: str) -> int:
 
 
 def _one_of(name: str, value: str) -> str:
-    allowed = {"sampling": SAMPLINGS, "order": ORDERS, "gate": GATES}[name]
+    allowed = CHOICES[name]
     if value not in allowed:
         raise DesignError(f"option {name} is one of {', '.join(allowed)}; {value!r} is none")
     return value
+
+
+def _share(name: str, value: str) -> float:
+    try:
+        share = float(value)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise DesignError(f"option {name} is a share from 0 to below 1; {value!r} is none")
+    return share
 
 
 def _as_is(name: str, value: str) -> str:
@@ -124,4 +148,7 @@ _OPTIONS = {
     "strata": _named,
     "validates": _named,
     "gate": _one_of,
+    "development": _share,
+    "audit": _share,
+    "items": _one_of,
 }

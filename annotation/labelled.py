@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from annotation.files.rows import LabelRow, SpanRow
 from annotation.missing import Reasons, reasons
-from annotation.models import Assignment, Campaign, Label, Rater, Span, Unit
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Span, Unit
 from annotation.presenting import schema
 from annotation.protocols.schema import Schema
 
@@ -69,7 +69,8 @@ class _Label(NamedTuple):
 def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
     """Every current label, and every missing one with its reason, by item, rater and replicate.
 
-    What judges said under changed conditions is about them alone, and left out.
+    What judges said under changed conditions is about them alone, and left out; so are the answers
+    to gold and practice items.
     `since` leaves out the items before that position.
     """
     asked, batch = schema(campaign), campaign.batch.name
@@ -87,6 +88,7 @@ def chunks(values: Iterator[T], size: int) -> Iterator[list[T]]:
 def _closed(campaign: Campaign, since: int) -> Iterator[_Answered]:
     closed = (
         Assignment.objects.filter(item__campaign=campaign, item__position__gte=since)
+        .filter(item__use=Item.Use.STUDY)
         .exclude(status__in=("open", "leased", "cancelled"), missing={})
         .exclude(rater__kind=Rater.Kind.TRIAL)
         .order_by("item__position", "rater__name", "replicate", "id")

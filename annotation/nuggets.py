@@ -83,7 +83,7 @@ def _nugget(label: Label, numbers: dict[int, int]) -> Nugget:
         unit=label.unit.position,
         report=numbers[held.item_id],
         quotes=tuple(span.quote for span in label.spans.all()),
-        is_open=held.item.campaign.is_open,
+        is_open=held.item.campaign.takes_answers,
     )
 
 
@@ -141,7 +141,7 @@ def mend(there: Editable, evidence: Any, circumstances: Circumstances) -> Outcom
     to revise the report: the new revision would throw that draft away.
     """
     campaign = there.assignment.item.campaign
-    if not campaign.is_open:
+    if not campaign.takes_answers:
         closed = "the report campaign is closed; ask its researcher to open it again"
         raise RefusedError([Problem("", "", closed)])
     if there.answer != FOUND:

@@ -9,6 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import follows
 from annotation.assigning import shuffle_fields, shuffle_units
+from annotation.gold.turns import is_plain, next_of
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, return_expired, until
 from annotation.people.members import may_take
@@ -89,9 +90,13 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
 
 
 def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
-    if follows.reasons(campaign):
-        ready = free_items(campaign, rater).filter(~follows.waits_for(campaign, rater))
-        item = ready.annotate(again=_had(rater.pk, Q(**EXPIRED))).first()
+    waits = bool(follows.reasons(campaign))
+    if waits or not is_plain(campaign):
+        ready = free_items(campaign, rater)
+        if waits:
+            ready = ready.filter(~follows.waits_for(campaign, rater))
+        again = ready.annotate(again=_had(rater.pk, Q(**EXPIRED)))
+        item: Any = next_of(campaign, rater, again)
         return (item, item.again) if item else None
     found = _free.first(campaign=campaign.pk, rater=rater.pk)
     return (found[0], found[1][0]) if found else None
@@ -133,6 +138,7 @@ def _waiting_query() -> QuerySet[Assignment]:
 def _free_query() -> QuerySet[Item]:
     had = _had(Given("rater"), ~Q(**EXPIRED))
     free = Item.objects.filter(~had, campaign=Given("campaign"), taken__lt=F("quota"))
+    free = free.filter(use=Item.Use.STUDY.value)
     free = free.filter(may_take(Given("campaign"), Given("rater"))).order_by("position")
     return free.annotate(again=_had(Given("rater"), Q(**EXPIRED)))[:1]
 

@@ -37,12 +37,17 @@ def design(campaign: Campaign) -> Design:
 def schema(campaign: Campaign) -> Schema:
     """The response schema of a campaign."""
     chosen = design(campaign)
-    return _schema(campaign.protocol, chosen.variables, chosen.categories)
+    return _schema(campaign.protocol, chosen.variables, chosen.categories, campaign.guideline)
 
 
 @lru_cache(maxsize=64)
-def _schema(protocol: str, variables: tuple[str, ...], categories: tuple[str, ...]) -> Schema:
-    return schema_of(PROTOCOLS[protocol], variables, categories)
+def _schema(
+    protocol: str, variables: tuple[str, ...], categories: tuple[str, ...], guideline: str
+) -> Schema:
+    declared = PROTOCOLS[protocol]
+    if guideline:
+        declared = replace(declared, own_guideline=guideline)
+    return schema_of(declared, variables, categories)
 
 
 def items_of(

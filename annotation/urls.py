@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.views import accounts, campaigns, exports, item, jumping, nuggets, saving, work
+from annotation.views import (
+    accounts,
+    campaigns,
+    exports,
+    feedback,
+    item,
+    jumping,
+    nuggets,
+    saving,
+    work,
+)
+from annotation.views.studies import looking, making
 
 urlpatterns = [
     path("", accounts.home, name="home"),
@@ -19,9 +30,17 @@ urlpatterns = [
     path("tasks/<uuid:uid>/draft", saving.keep_draft, name="draft"),
     path("tasks/<uuid:uid>/submit", saving.take_answer, name="submit"),
     path("tasks/<uuid:uid>/guideline/", item.guideline, name="guideline"),
+    path("tasks/<uuid:uid>/feedback/", feedback.feedback, name="feedback"),
     path("tasks/<uuid:uid>/progress/", item.how_far, name="progress"),
     path("tasks/<uuid:uid>/nugget/<int:place>/", nuggets.nugget, name="nugget"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
+    path("campaigns/new/", making.new_campaign, name="campaign-new"),
+    path("campaigns/<int:pk>/", looking.campaign, name="campaign"),
+    path("campaigns/<int:pk>/terms/", looking.change_terms, name="campaign-terms"),
+    path("campaigns/<int:pk>/turn/", looking.turn, name="campaign-turn"),
+    path("campaigns/<int:pk>/known/", looking.set_known, name="campaign-known"),
+    path("campaigns/<int:pk>/admit/", looking.let_in, name="campaign-admit"),
+    path("campaigns/<int:pk>/draws.csv", looking.draw, name="campaign-draws"),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

@@ -35,6 +35,8 @@ OPEN_TO = {
     "work": {"annotator", "researcher"},
     "finished": {"annotator", "researcher"},
     "campaigns": {"researcher", "admin"},
+    "campaign-new": {"researcher", "admin"},
+    "campaign": {"researcher", "admin"},
     "batches": {"researcher", "admin"},
     "batch": {"researcher", "admin"},
 }

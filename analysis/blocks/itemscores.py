@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +30,11 @@ class Scores:
     def people(self) -> Floats:
         columns = self.labels.columns("human")
         return mean_of(self.values[:, columns])
+
+    def only(self, items: Collection[str]) -> Scores:
+        """The same with no scores but those of some items, by their keys."""
+        kept = np.array([[item.key in items] for item in self.frame.items], dtype=bool)
+        return replace(self, values=np.where(kept, self.values, np.nan))
 
     def columns(self) -> dict[str, Floats]:
         """The scores by name of rater, and the people's mean under `mean`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import combinations
 
@@ -23,10 +23,20 @@ MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", covera
 """The scores that a report shows, each with the variable that it is made of."""
 
 
-def scores(frame: Frame, resamples: int, seed: int, sampled: bool | None) -> JSON:
-    """The scores that the frame's variables allow. `sampled`: see `estimates`."""
+def scores(
+    frame: Frame,
+    resamples: int,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None = None,
+) -> JSON:
+    """The scores that the frame's variables allow. `sampled`: see `estimates`.
+
+    `held` are the items on which judges are held against people; None for all.
+    """
     return {
-        name: _block(of, resamples, seed, sampled) for name, of in scores_of_items(frame).items()
+        name: _block(of, resamples, seed, sampled, held)
+        for name, of in scores_of_items(frame).items()
     }
 
 
@@ -49,7 +59,14 @@ def _agreed(labels: VariableFrame) -> VariableFrame:
     return replace(labels, codes=reference[:, None])
 
 
-def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
+def _block(
+    of: Scores,
+    resamples: int,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None,
+) -> JSON:
+    both = of if held is None else of.only(held)
     how = drawing(of.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
@@ -62,8 +79,8 @@ def _block(of: Scores, resamples: int, seed: int, sampled: bool | None) -> JSON:
         "majority": _majority(of),
         "comparisons": comparisons(of),
         "pairs": _pairs(of, compare),
-        "correlation": _correlations(of, compare),
-        "estimate": estimates(of, sampled),
+        "correlation": _correlations(both, compare),
+        "estimate": estimates(both, sampled),
     }
 
 

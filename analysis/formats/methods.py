@@ -105,12 +105,26 @@ def _judges(report: JSON) -> str:
     if areas := _named(b.get("curves") for b in blocks):
         parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
+    parts += _roles(report.get("roles"))
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
         f"Missing labels of judges ({missing}) stand in no agreement, are counted by reason, and "
         "are losses in the alternative annotator test."
     )
     return " ".join(parts)
+
+
+def _roles(roles: JSON | None) -> list[str]:
+    if not roles:
+        return []
+    if roles["compared"] == "chosen":
+        return ["The queries' roles were chosen by the reader; see what was taken."]
+    others = [f"{roles[name]} of {name}" for name in ("development", "audit") if roles[name]]
+    return [
+        f"Judges and people were compared, and estimates made of both, on the "
+        f"{count(roles['evaluation'], 'item')} of evaluation queries only; {_and(others)} stayed "
+        "out, by a draw made when the campaign was."
+    ]
 
 
 def _alternative(tests: list[JSON]) -> list[str]:

@@ -33,6 +33,7 @@ from datasets.api.errors import RefusedBodyError, StandingError, problem
 
 KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
+PAST = "the campaign's deadline is past; ask its researcher for more time"
 CLOSED = "the campaign is closed; ask its researcher to open it again"
 REUSED = "this Idempotency-Key came with another answer before; make a new key for each answer"
 HEADERS = [
@@ -132,8 +133,9 @@ def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circums
         key = circumstances.key
         # An answer that was stored before the campaign closed is acknowledged after it, too.
         if not (key and assignment.responses.filter(key=key).exists()):
-            if not Campaign.objects.filter(pk=assignment.item.campaign_id, is_open=True).exists():
-                raise RefusedError([Problem("", "", CLOSED)])
+            campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
+            if not campaign.takes_answers:
+                raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)

@@ -30,7 +30,6 @@ from annotation.models import Response as Answer
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.presenting import asked_units, present, schema
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import Schema
 from annotation.verdicts import verdicts_of
 from annotation.views.sheet import Row, sheet_of
@@ -111,7 +110,7 @@ class Guideline(Resource):
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
         campaign = mine(request, uid).item.campaign
-        return Response({"markdown": PROTOCOLS[campaign.protocol].guideline})
+        return Response({"markdown": schema(campaign).protocol.guideline})
 
 
 def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
@@ -140,7 +139,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "campaign": campaign.pk,
             "protocol": campaign.protocol,
             "title": sheet.title,
-            "is_open": campaign.is_open,
+            "is_open": campaign.takes_answers,
             "status": assignment.status,
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,

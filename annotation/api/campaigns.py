@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError
 from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.shapes import CampaignParameters, CampaignShape, NewCampaignShape
+from annotation.api.designshapes import NewCampaignShape
+from annotation.api.shapes import CampaignParameters, CampaignShape
 from annotation.api.visible import person, visible_campaigns
-from annotation.campaigns import Made, create_campaign
+from annotation.campaigns import Made, create_once
 from annotation.design import Design, DesignError, design_of
 from annotation.models import Campaign, User
 from annotation.protocols import PROTOCOLS
+from annotation.terms import Terms, read_deadline
 from annotation.views.mine import progress_of
 from datasets.api.base import (
     EVERYBODY,
@@ -38,6 +39,9 @@ A_CAMPAIGN: dict[str, Any] = {
     "protocol": "report-coverage",
     "title": "Report coverage",
     "is_open": True,
+    "deadline": "2026-12-31T23:59:59Z",
+    "takes_answers": True,
+    "language": "en",
     "work": {"done": 3, "begun": 1, "left": 9, "waiting": 0},
     "study": None,
 }
@@ -75,6 +79,9 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "protocol": campaign.protocol,
             "title": PROTOCOLS[campaign.protocol].title,
             "is_open": campaign.is_open,
+            "deadline": campaign.deadline,
+            "takes_answers": campaign.takes_answers,
+            "language": campaign.language,
             "work": mine.get(campaign.pk),
             "study": campaign if reads else None,
         }
@@ -141,27 +148,39 @@ class OneCampaign(Resource):
         return Response(as_campaigns(user, [campaign])[0])
 
 
-def _made(user: User, wanted: dict[str, Any]) -> Made:
-    batch = visible_batches(user).filter(name=wanted["batch"]).first()
+def batch_named(user: User, name: str) -> Batch:
+    batch = visible_batches(user).filter(name=name).first()
     if batch is None:
         raise ValidationError({"batch": "names no loaded batch; see the list of batches"})
+    return batch
+
+
+def _made(user: User, wanted: dict[str, Any]) -> Made:
+    batch = batch_named(user, wanted["batch"])
     try:
-        return _made_once(wanted, batch, _design(wanted))
+        return create_once(
+            wanted["name"], wanted["protocol"], batch, design_from(wanted), terms_from(wanted),
+            user,
+        )  # fmt: skip
     except DesignError as error:
         wrong = problem(str(error))
         raise RefusedBodyError("this campaign cannot be made", [wrong]) from error
 
 
-def _made_once(wanted: dict[str, Any], batch: Batch, design: Design) -> Made:
-    arguments = wanted["name"], wanted["protocol"], batch, design
-    try:
-        return create_campaign(*arguments)
-    except IntegrityError:
-        # Somebody made one of this name at the same moment: now it is there to compare with.
-        return create_campaign(*arguments)
+def terms_from(wanted: dict[str, Any]) -> Terms:
+    """Raises DesignError where the deadline is no moment."""
+    names = (
+        "language", "guideline", "gold_every", "practice_of", "qualify", "no_deadline",
+        "no_qualify",
+    )  # fmt: skip
+    deadline = wanted.get("deadline")
+    return Terms(
+        deadline=read_deadline(deadline) if deadline else None,
+        **{name: wanted[name] for name in names if name in wanted},
+    )
 
 
-def _design(wanted: dict[str, Any]) -> Design:
+def design_from(wanted: dict[str, Any]) -> Design:
     """The design, by way of the command's own arguments, so that both refuse the same."""
     options = wanted.get("options", {})
     pairs = [f"{k}={','.join(v) if isinstance(v, list) else v}" for k, v in options.items()]

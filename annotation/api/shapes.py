@@ -8,9 +8,7 @@ from rest_framework import serializers
 
 from annotation.api.assisting import ASSISTANT, Assistant, VerdictShape
 from annotation.api.rounds import FirstAnswerShape
-from annotation.design import GATES, ORDERS, SAMPLINGS
 from annotation.models import Assignment
-from annotation.protocols import PROTOCOLS
 from annotation.views.mine import Progress
 from annotation.views.saving import LONGEST
 from datasets.api.shapes import ErrorShape, Number, PageParameters, ProblemShape, Strict
@@ -56,61 +54,12 @@ class CampaignShape(serializers.Serializer[Any]):
     name = serializers.CharField()
     protocol = serializers.CharField()
     title = serializers.CharField(help_text="the task in words")
-    is_open = serializers.BooleanField()
+    is_open = serializers.BooleanField(help_text="whether it was not closed by hand")
+    deadline = serializers.DateTimeField(allow_null=True, help_text="after it no answer counts")
+    takes_answers = serializers.BooleanField(help_text="open, and its deadline not past")
+    language = serializers.CharField(allow_blank=True, help_text="of its texts, if it is told")
     work = WorkShape(allow_null=True, help_text="null for those who do not annotate")
     study = StudyShape(allow_null=True, help_text="null for annotators")
-
-
-class Word(serializers.CharField):
-    """A word of one of a design's lists, which the command parts at commas."""
-
-    def to_internal_value(self, data: Any) -> str:
-        word = super().to_internal_value(data)
-        if "," in word:
-            raise serializers.ValidationError("holds a comma, which parts words; leave it out")
-        return word
-
-
-class OptionsShape(Strict):
-    """The options of `create_campaign --option`."""
-
-    variables = serializers.ListField(child=Word(), required=False, allow_empty=False)
-    categories = serializers.ListField(child=Word(), required=False, allow_empty=False)
-    sampling = serializers.ChoiceField(SAMPLINGS, required=False)
-    per_passage = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
-    order = serializers.ChoiceField(ORDERS, required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    passages = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="all, relevant or relevant:CAMPAIGN"
-    )
-    prerequisite = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="the campaign that comes first, by name"
-    )
-    strata = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="the judge whose labels part a shared draw"
-    )
-    validates = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="JUDGE or JUDGE@CAMPAIGN: its verdicts show",
-    )
-    gate = serializers.ChoiceField(GATES, required=False)
-
-
-class NewCampaignShape(Strict):
-    """The arguments of `create_campaign`."""
-
-    name = serializers.CharField(max_length=200, trim_whitespace=False)
-    protocol = serializers.ChoiceField(sorted(PROTOCOLS))
-    batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
-    raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
-    overlap = Number(
-        min_value=0, max_value=1, default=1.0, help_text="the share of items with several people"
-    )
-    human_share = Number(
-        min_value=0, max_value=1, default=1.0, help_text="the share of queries people are asked"
-    )
-    options = OptionsShape(required=False)
 
 
 class AssignmentParameters(PageParameters):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.api import answers, assignments, campaigns, cast, exports, people
+from annotation.api import answers, assignments, campaigns, cast, designing, exports, people
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
+    path("campaigns/rehearsal/", designing.Rehearsals.as_view(), name="api-rehearsal"),
     path("campaigns/<int:pk>/", campaigns.OneCampaign.as_view(), name="api-campaign"),
     path("campaigns/<int:pk>/next/", assignments.NextAssignment.as_view(), name="api-next"),
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
     path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("campaigns/<int:pk>/terms/", designing.ChangedTerms.as_view(), name="api-terms"),
+    path("campaigns/<int:pk>/draws/", designing.Draws.as_view(), name="api-draws"),
+    path("campaigns/<int:pk>/known/", designing.KnownAnswers.as_view(), name="api-known"),
     path("campaigns/<int:pk>/people/", cast.Cast.as_view(), name="api-campaign-people"),
     path("campaigns/<int:pk>/members/", cast.Member.as_view(), name="api-members"),
     path(

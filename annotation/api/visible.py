@@ -10,6 +10,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
 from annotation.models import Assignment, Campaign, Item, User
+from annotation.opening import open_now
 from annotation.people.late import take_again
 from annotation.people.leases import EXPIRED
 from annotation.people.members import readable, workable
@@ -20,6 +21,9 @@ from datasets.api.base import READERS, WORKERS
 from datasets.api.errors import BlindError, RefusedBodyError
 
 GONE = "the time for this item ran out and somebody else has it now; take the next one"
+
+COUNTED = (Item.Use.STUDY, Item.Use.PRACTICE)
+"""What makes a campaign somebody's: gold items come beside others, and never by themselves."""
 
 
 def person(request: Request) -> User:
@@ -34,10 +38,10 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     if user.role in READERS:
         return counted(readable(user)).order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
-    free = Item.objects.filter(campaign=OuterRef("pk"), taken__lt=F("quota")).exclude(
-        assignments__rater__user=user
-    )
-    may_take = Q(Exists(free), is_open=True, pk__in=workable(user).values("pk"))
+    free = Item.objects.filter(
+        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=COUNTED
+    ).exclude(assignments__rater__user=user)
+    may_take = Q(Exists(free), open_now(), pk__in=workable(user).values("pk"))
     theirs = Campaign.objects.filter(Exists(mine) | may_take)
     return theirs.order_by("name")
 
@@ -61,7 +65,7 @@ def visible_open_campaigns(user: User) -> QuerySet[Campaign]:
     """Those in which a person may take the next item, as on the page."""
     if user.role not in WORKERS:
         return Campaign.objects.none()
-    return workable(user).filter(is_open=True)
+    return workable(user).filter(open_now())
 
 
 def visible_assignments(user: User) -> QuerySet[Assignment]:

@@ -1,8 +1,8 @@
 """Campaigns whose items wait: for a campaign that comes first, or for something else.
 
 `FOLLOWS` has the rule of each protocol that may follow another campaign. `WAITS` has every reason
-to wait, by the option of the campaign that brings it; a campaign with none of these options takes
-the fast way past all of this.
+to wait, by the option of the campaign that brings it, and `PRACTICE` the one that is no option; a
+campaign with none of these takes the fast way past all of this.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from annotation.follows import grounded_answer, rubric_passage, validating
 from annotation.follows.base import Follows, Wait, prerequisite_of
+from annotation.gold import scoring
 from annotation.models import Assignment, Campaign, Item, Rater
 
 FOLLOWS: dict[str, Follows] = {
@@ -35,9 +36,13 @@ WAITS: dict[str, Wait] = {
 }
 
 
+PRACTICE = Wait(scoring.holds_back, scoring.words)
+
+
 def reasons(campaign: Campaign) -> list[Wait]:
     """Why items of this campaign may have to wait; most campaigns have no reason."""
-    return [wait for option, wait in WAITS.items() if campaign.options.get(option)]
+    found = [wait for option, wait in WAITS.items() if campaign.options.get(option)]
+    return found if campaign.practice_of_id is None else [PRACTICE, *found]
 
 
 def waits_for(campaign: Campaign, rater: Rater) -> Q:

@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Assignment, Item, Rater
+from annotation.opening import open_now
 
 CLOSED = ("done", "failed", "declined")
 
@@ -35,7 +36,7 @@ def has_answered(prerequisite: str, rater: Rater) -> Q:
         replicate=0,
         scope="",
     )
-    begun = mine.filter(status="open", item__campaign__is_open=True)
+    begun = mine.filter(status="open").filter(open_now("item__campaign"))
     had = Assignment.objects.filter(item=OuterRef("pk"), rater=rater)
     left = _of_query(prerequisite).filter(~Exists(had), taken__lt=F("quota"))
     return Q(Exists(mine.filter(status="done"))) & ~Q(Exists(begun)) & ~Q(Exists(left))
@@ -51,5 +52,8 @@ def judge_is_done(prerequisite: str, judge: str) -> Q:
 def _of_query(prerequisite: str) -> QuerySet[Item]:
     """The items of the outer item's query in the prerequisite, unless that is closed."""
     return Item.objects.filter(
-        campaign__name=prerequisite, campaign__is_open=True, query=OuterRef("query")
+        open_now("campaign"),
+        campaign__name=prerequisite,
+        query=OuterRef("query"),
+        use=Item.Use.STUDY,
     )

@@ -15,8 +15,8 @@ from django.db.models import Q
 
 from annotation.follows.base import Follows, prerequisite_of
 from annotation.follows.conditions import has_answered, judge_is_done, people_are_done
-from annotation.follows.strata import alternating, majority, opinions
-from annotation.models import Assignment, Campaign, Item, Label, Rater
+from annotation.follows.strata import alternating, chances, majority, opinions
+from annotation.models import Assignment, Campaign, Item, Label, Rater, UnitDraw
 from annotation.presenting import design, present
 from annotation.protocols.base import name_units
 
@@ -64,14 +64,30 @@ def _stored(item: Item, names: list[str]) -> list[str]:
     if item.drawn is None:
         strata = design(item.campaign).strata
         raters = {"rater__name": strata} if strata else {"rater__kind": Rater.Kind.HUMAN}
-        drawn = _draw(item, majority(_labels(item, **raters)), _in_order(item))
+        in_order, said = _in_order(item), majority(_labels(item, **raters))
+        drawn = _draw(item, said, in_order)
         # Another may have drawn in between, from labels that were revised since: the first counts.
         if Item.objects.filter(pk=item.pk, drawn__isnull=True).update(drawn=drawn):
             item.drawn = drawn
+            _keep(item, said, in_order, drawn)
         else:
             item.refresh_from_db(fields=["drawn"])
     kept = set(item.drawn or ())
     return [name for name in names if name in kept]
+
+
+def _keep(item: Item, said: dict[str, str], names: list[str], drawn: list[str]) -> None:
+    """Writes the draw to the units' own rows, with what it was made from."""
+    keys = {name: unit.key for name, unit in name_units(present(item).units).items()}
+    strata = {name: said[keys[name]] for name in names if keys[name] in said}
+    chance = chances(names, strata, design(item.campaign).per_passage)
+    by_key = {keys[name]: name for name in names}
+    rows = [row for row in UnitDraw.objects.filter(item=item) if row.key in by_key]
+    for row in rows:
+        name = by_key[row.key]
+        row.stratum, row.probability = strata.get(name, ""), chance[name]
+        row.drawn = name in drawn
+    UnitDraw.objects.bulk_update(rows, ["stratum", "probability", "drawn"])
 
 
 def _in_order(item: Item) -> list[str]:

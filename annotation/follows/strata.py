@@ -6,6 +6,7 @@ a majority of raters decides for all of them, and a tie decides nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 
@@ -55,3 +56,31 @@ def alternating(
     rest = [name for name in order if strata.get(name) not in ("yes", "no")]
     drawn = set((by_turns + rest)[:count])
     return [name for name in names if name in drawn]
+
+
+def chances(names: Sequence[str], strata: Mapping[str, str], count: int) -> dict[str, float]:
+    """The chance with which `alternating` draws each of the names, over all seeds.
+
+    Within a stratum all are alike; which one comes first is as likely one as the other.
+    """
+    sizes = Counter(strata.get(name, "") for name in names)
+    sizes[""] = len(names) - sizes["yes"] - sizes["no"]
+    yes_first, no_first = _taken(sizes["yes"], sizes["no"], count)
+    drawn = {
+        "yes": (yes_first + min(count, sizes["yes"] + sizes["no"]) - no_first) / 2,
+        "no": (no_first + min(count, sizes["yes"] + sizes["no"]) - yes_first) / 2,
+        "": max(0, min(count - sizes["yes"] - sizes["no"], sizes[""])),
+    }
+    of = {name: code if (code := strata.get(name)) in ("yes", "no") else "" for name in names}
+    return {name: drawn[code] / sizes[code] for name, code in of.items()}
+
+
+def _taken(yes: int, no: int, count: int) -> tuple[int, int]:
+    """How many of a stratum are taken where it comes first: of yes, and of no."""
+    return _of_first(yes, no, count), _of_first(no, yes, count)
+
+
+def _of_first(first: int, second: int, count: int) -> int:
+    """Every second place from the first on, and those that the other stratum cannot fill."""
+    by_turns = min(first, (count + 1) // 2)
+    return min(first, max(by_turns, count - second))

@@ -3,6 +3,13 @@
 from annotation.models.answers import Draft, Label, Response, Span
 from annotation.models.campaigns import Assignment, Campaign, Item, Unit
 from annotation.models.people import Rater, User
+from annotation.models.studies import (
+    Admission,
+    GuidelineVersion,
+    KnownAnswer,
+    QueryDraw,
+    UnitDraw,
+)
 from annotation.models.taking_part import (
     Exclusion,
     Invitation,
@@ -12,19 +19,24 @@ from annotation.models.taking_part import (
 )
 
 __all__ = [
+    "Admission",
     "Assignment",
     "Campaign",
     "Draft",
     "Exclusion",
+    "GuidelineVersion",
     "Invitation",
     "Item",
+    "KnownAnswer",
     "Label",
     "Membership",
     "Participant",
     "ProlificStudy",
+    "QueryDraw",
     "Rater",
     "Response",
     "Span",
     "Unit",
+    "UnitDraw",
     "User",
 ]

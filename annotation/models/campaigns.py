@@ -6,6 +6,7 @@ import uuid
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from annotation.models.people import Rater
 from datasets.models import Batch, KeyPoint, Passage, Query, Report
@@ -15,6 +16,10 @@ MAX_KEY = 600  # two ids and what joins them
 
 class Campaign(models.Model):
     """A study: a protocol over a batch, with its design. `options` are those of create_campaign.
+
+    What may change while it runs are columns of their own: until when answers count, the language
+    of its texts, its own guideline (empty: the protocol's), after how many items one of the gold
+    ones comes (0: never), whose practice people pass first and with which share right.
 
     In an open `pool` whoever may label takes part; in a named one, its members do. A place that is
     held longer than `hold_minutes` without a sign of life goes back (none given: it is held for
@@ -35,6 +40,12 @@ class Campaign(models.Model):
     options = models.JSONField(default=dict)
     seed = models.PositiveIntegerField(default=0)
     is_open = models.BooleanField(default=True)
+    deadline = models.DateTimeField(null=True, blank=True)
+    language = models.CharField(max_length=35, default="", db_default="", blank=True)
+    guideline = models.TextField(default="", db_default="", blank=True)
+    gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
+    practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
+    qualify = models.FloatField(null=True, blank=True)
     pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
     hold_minutes = models.PositiveIntegerField(null=True)
     items_per_person = models.PositiveIntegerField(null=True)
@@ -49,6 +60,11 @@ class Campaign(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def takes_answers(self) -> bool:
+        """Whether it is open, and its deadline is not past by the server's clock."""
+        return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
+
 
 class Item(models.Model):
     """What a rater sees at once.
@@ -58,8 +74,14 @@ class Item(models.Model):
     `shown_passages` are the ids of the passages that the campaign's option left when the item was
     made (none given: all); later labels change nothing that was asked. `drawn` are the names of
     the units that a draw left to ask of everybody, where it waits for another campaign (none given:
-    not drawn, or each rater for himself).
+    not drawn, or each rater for himself). What a `use` other than study gets stays out of
+    agreement and estimates: the answers to gold and practice items are known beforehand.
     """
+
+    class Use(models.TextChoices):
+        STUDY = "study"
+        GOLD = "gold"
+        PRACTICE = "practice"
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="items")
     key = models.CharField(max_length=MAX_KEY)
@@ -73,17 +95,24 @@ class Item(models.Model):
     quota = models.PositiveSmallIntegerField(default=1)
     taken = models.PositiveSmallIntegerField(default=0)
     probability = models.FloatField(default=1.0)
+    use = models.CharField(max_length=8, choices=Use, default=Use.STUDY, db_default=Use.STUDY.value)
 
     class Meta:
         ordering = ("campaign", "position")
         constraints = [
             models.UniqueConstraint("campaign", "key", name="item_once_a_campaign"),
             models.CheckConstraint(condition=Q(taken__lte=F("quota")), name="quota_is_kept"),
+            models.CheckConstraint(
+                condition=Q(use__in=("study", "gold", "practice")), name="use_is_known"
+            ),
         ]
         indexes = [
             models.Index(
                 "campaign", "position", condition=Q(taken__lt=F("quota")), name="item_with_a_place"
-            )
+            ),
+            models.Index(
+                "campaign", "use", "position", condition=~Q(use="study"), name="item_known_before"
+            ),
         ]
 
     def __str__(self) -> str:

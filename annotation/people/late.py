@@ -18,7 +18,7 @@ def take_again(assignment: Assignment) -> bool:
     campaign = assignment.item.campaign
     if assignment.status != EXPIRED["status"] or assignment.reason != EXPIRED["reason"]:
         return False
-    if not campaign.is_open or not is_let_in(campaign, assignment.rater):
+    if not campaign.takes_answers or not is_let_in(campaign, assignment.rater):
         return False
     with transaction.atomic():
         list(Rater.objects.select_for_update().filter(pk=assignment.rater_id))

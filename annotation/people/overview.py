@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 
 from annotation.models import Assignment, Campaign, Exclusion, Invitation, Rater, User
 from annotation.people.members import readable
@@ -36,16 +36,16 @@ def answering(campaign: Campaign) -> list[Answering]:
         Assignment.objects.filter(item__campaign=campaign)
         .exclude(rater__kind=Rater.Kind.TRIAL)
         .order_by()
-        .values_list("rater", "rater__name", "rater__kind")
+        .values("rater", name=F("rater__name"), kind=F("rater__kind"))
         .annotate(
             done=Count("pk", filter=Q(status=Assignment.Status.DONE)),
             held=Count("pk", filter=held),
             since=Min("created_at", filter=held),
-            until=Min("held_until", filter=held),
+            held_until=Min("held_until", filter=held),
         )
     )
     out = standing_exclusions(campaign)
-    found = [Answering(*row, excluded=out.get(row[0])) for row in rows]
+    found = [Answering(**row, excluded=out.get(row["rater"])) for row in rows]
     kinds = list(Rater.Kind.values)
     return sorted(found, key=lambda each: (kinds.index(each.kind), each.name))
 

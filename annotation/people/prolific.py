@@ -61,7 +61,7 @@ def enter(study: ProlificStudy, arrival: Arrival) -> User:
     """
     if arrival.study_id != study.study_id:
         raise PeopleError("this link belongs to another study; open the study on Prolific again")
-    if not study.campaign.is_open:
+    if not study.campaign.takes_answers:
         raise PeopleError("this study is closed; return your submission on Prolific")
     with transaction.atomic():
         # Whoever comes at once waits here, so that no more are let in than the study takes.

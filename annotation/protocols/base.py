@@ -150,10 +150,12 @@ class Protocol:
     drawn: bool = False
     shuffled: bool = False
     folder: Path = Path(__file__).parent
+    own_guideline: str = ""
 
     @property
     def guideline(self) -> str:
-        return (self.folder / "guideline.md").read_text("utf-8")
+        """A campaign's own text where it has one, else the protocol's."""
+        return self.own_guideline or (self.folder / "guideline.md").read_text("utf-8")
 
     @property
     def prompt(self) -> str:

@@ -36,7 +36,7 @@ def verdict(context: Context, row: Row) -> dict[str, Any]:
         "row": row,
         "written": _written(found.answer),
         "answer": json.dumps(found.answer, ensure_ascii=False),
-        "is_open": context["campaign"].is_open,
+        "is_open": context["campaign"].takes_answers,
     }
 
 

@@ -32,8 +32,8 @@ def counted(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     """
     people = Q(rater__kind="human")
     return campaigns.select_related("batch").annotate(
-        items_total=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Count("pk")),
-        places=_number(Item.objects.filter(campaign=OuterRef("pk")), "campaign", Sum("quota")),
+        items_total=_number(_study(), "campaign", Count("pk")),
+        places=_number(_study(), "campaign", Sum("quota")),
         people_done=_number(_done(people), "item__campaign", Count("pk")),
         places_done=_number(_done(people & Q(slot__isnull=False)), "item__campaign", Count("pk")),
         imported=_number(_done(people & Q(slot=None)), "item__campaign", Count("pk")),
@@ -44,8 +44,15 @@ def counted(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     )
 
 
+def _study() -> QuerySet[Item]:
+    """Without gold and practice items, which have no end of places."""
+    return Item.objects.filter(campaign=OuterRef("pk"), use=Item.Use.STUDY)
+
+
 def _done(raters: Q) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(raters, item__campaign=OuterRef("pk"), status="done")
+    return Assignment.objects.filter(
+        raters, item__campaign=OuterRef("pk"), item__use=Item.Use.STUDY, status="done"
+    )
 
 
 def _number(rows: QuerySet, group: str, measure: Count | Sum) -> Coalesce:

@@ -66,7 +66,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @role_required(*MAY_WORK)
 def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     campaign = my_assignment(user_of(request), uid).item.campaign
-    html = render_guideline(PROTOCOLS[campaign.protocol].guideline)
+    html = render_guideline(schema(campaign).protocol.guideline)
     return render(request, "work/guideline.html", {"html": html})
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
 from annotation import follows
+from annotation.gold.turns import left_known
 from annotation.models import Assignment, Campaign, Item, Rater, User
 from annotation.people.leases import EXPIRED
 from annotation.places import free_items
@@ -68,10 +69,11 @@ def _with_all_beside() -> QuerySet[Assignment]:
 COLUMNS = {
     "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "reason", "seconds",
          "assisted_by"),
-    "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages"),
+    "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages", "use"),
     "item__campaign": (
         "id", "name", "protocol", "raters_per_item", "overlap", "human_share", "options",
-        "is_open", "pool", "hold_minutes", "items_per_person", "created_at",
+        "is_open", "pool", "hold_minutes", "items_per_person", "deadline", "guideline",
+        "gold_every", "practice_of_id", "qualify", "created_at",
     ),
     "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
     "rater": ("id", "name"),
@@ -164,7 +166,17 @@ def progress_here(user: User, campaign: Campaign) -> Progress:
 
 
 def _parted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    return _capped(campaign, _waiting_apart(user, campaign, numbers))
+    return _capped(campaign, _with_known(user, campaign, _waiting_apart(user, campaign, numbers)))
+
+
+def _with_known(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    """With the practice and gold items that this person is still to get, not told apart."""
+    if not campaign.gold_every and campaign.practice_of_id != campaign.pk:
+        return numbers
+    rater = Rater.objects.filter(user=user).first() or Rater(pk=0, name=user.username)
+    practice, gold = left_known(campaign, rater, numbers.free or numbers.waiting)
+    free, waiting = (gold, 0) if numbers.free else (0, gold)
+    return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
 
 
 def _capped(campaign: Campaign, numbers: Progress) -> Progress:
@@ -182,7 +194,8 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
         return numbers
     # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
-    held = free_items(campaign, rater).filter(follows.waits_for(campaign, rater)).count()
+    study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
+    held = study.filter(follows.waits_for(campaign, rater)).count()
     return replace(numbers, free=max(0, numbers.free - held), waiting=held)
 
 
@@ -218,7 +231,7 @@ def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
     """By campaign: what a person has done and begun, and items of theirs with a place left."""
     own = Q(replicate=0, scope="")
     # What went back when its time had run out is free for this person, too.
-    had = Q(item__taken__lt=F("item__quota")) & ~Q(**EXPIRED)
+    had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
     return (
         Assignment.objects.filter(**whose)
         .order_by()
@@ -233,7 +246,8 @@ def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
 
 def _free(**which: object) -> QuerySet[Item, tuple[int, ...]]:
     """By campaign: the items that have a place."""
-    places = Item.objects.filter(taken__lt=F("quota"), **which).order_by()
+    study = Q(taken__lt=F("quota"), use=Item.Use.STUDY.value)
+    places = Item.objects.filter(study, **which).order_by()
     return places.values_list("campaign").annotate(free=Count("pk"))
 
 

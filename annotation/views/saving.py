@@ -39,6 +39,7 @@ from annotation.submit import (
     prepare,
     store,
 )
+from annotation.views.feedback import feedback_address, shows_feedback
 from annotation.views.mine import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
 from annotation.views.work import address_of
 from datasets.access import role_required
@@ -47,6 +48,10 @@ LONGEST = 7 * 24 * 3600
 CLOSED = (
     "the campaign was closed, so this does not count; it is kept as a draft: "
     "ask its researcher to open the campaign again"
+)
+PAST = (
+    "the campaign's deadline is past, so this does not count; it is kept as a draft: "
+    "ask its researcher for more time"
 )
 TAKEN_BACK = (
     "this item was taken back, so this does not count; it is kept as a draft: "
@@ -138,8 +143,10 @@ def _stored(response: Response, following: str) -> JsonResponse:
 
 
 def _next_address(assignment: Assignment) -> str:
+    if shows_feedback(assignment):
+        return feedback_address(assignment)
     campaign = assignment.item.campaign
-    following = next_assignment(campaign, assignment.rater) if campaign.is_open else None
+    following = next_assignment(campaign, assignment.rater) if campaign.takes_answers else None
     return address_of(following, campaign)
 
 
@@ -187,7 +194,10 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
 def _why_too_late(assignment: Assignment) -> str:
     if assignment.status not in ON_SHOW:
         return TAKEN_BACK
-    return "" if assignment.item.campaign.is_open else CLOSED
+    campaign = assignment.item.campaign
+    if campaign.takes_answers:
+        return ""
+    return PAST if campaign.is_open else CLOSED
 
 
 def _what_changed(now: Basis, seen: str | None) -> list[str]:
@@ -215,17 +225,20 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
+    goes_on = campaign.takes_answers and not shows_feedback(assignment)
     return_expired(campaign)
     with transaction.atomic():
         outcome = store(ready, circumstances, check)
         try:
             rater = assignment.rater
-            following = next_in_transaction(campaign, rater) if campaign.is_open else None
+            following = next_in_transaction(campaign, rater) if goes_on else None
         except ForgottenItemError as error:
             # It was raised before anything was written; the answer stands whatever comes next.
             forgotten = error
     if forgotten:
         raise forgotten
+    if shows_feedback(assignment):
+        return outcome, feedback_address(assignment)
     return outcome, address_of(following, campaign)
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import follows
 from annotation.models import Assignment, Campaign, Draft, Rater, User
 from annotation.models.people import rater_of
+from annotation.opening import open_now
 from annotation.people.members import workable
 from annotation.people.prolific import completion
 from annotation.places import next_assignment
@@ -27,7 +28,7 @@ RECENT = 200
 @role_required(*MAY_WORK)
 def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    campaigns = list(workable(user).filter(is_open=True))
+    campaigns = list(workable(user).filter(open_now()))
     numbers = progress_of(user, campaigns)
     done = _done(user, [campaign.pk for campaign in campaigns])
     studies = [
@@ -48,7 +49,7 @@ def work(request: HttpRequest) -> HttpResponse:
 @role_required(*MAY_WORK)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
-    campaign = get_object_or_404(workable(user), pk=pk, is_open=True)
+    campaign = get_object_or_404(workable(user).filter(open_now()), pk=pk)
     return redirect(next_address(campaign, rater_of(user)))
 
 
@@ -58,7 +59,7 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
     numbers: Progress = progress_of(user, [campaign])[campaign.pk]
-    theirs = workable(user).filter(is_open=True)
+    theirs = workable(user).filter(open_now())
     if not theirs.filter(pk=pk).exists():
         if not numbers.own:
             raise Http404

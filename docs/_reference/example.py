@@ -27,9 +27,10 @@ def report() -> dict[str, Any]:
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
         levels = {"answerable": "nominal", "rating": "ordinal"}
         made = labels_report([path], levels, Choices(resamples=20))  # type: ignore[arg-type]
-    # Of the material of a labels file nothing is known, so it gives no hint.
+    # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
-    return made | {"hints": [hint_of(misplaced)]}
+    roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
+    return made | {"hints": [hint_of(misplaced)], "roles": roles}
 
 
 def _labels() -> Iterator[dict[str, Any]]:

@@ -62,7 +62,8 @@ def test_every_page_forbids_foreign_and_inline_scripts(study: Study, role: str) 
     user = {"annotator": study.ada, "researcher": study.rita, "admin": study.root}[role]
     client = client_of(user)
     for name in (name for name, roles in OPEN_TO.items() if role in roles and name != "login"):
-        one = {"finished": [study.campaign.pk], "batch": [study.campaign.batch_id]}
+        pk = study.campaign.pk
+        one = {"finished": [pk], "campaign": [pk], "batch": [study.campaign.batch_id]}
         answer = client.get(reverse(name, args=one.get(name, [])), follow=True)
         policy = answer.headers["Content-Security-Policy"]
         assert "unsafe" not in policy

@@ -68,7 +68,8 @@ def test_logging_out_takes_a_post(study: Study) -> None:
 def test_each_page_is_open_to_its_roles_only(study: Study, name: str, role: str) -> None:
     user = {"annotator": study.ada, "researcher": study.rita, "admin": study.root}.get(role)
     client = client_of(user) if user else Client()
-    one = {"finished": [study.campaign.pk], "batch": [study.campaign.batch_id]}
+    pk = study.campaign.pk
+    one = {"finished": [pk], "campaign": [pk], "batch": [study.campaign.batch_id]}
     answer = client.get(reverse(name, args=one.get(name, [])))
     if role in OPEN_TO[name]:
         assert answer.status_code in {200, 302}

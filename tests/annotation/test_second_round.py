@@ -11,7 +11,7 @@ from django.core.management import CommandError
 
 from annotation import follows
 from annotation.api.assignments import presented
-from annotation.api.shapes import OptionsShape
+from annotation.api.designshapes import OptionsShape
 from annotation.campaigns import create_campaign
 from annotation.design import Design, DesignError
 from annotation.follows.grounded_answer import first_answer

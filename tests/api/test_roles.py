@@ -31,6 +31,8 @@ MAY = {
     ("GET", "campaigns/"): {ANNOTATOR, RESEARCHER, ADMIN},
     ("GET", "campaigns/{campaign}/"): {ANNOTATOR, RESEARCHER, ADMIN},
     ("POST", "campaigns/"): READERS,
+    ("POST", "campaigns/rehearsal/"): READERS,
+    ("GET", "campaigns/{campaign}/draws/"): READERS,
     ("POST", "campaigns/{campaign}/next/"): WORKERS,
     ("GET", "campaigns/{campaign}/units/"): READERS,
     ("GET", "campaigns/{campaign}/labels/"): READERS,

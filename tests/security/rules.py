@@ -65,6 +65,8 @@ RULES: dict[str, Rule] = {
     "progress": reads(WORKERS),
     # 404 before the report is answered; an empty body mends nothing.
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
+    # 404 where the item is no practice, and before the answer.
+    "feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
     "campaigns": reads(READERS),
     "exports": reads(READERS),
     "export-file": reads(READERS),
@@ -80,6 +82,14 @@ RULES: dict[str, Rule] = {
     "join": Rule({"GET": ALL, "POST": ALL}, frozenset({404})),
     # Without what Prolific adds to it the link is none.
     "prolific": Rule({"GET": ALL, "POST": ALL}, frozenset({422})),
+    "campaign-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "campaign": reads(READERS),
+    "campaign-terms": takes(READERS, 302),
+    "campaign-turn": takes(READERS, 302),
+    # An empty body holds no file, and no reason.
+    "campaign-known": takes(READERS, 422),
+    "campaign-admit": takes(READERS, 422),
+    "campaign-draws": reads(READERS),
     "batches": reads(READERS),
     "batch": reads(READERS),
     "query": reads(READERS),
@@ -123,6 +133,10 @@ RULES: dict[str, Rule] = {
     "api-upload-discard": takes(READERS, 200),
     "api-campaigns": Rule({"GET": ACCOUNTS, "POST": READERS}, frozenset({200, 400})),
     "api-campaign": reads(ACCOUNTS),
+    "api-rehearsal": takes(READERS, 400),
+    "api-terms": takes(READERS),
+    "api-draws": reads(READERS),
+    "api-known": takes(READERS, 400),
     "api-next": takes(WORKERS),
     "api-units": reads(READERS),
     "api-labels": reads(READERS),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser
+from dataclasses import fields
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.campaigns import create_campaign
-from annotation.design import DesignError, design_of
+from annotation.design import Design, DesignError, design_of
+from annotation.expecting import AssumptionError, Assumptions
+from annotation.management.terms import add_terms, terms_of
 from annotation.protocols import PROTOCOLS
+from annotation.rehearsed import sentences
+from annotation.rehearsing import rehearse
+from annotation.terms import Terms
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch
 
@@ -42,7 +49,23 @@ class Command(BaseCommand):
             default=[],
             metavar="K=V",
             help="variables, sampling, prerequisite, strata, per_passage, order, seed, "
-            "categories, passages, validates, gate",
+            "categories, passages, validates, gate, development, audit, items",
+        )
+        add_terms(parser)
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="store nothing; say who would get what, and what the design can estimate",
+        )
+        parser.add_argument(
+            "--people", type=int, metavar="N", help="how many are expected, for the dry run"
+        )
+        parser.add_argument(
+            "--assume",
+            action="append",
+            default=[],
+            metavar="K=V",
+            help="for the dry run: kappa, prevalence, icc, correlation",
         )
 
     def run(self, **options: Any) -> None:
@@ -56,12 +79,46 @@ class Command(BaseCommand):
                 options["human_share"],
                 options["option"],
             )
+            terms = terms_of(options)
+            if options["dry_run"]:
+                self.rehearse(batch, design, terms, options)
+                return
             with self.progress("items") as tick:
-                made = create_campaign(options["name"], options["protocol"], batch, design, tick)
-        except DesignError as error:
+                made = create_campaign(
+                    options["name"], options["protocol"], batch, design, tick, terms
+                )
+        except (DesignError, AssumptionError) as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
         what = "Nothing to do: it is there already" if made.unchanged else "Made"
         self.say(
             f"{what}: campaign {options['name']!r} with {made.items} items, {made.units} units "
             f"and {made.places} places for people."
         )
+
+    def rehearse(self, batch: Batch, design: Design, terms: Terms, options: dict[str, Any]) -> None:
+        given = assumptions_of(options["assume"])
+        with self.progress("items") as tick:
+            told = rehearse(
+                options["name"], options["protocol"], batch, design, terms, options["people"],
+                given, tick,
+            )  # fmt: skip
+        self.say(f"Campaign {options['name']!r} would be sound. Nothing is stored.")
+        for sentence in sentences(told):
+            self.say(sentence)
+
+
+def assumptions_of(pairs: list[str]) -> Assumptions:
+    """Raises AssumptionError."""
+    found: dict[str, float] = {}
+    known = [field.name for field in fields(Assumptions)]
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if name not in known or not math.isfinite(number):
+            wrong = f"assumption {pair!r} is not K=V with K one of {', '.join(known)}"
+            raise AssumptionError(f"{wrong} and V a number; mend it")
+        found[name] = number
+    return Assumptions(**found)

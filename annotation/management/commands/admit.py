@@ -1,0 +1,34 @@
+"""Lets a person into a campaign whose practice they did not pass."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.gold.admitting import LONGEST, admit
+from annotation.management.campaigns import campaign_called
+from annotation.models import Rater
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Lets a person into a campaign whose practice they did not pass, with the reason."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("rater", metavar="RATER", help="the name of the person's labels")
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument("--reason", required=True, help=f"up to {LONGEST} characters")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        rater = Rater.objects.filter(name=options["rater"], kind=Rater.Kind.HUMAN).first()
+        if rater is None:
+            raise CommandError(f"There is no person {options['rater']!r}; see the labels' raters.")
+        reason = options["reason"].strip()
+        if not 0 < len(reason) <= LONGEST:
+            raise CommandError(f"Give a reason of up to {LONGEST} characters.")
+        new = admit(campaign, rater, reason)
+        what = "may take part now" if new else "was let in before: nothing to do"
+        self.say(f"{rater.name} {what} in campaign {campaign.name!r}.")

@@ -1,0 +1,70 @@
+"""Shows a campaign's stored draw, or makes it anew and compares."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.drawn import COLUMNS, draws, summary
+from annotation.files.spreadsheet import write_rows
+from annotation.management.campaigns import campaign_called
+from annotation.management.output import print_lines, write_whole
+from annotation.models import Campaign
+from annotation.redrawing import differences
+from datasets.console import Command as BaseCommand
+
+MOST = 20
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes a campaign's draw: each query and each unit, drawn or not, with kind, seed, wave, "
+        "probability and role. With --check it draws anew and compares."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="compare what is stored with a fresh draw; exit status 1 where they differ",
+        )
+        parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        if options["check"]:
+            self.check_draw(campaign)
+            return
+        lines = as_text(options["format"], draws(campaign))
+        if options["output"]:
+            write_whole(options["output"], lines)
+        else:
+            print_lines(self.stdout, lines)
+
+    def check_draw(self, campaign: Campaign) -> None:
+        found = list(islice(differences(campaign), MOST + 1))
+        for line in found[:MOST]:
+            self.say(line)
+        if found:
+            more = " or more" if len(found) > MOST else ""
+            wrong = f"{min(len(found), MOST)}{more} differences from a fresh draw"
+            raise CommandError(f"Campaign {campaign.name!r}: {wrong}.")
+        told = summary(campaign)
+        self.say(
+            f"Campaign {campaign.name!r}: the stored draw of {told['queries']} queries and "
+            f"{told['units']} units is the one that its seed gives."
+        )
+
+
+def as_text(chosen: str, lines: Iterator[dict[str, Any]]) -> Iterator[str]:
+    if chosen == "csv":
+        return write_rows(COLUMNS, lines)
+    return (json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -1,0 +1,62 @@
+"""Changes what may change while a campaign runs; opens and closes it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.design import DesignError
+from annotation.management.campaigns import campaign_called
+from annotation.management.terms import add_terms, terms_of
+from annotation.models import Campaign
+from annotation.opening import change
+from annotation.terms import Terms
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Changes a campaign while it runs: its deadline, language, guideline, gold and practice; "
+        "closes and opens it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument("--close", action="store_true", help="take no more answers")
+        either.add_argument("--open", action="store_true", help="take answers again")
+        add_terms(parser)
+        parser.add_argument("--no-deadline", action="store_true", help="take the deadline away")
+        parser.add_argument(
+            "--no-qualify", action="store_true", help="let people in once their practice is done"
+        )
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["name"])
+        is_open = True if options["open"] else False if options["close"] else None
+        try:
+            terms = terms_of(options)
+            if terms.says_nothing and is_open is None:
+                raise CommandError("Nothing to change; name what shall be, see --help.")
+            change(campaign, terms, is_open)
+        except DesignError as error:
+            raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
+        self.say(f"Campaign {campaign.name!r} {standing(campaign, terms)}.")
+
+
+def standing(campaign: Campaign, terms: Terms) -> str:
+    """Whether it is open and until when, and which guideline holds."""
+    words = ["is open" if campaign.takes_answers else "is closed"]
+    if campaign.deadline:
+        past = campaign.is_open and not campaign.takes_answers
+        words[0] = "is past its deadline" if past else words[0]
+        words.append(f"deadline {campaign.deadline.isoformat()}")
+    if terms.guideline is not None:
+        last = campaign.guidelines.order_by("-version").first()
+        own = last is not None and last.text
+        words.append(
+            f"guideline version {last.version}" if own and last else "its protocol's guideline"
+        )
+    return ", ".join(words)

@@ -1,0 +1,38 @@
+"""Makes items gold or practice, with the answers that are known of them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from annotation.gold.setting import set_known
+from annotation.management.campaigns import campaign_called
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Takes known answers from labels files, all or nothing: their items leave the study and "
+        "are mixed in as gold, or come first as practice."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument(
+            "--use",
+            required=True,
+            choices=("gold", "practice"),
+            help="gold: mixed in, never told; practice: first of all, with feedback",
+        )
+        parser.add_argument("--rater", help="take the labels of this rater alone")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        known = set_known(options["paths"], campaign, options["use"], options["rater"])
+        what = "Nothing to do: they stand already" if known.unchanged else "Kept"
+        self.say(
+            f"{what}: {known.answers} known answers to {known.items} {options['use']} items of "
+            f"campaign {campaign.name!r}."
+        )

@@ -1,0 +1,120 @@
+"""What the page of a campaign shows: its design, draw, known answers and guidelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q
+
+from annotation.drawn import summary
+from annotation.gold.scoring import Score, is_admitted, passes, practised, score
+from annotation.models import Assignment, Campaign, Item, Rater, Response, User
+from annotation.presenting import design
+from annotation.protocols import PROTOCOLS
+from annotation.views.mine import my_assignments
+from annotation.views.studies.forms import ITEM_ORDERS
+from annotation.views.studies.known import KnownForm
+from annotation.views.studies.terms import TermsForm, initial_of
+
+MOST_PEOPLE = 200
+ORDER_WORDS = dict(ITEM_ORDERS)
+
+
+@dataclass(frozen=True)
+class Person:
+    """How somebody did on the items whose answers are known; None where there are none."""
+
+    rater: Rater
+    gold: Score | None
+    practice: Score | None
+    passed: bool
+    admitted: bool
+
+
+def context_of(
+    campaign: Campaign, user: User, form: TermsForm | None = None, known: KnownForm | None = None
+) -> dict[str, Any]:
+    if form is None:
+        form = TermsForm(initial=initial_of(campaign))
+        form.offer_practice(user, campaign)
+    drawn, blind = summary(campaign), _is_blind(user, campaign)
+    return {
+        "campaign": campaign,
+        "protocol": PROTOCOLS[campaign.protocol],
+        "facts": facts(campaign),
+        "form": form,
+        "known": known or KnownForm(),
+        "drawn": drawn,
+        "blind": blind,
+        "people": [] if blind else people(campaign, drawn),
+        "guidelines": guidelines(campaign),
+    }
+
+
+def _is_blind(user: User, campaign: Campaign) -> bool:
+    """Whoever has an open item here learns nothing of how others did first."""
+    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
+    return campaign.is_open and begun.exists()
+
+
+def facts(campaign: Campaign) -> list[tuple[str, str]]:
+    """The design in words, what is usual left out."""
+    chosen, options = design(campaign), campaign.options
+    found = [
+        ("People on an item", str(chosen.raters_per_item)),
+        ("Seed", str(chosen.seed)),
+        ("Order of items", ORDER_WORDS[chosen.items]),
+    ]
+    if chosen.overlap < 1:
+        found.append(("Items with all of them", f"{chosen.overlap:.0%}"))
+    if chosen.human_share < 1:
+        found.append(("Queries for people", f"{chosen.human_share:.0%}"))
+    roles = {name: options.get(name) for name in ("development", "audit")}
+    found += [(f"Queries for {name}", f"{share:.0%}") for name, share in roles.items() if share]
+    if chosen.variables:
+        found.append(("Asks", ", ".join(chosen.variables)))
+    names = {"prerequisite": "Comes after", "validates": "Shows the verdicts of",
+             "strata": "Draws by the labels of", "sampling": "Units of an item"}  # fmt: skip
+    found += [(word, str(options[name])) for name, word in names.items() if options.get(name)]
+    return found
+
+
+def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
+    """Those who have begun here, where any answer is known beforehand."""
+    if not drawn["gold"] and campaign.practice_of_id is None:
+        return []
+    begun = Rater.objects.filter(assignments__item__campaign=campaign, kind=Rater.Kind.HUMAN)
+    also = Q(admissions__campaign=campaign)
+    if campaign.practice_of_id is not None:
+        also |= Q(assignments__item__campaign=campaign.practice_of_id, kind=Rater.Kind.HUMAN)
+    raters = (begun | Rater.objects.filter(also)).distinct().order_by("name")[:MOST_PEOPLE]
+    return [_person(campaign, rater, drawn["gold"] > 0) for rater in raters]
+
+
+def _person(campaign: Campaign, rater: Rater, has_gold: bool) -> Person:
+    practice = practised(campaign, rater)
+    return Person(
+        rater,
+        score(campaign, rater, Item.Use.GOLD) if has_gold else None,
+        practice,
+        practice is not None and passes(campaign, practice),
+        is_admitted(campaign, rater),
+    )
+
+
+def guidelines(campaign: Campaign) -> list[dict[str, Any]]:
+    """The versions of a campaign's own guideline, the newest first, with their answers."""
+    versions = list(campaign.guidelines.select_related("by").order_by("-version"))
+    return [{"version": each, "answers": _answers(campaign, each.digest)} for each in versions]
+
+
+def _answers(campaign: Campaign, digest: str) -> int:
+    if not digest:
+        return 0
+    answers = Response.objects.filter(
+        assignment__item__campaign=campaign,
+        assignment__rater__kind=Rater.Kind.HUMAN,
+        basis__endswith=f"-{digest}",
+    )
+    return int(answers.aggregate(n=Count("assignment", distinct=True))["n"])

@@ -1,0 +1,122 @@
+"""Judges and people are taken together on evaluation queries alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.choices import Choices
+from analysis.formats.methods import methods
+from analysis.reports import campaign_report
+from analysis.seen import prompts_that_saw
+from annotation.models import Campaign
+from judging.models import Judge, JudgeRun
+from tests.cast import Line, campaign_of, load, run, write_lines
+
+QUERIES = 20
+TEXT = "It was opened in the year 1901 by the mayor, who made a speech of number {}."
+
+
+def query(n: int) -> Line:
+    return {
+        "id": f"q{n}",
+        "text": "Why?",
+        "questions": [{"id": f"q{n}:{x}", "text": "When?"} for x in "ab"],
+        "reports": [{"id": f"r{n}", "text": TEXT.format(n), "system": "one"}],
+    }
+
+
+@pytest.fixture
+def campaign(db: None, tmp_path: Path) -> Campaign:
+    """People say yes to the first question of each report, and the judge does so in development
+    and audit queries; in evaluation queries it says the contrary of people."""
+    load(tmp_path, [query(n) for n in range(QUERIES)])
+    options = ("--option", "development=0.3", "--option", "audit=0.1")
+    campaign = campaign_of("report-coverage", *options)
+    roles = dict(campaign.query_draws.values_list("query__key", "role"))
+    lines = []
+    for n in range(QUERIES):
+        wrong = roles[f"q{n}"] == "evaluation"
+        for place, unit in enumerate("ab"):
+            people, judge = ("yes", "no")[place], ("yes", "no")[place ^ wrong]
+            for rater, kind, value in (
+                ("ann", "human", people),
+                ("bo", "human", people),
+                ("j", "judge", judge),
+            ):
+                lines.append(
+                    {"item": f"r{n}", "unit": f"q{n}:{unit}", "variable": "answerable",
+                     "value": value, "rater": rater, "rater_kind": kind}
+                )  # fmt: skip
+    path = write_lines(tmp_path / "labels.jsonl", lines)
+    run("import_labels", path, "--campaign", "c")
+    return campaign
+
+
+def report(campaign: Campaign, **choices: Any) -> Any:
+    return campaign_report(campaign, Choices(resamples=20, **choices))
+
+
+def test_a_judge_is_held_against_people_on_evaluation_queries(campaign: Campaign) -> None:
+    made = report(campaign)
+    told = made["variables"]["answerable"]
+    assert told["judges"]["j"]["units"] == 2 * 12
+    assert told["judges"]["j"]["agreement"]["percent"]["value"] == 0.0
+    assert made["roles"] == {
+        "development": 6, "evaluation": 12, "audit": 2, "compared": "evaluation",
+    }  # fmt: skip
+
+
+def test_people_agree_on_all_of_them(campaign: Campaign) -> None:
+    assert report(campaign)["variables"]["answerable"]["agreement"]["units"] == 2 * QUERIES
+
+
+def test_estimates_of_both_take_evaluation_queries_only(campaign: Campaign) -> None:
+    scores = report(campaign)["scores"]["coverage"]
+    estimate = scores["estimate"]["one"]
+    assert estimate["humans"]["n"] == 12
+    assert estimate["judge"]["n"] == 12
+    assert estimate["prediction_powered"]["n"] == 12
+    assert scores["systems"]["one"]["ann"]["n"] == QUERIES
+    assert scores["correlation"]["j"]["mean"]["spearman"]["n"] == 12
+
+
+def test_each_role_stands_for_itself_among_the_strata(campaign: Campaign) -> None:
+    strata = report(campaign)["variables"]["answerable"]["strata"]["role"]
+    percent = {
+        role: of["judges"]["j"]["agreement"]["percent"]["value"] for role, of in strata.items()
+    }
+    assert percent == {"audit": 1.0, "development": 1.0, "evaluation": 0.0}
+
+
+def test_whoever_chooses_a_role_sees_that_one(campaign: Campaign) -> None:
+    made = report(campaign, strata=(("role", "development"),))
+    told = made["variables"]["answerable"]["judges"]["j"]
+    assert (told["units"], told["agreement"]["percent"]["value"]) == (12, 1.0)
+    assert made["roles"]["compared"] == "chosen"
+
+
+def test_the_methods_say_so(campaign: Campaign) -> None:
+    told = " ".join(methods(report(campaign)))
+    assert "on the 12 items of evaluation queries only; 6 of development and 2 of audit" in told
+
+
+def test_a_campaign_of_one_role_says_nothing_of_roles(db: None, tmp_path: Path) -> None:
+    load(tmp_path, [query(n) for n in range(3)])
+    assert report(campaign_of("report-coverage"))["roles"] is None
+
+
+@pytest.mark.parametrize(("role", "warned"), [("development", 0), ("audit", 1), ("evaluation", 1)])
+def test_a_prompt_may_quote_development_queries_alone(
+    campaign: Campaign, role: str, warned: int
+) -> None:
+    key = campaign.query_draws.filter(role=role).values_list("query__key", flat=True)[0]
+    rater = campaign.items.filter(assignments__rater__name="j")[0].assignments.get(
+        rater__name="j"
+    ).rater  # fmt: skip
+    prompt = f"For example: {TEXT.format(key[1:])}\n---\n{{texts}}{{units}}{{answer}}"
+    judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
+    JudgeRun.objects.create(campaign=campaign, judge=judge, prompt_sha256="0" * 64)
+    assert len(prompts_that_saw(campaign, ["j"])) == warned

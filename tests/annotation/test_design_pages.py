@@ -1,0 +1,259 @@
+"""A campaign is designed, tried, made, changed and closed in the browser, as by the command."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Admission, Campaign, Item, KnownAnswer, Rater
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from annotation.submit import submit
+from datasets.models import Batch
+from tests.page_cast import Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+
+NEW = "/campaigns/new/"
+FORM = {
+    "protocol": "report-coverage", "batch": "harbour", "name": "Second", "raters_per_item": "2",
+    "overlap": "1", "human_share": "1", "seed": "3", "items": "random",
+    "variables": ["answerable"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def rita(study: Study) -> Client:
+    return client_of(study.rita)
+
+
+def at(study: Study, rest: str = "") -> str:
+    return f"/campaigns/{study.campaign.pk}/{rest}"
+
+
+def html(client: Client, address: str, **query: str) -> str:
+    answer = client.get(address, query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestNew:
+    def test_first_the_task_and_the_batch_then_the_form(self, rita: Client) -> None:
+        assert "Design it" in html(rita, NEW)
+        form = html(rita, NEW, protocol="report-coverage", batch="harbour")
+        assert "Make the campaign" in form
+        assert 'name="variables" value="answerable"' in form
+        assert 'name="per_passage"' not in form
+
+    def test_only_what_the_protocol_heeds_is_asked(self, rita: Client) -> None:
+        form = html(rita, NEW, protocol="rubric-passage", batch="harbour")
+        assert 'name="per_passage"' in form
+        assert '<option value="Pilot">' in form
+
+    def test_one_that_is_not_there_is_told(self, rita: Client) -> None:
+        assert "that are there" in html(rita, NEW, protocol="nothing", batch="harbour")
+
+    def test_a_campaign_is_made(self, rita: Client, study: Study) -> None:
+        sent = {**FORM, "deadline": "2999-01-02T10:30", "language": "en", "guideline": "Be kind.",
+                "development": "0", "qualify": "", "gold_every": ""}  # fmt: skip
+        answer = rita.post(NEW, sent)
+        made = Campaign.objects.get(name="Second")
+        assert (answer.status_code, answer["Location"]) == (302, f"/campaigns/{made.pk}/")
+        assert (made.raters_per_item, made.seed, made.options["items"]) == (2, 3, "random")
+        assert made.deadline == datetime(2999, 1, 2, 10, 30, tzinfo=UTC)
+        assert (made.language, made.guideline) == ("en", "Be kind.")
+        assert made.guidelines.get().by == study.rita
+        assert made.options["variables"] == []
+
+    def test_the_same_sent_twice_is_one_campaign(self, rita: Client) -> None:
+        assert [rita.post(NEW, FORM).status_code for _ in range(2)] == [302, 302]
+        assert Campaign.objects.filter(name="Second").count() == 1
+
+    def test_a_dry_run_makes_nothing_and_keeps_what_was_typed(self, rita: Client) -> None:
+        answer = rita.post(NEW, {**FORM, "dry": "1", "people": "3"})
+        told = answer.content.decode()
+        assert answer.status_code == 200
+        assert "Dry run" in told
+        assert "2 items with 6 units from 1 query" in told
+        assert "1 query is too few for an interval" in told
+        assert 'value="Second"' in told
+        assert not Campaign.objects.filter(name="Second").exists()
+
+    @pytest.mark.parametrize(
+        ("field", "value", "said"),
+        [
+            ("name", "Pilot", "A campaign called"),
+            ("overlap", "0", "Overlap is not above 0"),
+            ("raters_per_item", "0", "greater than or equal to 1"),
+            ("human_share", "nan", "number"),
+            ("development", "1", "share from 0 to below 1"),
+            ("deadline", "soon", "is no moment"),
+            ("language", "german!", "is no tag"),
+            ("gold_every", "1", "from 2 to 999"),
+            ("seed", "-1", "greater than or equal to 0"),
+            ("variables", "nothing", "not one of the available choices"),
+            ("validates", "nobody", "nobody"),
+            ("practice_of", "Pilot", "not one of the available choices"),
+            ("items", "alphabetical", "not one of the available choices"),
+            ("protocol", "nothing", "that are there"),
+        ],
+    )
+    @pytest.mark.parametrize("dry", [False, True], ids=["make", "dry run"])
+    def test_what_the_command_refuses_the_page_refuses_too(
+        self, rita: Client, study: Study, field: str, value: str, said: str, dry: bool
+    ) -> None:
+        sent: dict[str, Any] = {**FORM, field: value, **({"dry": "1"} if dry else {})}
+        answer = rita.post(NEW, sent)
+        assert answer.status_code == 422
+        assert said in answer.content.decode()
+        assert Campaign.objects.count() == 1
+
+    def test_an_assumption_that_cannot_be_is_marked(self, rita: Client) -> None:
+        answer = rita.post(NEW, {**FORM, "dry": "1", "kappa": "2"})
+        assert answer.status_code == 422
+        assert "Kappa is not between 0 and 1" in answer.content.decode()
+
+    def test_texts_are_shown_as_texts(self, rita: Client) -> None:
+        batch = "<script>alert(1)</script>"
+        Batch.objects.filter(name="harbour").update(name=batch)
+        told = rita.post(NEW, {**FORM, "batch": batch, "name": "<b>x</b>", "dry": "1"})
+        assert b"<script>alert" not in told.content
+        assert b"<b>x</b>" not in told.content
+
+
+class TestPage:
+    def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
+        told = html(rita, at(study))
+        assert "1 of 1 queries are drawn for people, 6 of 6 units are asked" in told
+        assert "The batch&#x27;s order" in told
+
+    def test_the_draw_is_there_to_download(self, rita: Client, study: Study) -> None:
+        answer = rita.get(at(study, "draws.csv"))
+        assert answer["Content-Type"] == "text/csv"
+        assert answer["Content-Disposition"].startswith("attachment")
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert len(lines) == 1 + 1 + 6
+
+    def test_a_campaign_is_closed_and_opened(self, rita: Client, study: Study) -> None:
+        for to, stands in (("closed", False), ("open", True)):
+            assert rita.post(at(study, "turn/"), {"to": to}).status_code == 302
+            study.campaign.refresh_from_db()
+            assert study.campaign.takes_answers is stands
+
+    def test_one_past_its_deadline_asks_for_another(self, rita: Client, study: Study) -> None:
+        past = timezone.now() - timezone.timedelta(hours=1)  # type: ignore[attr-defined]
+        Campaign.objects.update(is_open=False, deadline=past)
+        answer = rita.post(at(study, "turn/"), {"to": "open"})
+        assert answer.status_code == 422
+        assert "its deadline is past" in answer.content.decode()
+
+    def test_terms_are_saved_and_an_empty_field_takes_away(
+        self, rita: Client, study: Study
+    ) -> None:
+        sent = {"deadline": "2999-01-02T10:30", "language": "en", "guideline": "Be kind.",
+                "gold_every": "5", "qualify": "0.8"}  # fmt: skip
+        assert rita.post(at(study, "terms/"), sent).status_code == 302
+        study.campaign.refresh_from_db()
+        assert (study.campaign.gold_every, study.campaign.qualify) == (5, 0.8)
+        assert study.campaign.guidelines.get().by == study.rita
+        told = html(rita, at(study))
+        assert 'value="2999-01-02T10:30"' in told
+        assert "Version 1" in told
+        assert rita.post(at(study, "terms/"), {}).status_code == 302
+        study.campaign.refresh_from_db()
+        assert (study.campaign.deadline, study.campaign.qualify) == (None, None)
+        assert (study.campaign.guideline, study.campaign.gold_every) == ("", 0)
+
+    def test_terms_that_cannot_be_change_nothing(self, rita: Client, study: Study) -> None:
+        answer = rita.post(at(study, "terms/"), {"language": "!", "guideline": "Be kind."})
+        assert answer.status_code == 422
+        assert "is no tag" in answer.content.decode()
+        study.campaign.refresh_from_db()
+        assert study.campaign.guideline == ""
+
+    def test_a_version_tells_how_many_answers_followed_it(self, rita: Client, study: Study) -> None:
+        rita.post(at(study, "terms/"), {"guideline": "Be kind."})
+        study.campaign.refresh_from_db()
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert "1 answer<" in html(rita, at(study))
+
+
+class TestKnown:
+    def sent(self, **more: Any) -> dict[str, Any]:
+        key = Item.objects.order_by("position")[0].key
+        lines = "".join(
+            json.dumps({"item": key, "unit": f"q:{n}", "variable": "answerable", "value": "no",
+                        "rater": "us"} | more) + "\n"
+            for n in range(3)
+        )  # fmt: skip
+        return {"use": "practice", "file": SimpleUploadedFile("../known.jsonl", lines.encode())}
+
+    def test_a_file_makes_practice(self, rita: Client, study: Study) -> None:
+        assert rita.post(at(study, "known/"), self.sent()).status_code == 302
+        assert KnownAnswer.objects.count() == 3
+        study.campaign.refresh_from_db()
+        assert study.campaign.practice_of == study.campaign
+        assert "1 practice item" in html(rita, at(study))
+
+    def test_what_is_wrong_is_told_by_line_and_nothing_is_kept(
+        self, rita: Client, study: Study
+    ) -> None:
+        answer = rita.post(at(study, "known/"), self.sent(value="maybe"))
+        told = answer.content.decode()
+        assert answer.status_code == 422
+        assert "Line 1: campaign" in told
+        assert "/tmp" not in told
+        assert not KnownAnswer.objects.exists()
+
+    def test_a_file_that_is_none(self, rita: Client, study: Study) -> None:
+        file = SimpleUploadedFile("known.jsonl", b"\xff\x00nothing")
+        answer = rita.post(at(study, "known/"), {"use": "gold", "file": file})
+        assert answer.status_code == 422
+        assert not KnownAnswer.objects.exists()
+
+    def test_whoever_failed_is_let_in_with_a_reason(self, rita: Client, study: Study) -> None:
+        rita.post(at(study, "known/"), self.sent())
+        Campaign.objects.update(qualify=0.9)
+        study.campaign.refresh_from_db()
+        ada = rater_of(study.ada)
+        held = next_assignment(study.campaign, ada)
+        assert held is not None
+        submit(held, payload("invalid"), "page")
+        assert next_assignment(study.campaign, ada) is None
+        told = html(rita, at(study))
+        assert "0 of 3" in told
+        assert "Let in" in told
+        address = at(study, "admit/")
+        assert rita.post(address, {"rater": ada.pk, "reason": " "}).status_code == 422
+        assert rita.post(address, {"rater": ada.pk, "reason": "A slip."}).status_code == 302
+        row = Admission.objects.get()
+        assert (row.rater, row.reason, row.by) == (ada, "A slip.", study.rita)
+        assert next_assignment(study.campaign, ada) is not None
+        assert "let in" in html(rita, at(study))
+
+    def test_a_judge_is_nobody_to_let_in(self, rita: Client, study: Study) -> None:
+        judge = Rater.objects.create(name="j", kind="judge")
+        sent = {"rater": judge.pk, "reason": "x"}
+        assert rita.post(at(study, "admit/"), sent).status_code == 404
+
+    def test_with_an_open_item_nobodys_results_are_shown(self, rita: Client, study: Study) -> None:
+        rita.post(at(study, "known/"), self.sent())
+        study.campaign.refresh_from_db()
+        held = study.assignment(study.ada)
+        submit(held, payload("no"), "page")
+        assert "3 of 3" in html(rita, at(study))
+        study.assignment(study.rita)
+        told = html(rita, at(study))
+        assert "3 of 3" not in told
+        assert "You have an open item here" in told

@@ -1,0 +1,319 @@
+"""Gold and practice items: known answers mixed in or first, never in agreement, never told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from analysis.choices import Choices
+from analysis.reports import campaign_report
+from annotation.gold.scoring import is_ready, practised, score
+from annotation.gold.setting import MANY
+from annotation.gold.turns import gold_to_come, is_gold_turn
+from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.places import next_assignment
+from annotation.submit import submit
+from tests.cast import Line, campaign_of, exported, load, run, write_lines
+from tests.page_cast import Study, client_of, page, study_of
+
+REPORTS = 12
+
+
+def query(n: int) -> Line:
+    return {
+        "id": f"q{n}",
+        "text": "Is it so?",
+        "questions": [{"id": f"q{n}:a", "text": "When?"}, {"id": f"q{n}:b", "text": "Who?"}],
+        "reports": [{"id": f"r{n}", "text": f"It is so {n}.", "system": "one"}],
+    }
+
+
+@pytest.fixture
+def folder(db: None, tmp_path: Path) -> Path:
+    load(tmp_path, [query(n) for n in range(REPORTS)])
+    return tmp_path
+
+
+def known(folder: Path, *items: int, code: str = "no", **more: Any) -> Path:
+    lines = [
+        {"item": f"r{n}", "unit": f"q{n}:{x}", "variable": "answerable", "value": code,
+         "rater": "judge of it", **more}
+        for n in items
+        for x in "ab"
+    ]  # fmt: skip
+    return write_lines(folder / "known.jsonl", lines)
+
+
+def set_known(path: Path, use: str, name: str = "c") -> str:
+    return run("set_known", path, "--campaign", name, "--use", use)
+
+
+def rater(name: str) -> Rater:
+    return Rater.objects.get_or_create(name=name)[0]
+
+
+def answer(assignment: Assignment, code: str = "no") -> None:
+    said: dict[str, Any] = {"answerable": code, "evidence": []}
+    if code == "yes":
+        said["evidence"] = [{"quote": "It is", "start": 0}]
+    units = {name: dict(said) for name in assignment.asked}
+    submit(assignment, {"units": units, "comment": None}, "page")
+    assignment.refresh_from_db()
+
+
+def work(campaign: Campaign, who: Rater, codes: Mapping[str, str] | None = None) -> list[Item]:
+    """All that a person gets, answered no or as `codes` say by item; the items in their order."""
+    got = []
+    while (held := next_assignment(campaign, who)) is not None:
+        answer(held, (codes or {}).get(held.item.key, "no"))
+        got.append(held.item)
+    return got
+
+
+class TestTurns:
+    def test_one_item_of_each_run_is_gold(self) -> None:
+        for every in (2, 5, 10):
+            turns = [is_gold_turn(3, "ann", n, every) for n in range(10 * every)]
+            runs = [sum(turns[n : n + every]) for n in range(0, len(turns), every)]
+            assert runs == [1] * 10
+
+    def test_people_have_them_at_other_places(self) -> None:
+        places = {
+            name: [n for n in range(100) if is_gold_turn(0, name, n, 10)]
+            for name in ("ann", "bo", "cy")
+        }
+        assert len({tuple(each) for each in places.values()}) == 3
+
+    def test_none_comes_where_none_is_wanted(self) -> None:
+        assert not any(is_gold_turn(0, "ann", n, 0) for n in range(20))
+        assert gold_to_come(0, "ann", 0, 0, 5, 5) == 0
+
+    @pytest.mark.parametrize("every", [2, 3, 7])
+    @pytest.mark.parametrize("others", [0, 1, 4, 9, 30])
+    def test_what_is_to_come_is_what_comes(self, every: int, others: int) -> None:
+        for number in range(9):
+            for gold in (0, 1, 3, 20):
+                left, came, at = others, 0, number
+                while left:
+                    if is_gold_turn(1, "ann", at, every) and came < gold:
+                        came += 1
+                    else:
+                        left -= 1
+                    at += 1
+                assert gold_to_come(1, "ann", number, every, gold, others) == came
+
+
+class TestGold:
+    def test_they_leave_the_study_and_everybody_gets_them(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "3")
+        assert "4 known answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
+        gold = campaign.items.filter(use="gold")
+        assert set(gold.values_list("key", "quota")) == {("r2", MANY), ("r5", MANY)}
+        campaign.refresh_from_db()
+        first, second = work(campaign, rater("ann")), work(campaign, rater("bo"))
+        assert {item.key for item in first} == {f"r{n}" for n in range(REPORTS)}
+        assert [item.key for item in second] == []
+
+    def test_nobody_sees_which_they_are(self, tmp_path: Path, db: None) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
+        path = known(tmp_path, 1, meta={"reason": "planted-reason"})
+        set_known(path, "gold", "Study")
+        Campaign.objects.update(gold_every=2)
+        study.campaign.refresh_from_db()
+        client, told = client_of(study.ada), []
+        while (held := next_assignment(study.campaign, _rater_of(study))) is not None:
+            addresses = (page("item", held), "/tasks/", page("progress", held))
+            told += [(held.item.use, client.get(each).content.decode()) for each in addresses]
+            answer(held)
+            assert client.get(page("feedback", held)).status_code == 404
+            told.append((held.item.use, client.get(page("item", held)).content.decode()))
+        assert {use for use, _ in told} == {"study", "gold"}
+        assert not any("gold" in text or "planted" in text for _, text in told)
+
+    def test_the_total_of_ones_work_never_tells(self, tmp_path: Path, db: None) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(9)])
+        set_known(known(tmp_path, 0, 4, 7), "gold", "Study")
+        Campaign.objects.update(gold_every=3)
+        study.campaign.refresh_from_db()
+        client, totals = client_of(study.ada), []
+        while (held := next_assignment(study.campaign, _rater_of(study))) is not None:
+            totals.append(_total(client.get(page("progress", held)).content.decode()))
+            answer(held)
+        assert set(totals) == {len(totals)}
+
+    def test_they_stand_in_no_agreement_and_no_export(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--raters-per-item", "2", "--gold-every", "2")
+        set_known(known(folder, 2, 5), "gold")
+        campaign.refresh_from_db()
+        for name in ("ann", "bo"):
+            work(campaign, rater(name), {"r2": "yes"})
+        report = campaign_report(campaign, Choices(resamples=2))
+        assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
+        assert report["inputs"]["labels"] == 2 * 2 * (REPORTS - 2)
+        lines = exported("c", "labels")
+        assert {line["item"] for line in lines}.isdisjoint({"r2", "r5"})
+
+    def test_a_score_counts_the_first_answer(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2, 5), "gold")
+        campaign.refresh_from_db()
+        work(campaign, rater("ann"), {"r2": "yes"})
+        told = score(campaign, rater("ann"), "gold")
+        assert (told.items, told.of, told.right, told.asked, told.share) == (2, 2, 2, 4, 0.5)
+        answer(Assignment.objects.get(item__key="r2"), "no")
+        assert score(campaign, rater("ann"), "gold") == told
+
+    def test_no_places_are_counted_for_them(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        set_known(known(folder, 2), "gold")
+        from annotation.views.campaigns import counted
+
+        row: Any = counted(Campaign.objects.all()).get()
+        assert (row.items_total, row.places) == (REPORTS - 1, REPORTS - 1)
+
+
+def _rater_of(study: Study) -> Rater:
+    from annotation.models.people import rater_of
+
+    return rater_of(study.ada)
+
+
+def _total(html: str) -> int:
+    numbers = [int(word) for word in html.replace("<", " ").replace(">", " ").split()
+               if word.isdigit()]  # fmt: skip
+    return max(numbers)
+
+
+class TestPractice:
+    @pytest.fixture
+    def campaign(self, folder: Path) -> Campaign:
+        campaign = campaign_of("report-coverage", "--raters-per-item", "2", "--qualify", "0.75")
+        set_known(known(folder, 3, 6, meta={"reason": "It says so."}), "practice")
+        campaign.refresh_from_db()
+        return campaign
+
+    def test_it_comes_first_for_everybody(self, campaign: Campaign) -> None:
+        for name in ("ann", "bo"):
+            got = work(campaign, rater(name))
+            assert [item.key for item in got[:2]] == ["r3", "r6"]
+            assert len(got) == REPORTS
+
+    def test_whoever_fails_gets_no_more(self, campaign: Campaign) -> None:
+        got = work(campaign, rater("ann"), {"r3": "yes"})
+        assert [item.key for item in got] == ["r3", "r6"]
+        assert not is_ready(campaign, rater("ann"))
+        told = practised(campaign, rater("ann"))
+        assert told is not None
+        assert (told.right, told.asked) == (2, 4)
+
+    def test_mending_the_answer_afterwards_helps_nothing(self, campaign: Campaign) -> None:
+        work(campaign, rater("ann"), {"r3": "yes"})
+        answer(Assignment.objects.get(item__key="r3"), "no")
+        assert next_assignment(campaign, rater("ann")) is None
+
+    def test_a_researcher_may_let_them_in(self, campaign: Campaign) -> None:
+        work(campaign, rater("ann"), {"r3": "yes"})
+        run("admit", "ann", "--campaign", "c", "--reason", "read too fast")
+        assert Admission.objects.get().reason == "read too fast"
+        assert len(work(campaign, rater("ann"))) == REPORTS - 2
+
+    def test_another_campaign_may_ask_for_it(self, campaign: Campaign) -> None:
+        other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "0.9", name="d")
+        assert next_assignment(other, rater("ann")) is None
+        work(campaign, rater("ann"))
+        assert len(work(other, rater("ann"))) == REPORTS
+        assert next_assignment(other, rater("bo")) is None
+
+    def test_practice_stands_in_no_agreement(self, campaign: Campaign) -> None:
+        for name in ("ann", "bo"):
+            work(campaign, rater(name))
+        report = campaign_report(campaign, Choices(resamples=2))
+        assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
+
+
+class TestFeedback:
+    def test_the_page_tells_what_is_right_and_why_and_only_afterwards(
+        self, tmp_path: Path, db: None
+    ) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
+        set_known(known(tmp_path, 1, meta={"reason": "It says so."}), "practice", "Study")
+        study.campaign.refresh_from_db()
+        held, client = study.assignment(study.ada), client_of(study.ada)
+        assert held.item.key == "r1"
+        assert client.get(page("feedback", held)).status_code == 404
+        form = {"version": "0", "seen": "0", "key": "8a3c7a1e-5f6b-4f0a-9a57-3f0f7d1b1a11"}
+        for n, (name, code) in enumerate(zip(held.asked, ("no", "invalid"), strict=True)):
+            form |= {f"unit-{n}": name, f"unit-{n}-answerable": code, f"unit-{n}-evidence": "[]"}
+        told = client.post(page("submit", held), form).json()
+        assert told["next"] == page("feedback", held)
+        html = client.get(told["next"]).content.decode()
+        assert "1 of 2 right" in html
+        assert html.count("It says so.") == 2
+        assert "Right" in html
+        assert "Not so" in html
+        assert client_of(study.ben).get(told["next"]).status_code == 404
+
+    def test_my_work_says_what_it_waits_for(self, tmp_path: Path, db: None) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
+        set_known(known(tmp_path, 1), "practice", "Study")
+        Campaign.objects.update(qualify=0.8)
+        html = client_of(study.ada).get("/tasks/").content.decode()
+        assert "1 left for you" in html
+        assert "2 items wait for the practice to be passed with 80% right" in html
+
+
+class TestRefusals:
+    def said(self, path: Path, use: str = "gold") -> str:
+        with pytest.raises(CommandError) as error:
+            set_known(path, use)
+        assert not KnownAnswer.objects.exists()
+        return str(error.value)
+
+    def test_an_unknown_unit_or_code(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        assert "line 1: campaign 'c': answerable is" in self.said(known(folder, 1, code="maybe"))
+        line = {"item": "r1", "unit": "x", "variable": "answerable", "value": "no", "rater": "a"}
+        assert 'unit "x"' in self.said(write_lines(folder / "x.jsonl", [line]))
+
+    def test_two_answers_to_one_question(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}
+        lines = [{**line, "rater": "a"}, {**line, "value": "yes", "rater": "b"}]
+        path = write_lines(folder / "two.jsonl", lines)
+        assert "known in two ways; keep one, or name a rater" in self.said(path)
+        assert "1 known answers" in run(
+            "set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b"
+        )
+        assert KnownAnswer.objects.get().value == "yes"
+
+    def test_an_item_that_people_were_given_already(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage")
+        assert next_assignment(campaign, rater("ann"))
+        assert 'item "r0" was given to people already' in self.said(known(folder, 0))
+
+    def test_the_same_again_changes_nothing_and_another_answer_replaces(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        set_known(known(folder, 1), "gold")
+        assert "Nothing to do" in set_known(known(folder, 1), "gold")
+        set_known(known(folder, 1, code="yes"), "practice")
+        assert set(KnownAnswer.objects.values_list("value", flat=True)) == {"yes"}
+        assert Item.objects.get(key="r1").use == "practice"
+
+    def test_practice_of_a_campaign_that_has_none(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        with pytest.raises(CommandError, match="'c' has no practice items"):
+            campaign_of("report-coverage", "--practice-of", "c", name="d")
+
+
+def test_a_file_of_known_answers_may_be_an_export_of_the_reference(folder: Path) -> None:
+    first = campaign_of("report-coverage", name="first")
+    work(first, rater("ann"))
+    path = folder / "labels.jsonl"
+    path.write_text("".join(json.dumps(x) + "\n" for x in exported("first", "labels")), "utf-8")
+    campaign_of("report-coverage")
+    assert "24 known answers to 12 gold items" in set_known(path, "gold")

@@ -1,0 +1,294 @@
+"""Closing, reopening and deadlines by the server's clock; guidelines with their versions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from annotation.basis import basis_of, guideline_digest
+from annotation.models import Assignment, Campaign, Draft, Response
+from annotation.opening import open_now
+from annotation.places import next_assignment
+from annotation.presenting import asked_units, present, schema
+from annotation.protocols import PROTOCOLS
+from annotation.submit import submit
+from annotation.terms import read_deadline
+from judging.backends.scripted import Scripted
+from judging.prompting import read_prompt
+from judging.prompts.preparing import Preparer
+from judging.rows import planning
+from tests.annotation.follow_cast import answer, coverage, rater, rating
+from tests.api.cast import assert_told, body, place, script_of
+from tests.cast import campaign_of, load, run
+from tests.judging.cast import judge, yes
+from tests.page_cast import Study, answers, client_of, make_study, page
+
+PAST, LATER = timedelta(minutes=-1), timedelta(hours=1)
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_study()
+
+
+def due(study: Study, when: timedelta | None) -> None:
+    deadline = None if when is None else timezone.now() + when
+    Campaign.objects.filter(pk=study.campaign.pk).update(deadline=deadline)
+    study.campaign.refresh_from_db()
+
+
+class TestDeadline:
+    def test_before_it_all_goes_on(self, study: Study) -> None:
+        due(study, LATER)
+        assert study.campaign.takes_answers
+        assert Campaign.objects.filter(open_now()).exists()
+        assert "Start" in client_of(study.ada).get("/tasks/").content.decode()
+
+    def test_after_it_no_item_is_given(self, study: Study) -> None:
+        due(study, PAST)
+        client, pk = client_of(study.ada), study.campaign.pk
+        assert "Nothing to label" in client.get("/tasks/").content.decode()
+        assert client.post(f"/tasks/next/{pk}/").status_code == 404
+        script = script_of(study.ada)
+        assert script.post(f"campaigns/{pk}/next/").status_code == 404
+        assert script.get("campaigns/").json()["count"] == 0
+
+    def test_an_answer_that_comes_after_it_is_kept_as_a_draft(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        due(study, PAST)
+        form = answers("no", "no", "no", version="0", seen="0")
+        told = client_of(study.ada).post(page("submit", mine), form)
+        assert told.status_code == 422
+        assert "the campaign's deadline is past" in told.json()["problems"][0]["message"]
+        assert Draft.objects.get().assignment == mine
+        assert not Response.objects.exists()
+        due(study, LATER)
+        form |= {"version": "1"}
+        assert client_of(study.ada).post(page("submit", mine), form).status_code == 200
+
+    def test_the_api_refuses_it_too(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        due(study, PAST)
+        told = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
+        (problem,) = assert_told(told, 422)
+        assert "deadline is past" in str(problem["wrong"])
+
+    def test_the_page_says_so(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        due(study, PAST)
+        html = client_of(study.ada).get(page("item", mine)).content.decode()
+        assert "deadline is past: you can read your answers" in html
+        assert "data-closed" in html
+
+    def test_a_prerequisite_past_its_deadline_holds_nobody_up(self, batch: Path) -> None:
+        first, second = coverage(people=2), rating()
+        answer(first, "r", "ann", {"a/b#1": "yes"})
+        assert next_assignment(second, rater("bo")) is None
+        Campaign.objects.filter(pk=first.pk).update(deadline=timezone.now() + PAST)
+        assert next_assignment(second, rater("bo")) is not None
+
+    @pytest.mark.parametrize(
+        ("text", "moment"),
+        [
+            ("2026-12-31", datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)),
+            ("2026-12-31T17:00", datetime(2026, 12, 31, 17, 0, tzinfo=UTC)),
+            ("2026-12-31T17:00+01:00", datetime(2026, 12, 31, 16, 0, tzinfo=UTC)),
+        ],
+    )
+    def test_a_moment_is_read(self, text: str, moment: datetime) -> None:
+        assert read_deadline(text) == moment
+
+    @pytest.mark.parametrize("text", ["soon", "2026-13-01", "2026-02-30T10:00"])
+    def test_what_is_no_moment_is_refused(self, batch: Path, text: str) -> None:
+        with pytest.raises(CommandError, match="is no moment; write it as"):
+            campaign_of("report-coverage", "--deadline", text)
+
+
+class TestClosing:
+    def test_closed_and_opened_again(self, study: Study) -> None:
+        assert "is closed" in run("set_campaign", "Pilot", "--close")
+        assert not Campaign.objects.filter(open_now()).exists()
+        assert "is open" in run("set_campaign", "Pilot", "--open")
+        assert Campaign.objects.filter(open_now()).exists()
+
+    def test_one_past_its_deadline_needs_another_to_open(self, study: Study) -> None:
+        due(study, PAST)
+        with pytest.raises(CommandError, match="deadline is past; give a later one"):
+            run("set_campaign", "Pilot", "--open")
+        run("set_campaign", "Pilot", "--open", "--deadline", "2999-01-01")
+        assert Campaign.objects.get().takes_answers
+        run("set_campaign", "Pilot", "--no-deadline")
+        assert Campaign.objects.get().deadline is None
+
+    def test_nothing_to_change_is_an_error(self, study: Study) -> None:
+        with pytest.raises(CommandError, match="Nothing to change"):
+            run("set_campaign", "Pilot")
+
+
+class TestGuideline:
+    @pytest.fixture
+    def words(self, tmp_path: Path) -> Path:
+        path = tmp_path / "guideline.md"
+        path.write_text("# Ours\r\n\r\nSay **yes** only if it stands there.\n", "utf-8")
+        return path
+
+    def test_it_stands_instead_of_the_protocols(self, study: Study, words: Path) -> None:
+        run("set_campaign", "Pilot", "--guideline", words)
+        mine = study.assignment(study.ada)
+        html = client_of(study.ada).get(page("guideline", mine)).content.decode()
+        assert "Say <strong>yes</strong> only if it stands there." in html
+        told = script_of(study.ada).get(place(mine, "guideline/")).json()
+        assert told["markdown"].startswith("# Ours\n")
+
+    def test_an_answer_keeps_which_version_it_followed(self, study: Study, words: Path) -> None:
+        run("set_campaign", "Pilot", "--guideline", words)
+        study.campaign.refresh_from_db()
+        first = study.assignment(study.ada)
+        form = answers("no", "no", "no", version="0", seen="0")
+        client = client_of(study.ada)
+        assert client.post(page("submit", first), form).status_code == 200
+        words.write_text("# Ours\n\nOnly if it stands there twice.", "utf-8")
+        run("set_campaign", "Pilot", "--guideline", words)
+        study.campaign.refresh_from_db()
+        second = study.assignment(study.ada)
+        assert client.post(page("submit", second), form).status_code == 200
+        digests = [row.basis.split("-")[2] for row in Response.objects.order_by("pk")
+                   if row.basis]  # fmt: skip
+        versions = dict(study.campaign.guidelines.values_list("digest", "version"))
+        assert [versions[digest] for digest in digests] == [1, 2]
+
+    def test_one_who_saw_the_old_one_is_not_turned_away(self, study: Study, words: Path) -> None:
+        mine = study.assignment(study.ada)
+        spec, asked = present(mine.item), schema(study.campaign)
+        seen = str(basis_of(asked, spec, asked_units(mine, spec).values()))
+        run("set_campaign", "Pilot", "--guideline", words)
+        form = answers("no", "no", "no", version="0", seen="0", basis=seen)
+        assert client_of(study.ada).post(page("submit", mine), form).status_code == 200
+        assert Response.objects.get().basis == seen
+
+    def test_judges_read_it_too(self, study: Study, words: Path) -> None:
+        run("set_campaign", "Pilot", "--guideline", words)
+        campaign, floor = Campaign.objects.get(), judge("floor")
+        planning.plan(campaign, floor)
+        row = Assignment.objects.select_related("item__query").filter(rater=floor.rater)[0]
+        row.item.campaign = campaign
+        prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
+        made = Preparer(campaign, floor, prompt, Scripted(yes)).prepare(row)
+        assert "only if it stands there" in str(made.request.messages)
+
+    def test_the_same_text_makes_no_new_version(self, study: Study, words: Path) -> None:
+        for _ in range(2):
+            run("set_campaign", "Pilot", "--guideline", words)
+        row = study.campaign.guidelines.get()
+        assert (row.version, row.digest) == (1, guideline_digest(row.text))
+
+    def test_an_empty_one_takes_it_back(self, study: Study, words: Path) -> None:
+        run("set_campaign", "Pilot", "--guideline", words)
+        words.write_text("", "utf-8")
+        assert "its protocol's guideline" in run("set_campaign", "Pilot", "--guideline", words)
+        campaign = Campaign.objects.get()
+        assert schema(campaign).protocol.guideline.startswith("# ")
+        assert "Ours" not in schema(campaign).protocol.guideline
+        assert [row.version for row in campaign.guidelines.all()] == [1, 2]
+
+    @pytest.mark.parametrize("bad", [b"\xff", None])
+    def test_a_file_that_cannot_be_read(
+        self, study: Study, tmp_path: Path, bad: bytes | None
+    ) -> None:
+        path = tmp_path / "g.md"
+        if bad:
+            path.write_bytes(bad)
+        with pytest.raises(CommandError, match=r"is not UTF-8|cannot be read"):
+            run("set_campaign", "Pilot", "--guideline", path)
+
+
+class TestTerms:
+    def test_they_come_with_a_new_campaign(self, batch: Path, tmp_path: Path) -> None:
+        path = tmp_path / "g.md"
+        path.write_text("Be kind.", "utf-8")
+        made = campaign_of(
+            "report-coverage", "--deadline", "2999-12-31", "--language", "de-AT",
+            "--guideline", str(path), "--gold-every", "5", "--qualify", "0.8",
+        )  # fmt: skip
+        assert (made.language, made.guideline, made.gold_every) == ("de-AT", "Be kind.", 5)
+        assert made.qualify == 0.8
+        assert made.deadline == datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+    def test_the_same_command_again_does_nothing_and_another_deadline_is_told(
+        self, batch: Path
+    ) -> None:
+        campaign_of("report-coverage", "--deadline", "2999-12-31")
+        campaign_of("report-coverage", "--deadline", "2999-12-31")
+        campaign_of("report-coverage")
+        with pytest.raises(CommandError, match="is there with another deadline"):
+            campaign_of("report-coverage", "--deadline", "2998-12-31")
+
+    @pytest.mark.parametrize(
+        ("option", "value", "said"),
+        [
+            ("--language", "german!", "is no tag such as en or pt-BR"),
+            ("--gold-every", "1", "from 2 to 999"),
+            ("--qualify", "1.5", "qualify is not above 0"),
+            ("--practice-of", "nowhere", "'nowhere', which is not there"),
+        ],
+    )
+    def test_what_cannot_be(self, batch: Path, option: str, value: str, said: str) -> None:
+        with pytest.raises(CommandError, match=said):
+            campaign_of("report-coverage", option, value)
+        assert not Campaign.objects.exists()
+
+
+class TestItemOrder:
+    def order(self, campaign: Campaign, name: str) -> list[str]:
+        got = []
+        while (held := next_assignment(campaign, rater(name))) is not None:
+            answer_no(held)
+            got.append(held.item.key)
+        return got
+
+    @pytest.fixture
+    def lines(self, db: None, tmp_path: Path) -> str:
+        load(
+            tmp_path,
+            [
+                {
+                    "id": f"q{n}",
+                    "text": "So?",
+                    "questions": [{"id": f"q{n}:a", "text": "When?"}],
+                    "reports": [{"id": f"r{n}{x}", "text": "So."} for x in "abc"],
+                }
+                for n in range(6)
+            ],
+        )
+        return "b"
+
+    def test_random_is_another_for_each_person_and_the_same_again(self, lines: str) -> None:
+        found = {}
+        for name in ("one", "two"):
+            options = ("--raters-per-item", "3", "--option", "items=random")
+            campaign = campaign_of("report-coverage", *options, name=name)
+            found[name] = [self.order(campaign, who) for who in ("ann", "bo", "cy")]
+        assert found["one"] == found["two"]
+        assert len({tuple(each) for each in found["one"]}) == 3
+        assert {tuple(sorted(each)) for each in found["one"]} == {
+            tuple(f"r{n}{x}" for n in range(6) for x in "abc")
+        }
+
+    def test_blocked_keeps_a_query_together(self, lines: str) -> None:
+        campaign = campaign_of(
+            "report-coverage", "--raters-per-item", "2", "--option", "items=blocked"
+        )
+        for who in ("ann", "bo"):
+            got = self.order(campaign, who)
+            blocks = [got[n : n + 3] for n in range(0, 18, 3)]
+            assert all(len({key[:2] for key in block}) == 1 for block in blocks)
+        assert [block[0][:2] for block in blocks] != [f"r{n}" for n in range(6)]
+
+
+def answer_no(held: Assignment) -> None:
+    units = {name: {"answerable": "no", "evidence": []} for name in held.asked}
+    submit(held, {"units": units, "comment": None}, "page")

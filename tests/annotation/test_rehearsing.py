@@ -1,0 +1,147 @@
+"""A dry run tells what a campaign would come to, and stores nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.campaigns import create_campaign
+from annotation.design import Design, DesignError
+from annotation.expecting import Assumptions
+from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.rehearsing import rehearse
+from datasets.models import Batch
+from tests.cast import Line, campaign_of, load, run
+
+QUERIES = 20
+
+
+def query(n: int) -> Line:
+    return {
+        "id": f"q{n}",
+        "text": "Why?",
+        "questions": [{"id": f"q{n}:{x}", "text": "When?"} for x in "abc"],
+        "reports": [{"id": f"r{n}{x}", "text": "So."} for x in "xy"],
+    }
+
+
+@pytest.fixture
+def many(db: None, tmp_path: Path) -> Batch:
+    load(tmp_path, [query(n) for n in range(QUERIES)])
+    return Batch.objects.get(name="b")
+
+
+DESIGNS = {
+    "plain": Design(),
+    "three": Design(raters_per_item=3, seed=4),
+    "overlap": Design(raters_per_item=3, overlap=0.25, seed=2),
+    "sampled": Design(raters_per_item=2, human_share=0.6, development=0.2, seed=9),
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
+    told = rehearse("c", "report-coverage", many, design, people=4)
+    assert not any(model.objects.exists() for model in (Campaign, Item, QueryDraw))
+    made = create_campaign("c", "report-coverage", many, design)
+    assert (told.items, told.units, told.places) == (made.items, made.units, made.places)
+    items = made.campaign.items
+    assert told.several == items.filter(quota__gt=1).count()
+    assert told.asked_queries == made.campaign.query_draws.filter(drawn=True).count()
+    assert told.judge_only == made.campaign.query_draws.filter(drawn=False).count()
+    roles = list(made.campaign.query_draws.values_list("role", flat=True))
+    assert told.roles == {role: roles.count(role) for role in set(roles)}
+    assert sum(share.items for share in told.shares) == told.places - told.unfilled
+
+
+def test_units_of_a_drawn_protocol_are_those_that_are_drawn(batch: Path) -> None:
+    found = Batch.objects.get(name="b")
+    told = rehearse("c", "rubric-passage", found, Design(per_passage=1))
+    made = create_campaign("c", "rubric-passage", found, Design(per_passage=1))
+    assert told.units == made.units == UnitDraw.objects.filter(drawn=True).count()
+
+
+def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Batch) -> None:
+    told = rehearse("c", "report-coverage", many, Design(raters_per_item=2), people=4)
+    assert [share.items for share in told.shares] == [20] * 4
+    assert [share.units for share in told.shares] == [60] * 4
+    assert told.common is not None
+    assert told.common[1] <= 60
+    everybody = rehearse("c", "report-coverage", many, Design(raters_per_item=2), people=2)
+    assert everybody.common == (120, 120)
+
+
+def test_too_few_people_leave_places_empty(many: Batch) -> None:
+    told = rehearse("c", "report-coverage", many, Design(raters_per_item=3), people=2)
+    assert (told.places, told.unfilled) == (120, 40)
+
+
+def test_intervals_rest_on_the_right_units(many: Batch) -> None:
+    design = Design(raters_per_item=2, overlap=0.5, human_share=0.8, development=0.25)
+    told = rehearse("c", "report-coverage", many, design, people=2)
+    assert told.share.units == 16 * 2 * 3
+    assert told.kappa.units == 16 * 3
+    assert told.powered is not None
+    assert told.powered.units == 12 * 2 * 3
+    assert rehearse("c", "report-coverage", many, Design()).powered is None
+
+
+def test_assumptions_change_the_widths(many: Batch) -> None:
+    design = Design(raters_per_item=2)
+    alike = rehearse("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.5))
+    apart = rehearse("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.05))
+    assert alike.kappa.width is not None
+    assert apart.kappa.width is not None
+    assert alike.kappa.width > apart.kappa.width
+
+
+class TestRefusals:
+    def test_it_checks_what_the_campaign_checks(self, many: Batch) -> None:
+        for protocol, design in (
+            ("report-coverage", Design(variables=("nothing",))),
+            ("report-coverage", Design(prerequisite="nowhere")),
+            ("rubric-passage", Design(sampling="own")),
+            ("grounding-relevance", Design()),
+        ):
+            with pytest.raises(DesignError) as told:
+                rehearse("c", protocol, many, design)
+            with pytest.raises(DesignError) as made:
+                create_campaign("c", protocol, many, design)
+            assert str(told.value) == str(made.value)
+
+    def test_a_name_that_is_taken(self, many: Batch) -> None:
+        campaign_of("report-coverage")
+        with pytest.raises(DesignError, match="is there already"):
+            rehearse("c", "report-coverage", many, Design())
+
+    def test_more_items_than_a_page_waits_for(self, many: Batch) -> None:
+        with pytest.raises(DesignError, match="more than 10 items; try it by create_campaign"):
+            rehearse("c", "report-coverage", many, Design(), most=10)
+
+    @pytest.mark.parametrize("people", [0, 1001])
+    def test_people_that_cannot_be(self, many: Batch, people: int) -> None:
+        with pytest.raises(DesignError, match="people are not from 1 to 1000"):
+            rehearse("c", "report-coverage", many, Design(), people=people)
+
+
+class TestCommand:
+    def dry(self, *arguments: str) -> str:
+        command = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
+        return run(*command, "--dry-run", *arguments)
+
+    def test_it_says_all_that_in_words(self, many: Batch) -> None:
+        told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
+        assert "Nothing is stored" in told
+        assert "40 items with 120 units from 20 queries" in told
+        assert "80 places for people" in told
+        assert "kappa" in told
+        assert "Assumed: true kappa 0.6" in told
+        assert not Campaign.objects.exists()
+
+    def test_assumptions_are_given_and_checked(self, many: Batch) -> None:
+        assert "Assumed: true kappa 0.8" in self.dry("--assume", "kappa=0.8")
+        for wrong in ("kappa=2", "kappa=x", "colour=1"):
+            with pytest.raises(CommandError, match=r"give another number|is not K=V"):
+                self.dry("--assume", wrong)
