@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.api import CampaignReport
+from analysis.crowd.api import CampaignQuality
 from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
@@ -118,6 +119,7 @@ v1: list[URLPattern | URLResolver] = [
     path("", include("datasets.api.urls")),
     path("", include("annotation.api.urls")),
     path("campaigns/<int:pk>/report/", CampaignReport.as_view(), name="api-report"),
+    path("campaigns/<int:pk>/quality/", CampaignQuality.as_view(), name="api-quality"),
 ]
 urlpatterns = [
     path("v1/", include(v1)),

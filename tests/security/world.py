@@ -175,6 +175,14 @@ def _raters(world: World, role: str) -> Objects:
     return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
 
 
+def _people_asked(world: World, role: str) -> Objects:
+    """A judge among those who were asked is no person."""
+    there = Assignment.objects.filter(item__campaign=world.study.campaign)
+    people = there.filter(rater__kind="human").values_list("rater", flat=True).distinct()
+    judges = there.filter(rater__kind="judge").values_list("rater", flat=True).distinct()
+    return Objects(tuple(people), missing=(*judges, *NO_NUMBERS))
+
+
 def _visible_campaigns(world: World, role: str) -> Objects:
     if role in READERS:
         return _campaigns(world, role)
@@ -246,6 +254,18 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-exclusion", "rater"): _raters,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
+    ("campaign-progress", "pk"): _campaigns,
+    ("campaign-quality", "pk"): _campaigns,
+    ("campaign-rater", "pk"): _labelled_campaigns,
+    ("campaign-rater", "rater"): _people_asked,
+    ("rater-labels", "pk"): _labelled_campaigns,
+    ("rater-labels", "rater"): _people_asked,
+    ("rater-quality", "pk"): _labelled_campaigns,
+    ("rater-quality", "rater"): _people_asked,
+    ("api-progress", "pk"): _campaigns,
+    ("api-quality", "pk"): _campaigns,
+    ("api-rater-progress", "pk"): _labelled_campaigns,
+    ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,
     ("campaign-turn", "pk"): _campaigns,
