@@ -1,7 +1,7 @@
-"""The triggers are put in place after each migration, and taken away before one on SQLite.
+"""The triggers are put in place after each migration, and taken away before one.
 
-There a table that changes is made anew, which a trigger would be in the way of, and loses its own.
-What was written meanwhile is counted when they are back.
+They would be in its way: SQLite makes a table that changes anew, and PostgreSQL changes no column
+that a trigger looks at. What was written meanwhile is counted when they are back.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from annotation.tallies import triggers
 
+TABLES = {triggers.TABLE, *triggers.names().values()}
+
 
 def before_migrating(using: str, plan: Any = None, **_: Any) -> None:
     """Answers the signal `pre_migrate`."""
     connection = connections[using]
-    if plan and connection.vendor == "sqlite":
+    if plan and _has_tables(connection):
         with transaction.atomic(using=using):
             _drop(connection)
 
@@ -25,8 +27,7 @@ def before_migrating(using: str, plan: Any = None, **_: Any) -> None:
 def after_migrating(using: str, plan: Any = None, **_: Any) -> None:
     """Answers `post_migrate`: all triggers stand, and what they keep is counted anew if need be."""
     connection = connections[using]
-    tables = set(connection.introspection.table_names())
-    if not {triggers.TABLE, *triggers.names().values()} <= tables:
+    if not _has_tables(connection):
         return
     if plan or standing(connection) != set(triggers.names()):
         install(using)
@@ -48,6 +49,10 @@ def recount(using: str = "default") -> None:
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         for statement in triggers.recounting():
             cursor.execute(statement)
+
+
+def _has_tables(connection: BaseDatabaseWrapper) -> bool:
+    return TABLES.issubset(connection.introspection.table_names())
 
 
 def _drop(connection: BaseDatabaseWrapper) -> None:
