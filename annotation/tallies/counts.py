@@ -11,7 +11,8 @@ NOBODY = "CAST(NULL AS bigint)"
 class Count:
     """A number for each campaign, rater and word `what`, as SQL over a row `r` of a table.
 
-    `joins` may add tables. An update counts only where one of `watched` becomes another.
+    `joins` may add tables. An update counts only where one of `watched` becomes another. Where
+    `many` rows change at once, as judges take and answer them, PostgreSQL looks at a whole update.
     """
 
     name: str
@@ -22,10 +23,7 @@ class Count:
     rater: str = NOBODY
     number: str = "1"
     joins: str = ""
-
-    @property
-    def columns(self) -> str:
-        return f"{self.campaign}, {self.rater}, {self.what}, {self.number}"
+    many: bool = False
 
 
 def _answers(use: str) -> str:
@@ -49,6 +47,7 @@ ANSWERS = Count(
     campaign="i.campaign_id",
     rater="r.rater_id",
     joins=OF_ITEM,
+    many=True,
 )
 
 COUNTS = (

@@ -65,7 +65,7 @@ def postgresql() -> Iterator[str]:
         yield _function(count.name + "_update", _moved(count))
         yield _trigger(count, "insert", "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT")
         yield _trigger(count, "delete", "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT")
-        yield _trigger(count, "update", f"FOR EACH ROW WHEN ({_changed(count.watched)})")
+        yield _trigger(count, "update", _looked_at(count))
     yield _function("use", "".join(f"{each};\n" for each in _under_another_use()))
     yield (
         f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
@@ -82,15 +82,24 @@ BEGIN
 END $$"""
 
 
+def _looked_at(count: Count) -> str:
+    if count.many:
+        return "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT"
+    return f"FOR EACH ROW WHEN ({_changed(count.watched)})"
+
+
 def _moved(count: Count) -> str:
-    """One row counts no more as what it was; now and then its campaign's rows are folded."""
-    after = f"SELECT {count.columns} FROM (SELECT NEW.*) r {count.joins}"
-    before = f"SELECT {count.columns} FROM (SELECT OLD.*) r {count.joins}"
-    before = before.replace(f", {count.number} FROM", f", -({count.number}) FROM")
-    fold = f"SELECT {PREFIX}fold({count.campaign}) FROM (SELECT NEW.*) r {count.joins}"
-    return f"""{INTO} {before} UNION ALL {after};
-  IF random() * {FOLDED_ONE_IN} < 1 THEN
-    PERFORM {fold.removeprefix("SELECT ")};
+    """Rows count no more as what they were; now and then their campaign's tallies are folded."""
+    old, new = ("old_rows", "new_rows") if count.many else ("(SELECT OLD.*)", "(SELECT NEW.*)")
+    of = f"{count.campaign}, {count.rater}, {count.what}"
+    before = f"SELECT {of}, -({count.number}) FROM {old} r {count.joins}"
+    after = f"SELECT {of}, {count.number} FROM {new} r {count.joins}"
+    return f"""{INTO} SELECT campaign, rater, what, sum(number)
+  FROM ({before} UNION ALL {after}) moved (campaign, rater, what, number)
+  GROUP BY 1, 2, 3 HAVING sum(number) <> 0;
+  IF FOUND AND random() * {FOLDED_ONE_IN} < 1 THEN
+    PERFORM {PREFIX}fold(campaign)
+    FROM (SELECT DISTINCT {count.campaign} FROM {new} r {count.joins}) few (campaign);
   END IF;"""
 
 
