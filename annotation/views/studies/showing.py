@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from annotation.drawn import summary
+from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, is_admitted, passes, practised, score
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User
 from annotation.presenting import design
@@ -84,11 +85,7 @@ def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
     """Those who have begun here, where any answer is known beforehand."""
     if not drawn["gold"] and campaign.practice_of_id is None:
         return []
-    begun = Rater.objects.filter(assignments__item__campaign=campaign, kind=Rater.Kind.HUMAN)
-    also = Q(admissions__campaign=campaign)
-    if campaign.practice_of_id is not None:
-        also |= Q(assignments__item__campaign=campaign.practice_of_id, kind=Rater.Kind.HUMAN)
-    raters = (begun | Rater.objects.filter(also)).distinct().order_by("name")[:MOST_PEOPLE]
+    raters = admissible(campaign).order_by("name")[:MOST_PEOPLE]
     return [_person(campaign, rater, drawn["gold"] > 0) for rater in raters]
 
 
