@@ -26,8 +26,9 @@ from annotation.views.people.forms import (
     ReasonForm,
     SettingsForm,
 )
-from annotation.views.people.inviting import show_link
+from annotation.views.people.inviting import TOO_MANY, show_link
 from datasets.access import role_required
+from datasets.api.limits import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 SHOWN = 50
@@ -64,6 +65,8 @@ def invite_here(request: HttpRequest, pk: int) -> HttpResponse:
     form = CampaignInviteForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, {"invite": form}, status=422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        return _page(request, campaign, {"invite": form}, TOO_MANY, 429)
     made = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
     return show_link(request, made, reverse("campaign-people", args=[pk]))
 
