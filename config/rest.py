@@ -14,7 +14,15 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
-    "DEFAULT_THROTTLE_RATES": {"user": "600/min", "export": "12/h", "report": "120/h"},
+    "DEFAULT_THROTTLE_RATES": {
+        "user": "600/min",
+        "export": "12/h",
+        "report": "120/h",
+        "invite": "60/h",
+        # From one address, before anybody is known: a house of people may share it.
+        "join": "20/h",
+        "arrive": "60/h",
+    },
     "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
 }
 

@@ -118,7 +118,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
 
 # Computed reports are shared by all processes; each is a few megabytes at most.
 CACHES = {
