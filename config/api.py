@@ -23,6 +23,7 @@ from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import SENTENCES
+from datasets.api.scopes import ANY
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
@@ -38,6 +39,7 @@ LISTS = {
 
 class Root(Resource):
     roles = {"GET": EVERYBODY}
+    scopes = {"GET": ANY}
 
     @described(
         "Where to begin",

@@ -12,7 +12,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.tokens.TokenInHeader"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "datasets.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
     "DEFAULT_THROTTLE_RATES": {"user": "600/min", "export": "12/h", "report": "120/h"},
     "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
@@ -26,9 +26,14 @@ REST_KNOX: dict[str, Any] = {
 DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
-Every call sends a token in a header: `Authorization: Token tandem_…`. `manage.py create_token NAME`
-makes one for an account, and what it may do is what that account may do on the pages. Cookies are
+Every call sends a token in a header: `Authorization: Token tandem_…`. The page of
+tokens and `manage.py create_token NAME` make one for an account. What it may do is what that
+account may do on the pages, narrowed to the token's scopes, which each operation names. Cookies are
 not looked at. An account may ask 600 times a minute; more is answered by 429 with `Retry-After`.
+
+A write that is no answer of one's own takes an `Idempotency-Key`: the same request under the same
+key is done once. What may be changed has an `ETag`; with `If-Match` a change of what has changed
+since is refused (409).
 
 Whatever goes wrong is answered by JSON: `error` says what is wrong and what to do, `problems` names
 each unit or field. Parameters and fields that are not described here are refused by name. Offsets

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from datasets.api.once import forget_old
 from datasets.uploads.apart import run_apart
 from datasets.uploads.cleaning import clean
 
@@ -19,3 +20,4 @@ def work_on_upload(key: str) -> None:
 @shared_task
 def clean_uploads() -> None:
     clean()
+    forget_old()

@@ -31,6 +31,8 @@ from datasets.api.base import (
 from datasets.api.batches import visible_batches
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.once import once
+from datasets.api.scopes import ANY, MANAGE
 from datasets.models import Batch
 
 A_CAMPAIGN: dict[str, Any] = {
@@ -92,6 +94,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
 
 class Campaigns(List):
     roles = {"GET": EVERYBODY, "POST": READERS}
+    scopes = {"GET": ANY, "POST": (MANAGE,)}
     takes = CampaignParameters
 
     @described(
@@ -124,6 +127,7 @@ class Campaigns(List):
         refuses=(422,),
         operation_id="campaigns_create",
     )
+    @once
     def post(self, request: Request) -> Response:
         user = person(request)
         made = _made(user, checked(NewCampaignShape, request.data))
@@ -133,6 +137,7 @@ class Campaigns(List):
 
 class OneCampaign(Resource):
     roles = {"GET": EVERYBODY}
+    scopes = {"GET": ANY}
 
     @described(
         "Read a campaign",

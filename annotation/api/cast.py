@@ -25,6 +25,8 @@ from annotation.people.overview import answering
 from datasets.api.base import READERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.once import once
+from datasets.api.scopes import PEOPLE
 
 
 def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:
@@ -50,6 +52,7 @@ def _named(me: User, name: str) -> User:
 
 class Cast(Resource):
     roles = {"GET": READERS, "PUT": READERS}
+    scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
     @described(
         "Read the people of a campaign",
@@ -85,6 +88,7 @@ class Cast(Resource):
 
 class Member(Resource):
     roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
 
     @described(
         "Give an account a role in a campaign",
@@ -113,6 +117,7 @@ class Member(Resource):
 
 class Excluded(Resource):
     roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
 
     @described(
         "Leave a rater out, or count it again",
@@ -141,6 +146,7 @@ class Excluded(Resource):
 
 class Freed(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (PEOPLE,)}
 
     @described(
         "Free the places that a rater holds",
@@ -150,6 +156,7 @@ class Freed(Resource):
         example=A_CAST,
         operation_id="places_free",
     )
+    @once
     def post(self, request: Request, pk: int, rater: int) -> Response:
         campaign = _study(request, pk)
         found = get_object_or_404(visible_raters(person(request), campaign), pk=rater)

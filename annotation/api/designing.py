@@ -35,6 +35,8 @@ from annotation.rehearsing import rehearse
 from datasets.api.base import READERS, List, Resource, checked, page_shape
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.once import once
+from datasets.api.scopes import MANAGE, READ
 from datasets.rows import InputError, Place
 
 MOST_ITEMS = 20_000
@@ -66,6 +68,7 @@ A_DRAW = {
 
 class Rehearsals(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (READ, MANAGE)}
 
     @described(
         "Try a campaign's design",
@@ -98,6 +101,7 @@ class Rehearsals(Resource):
 
 class ChangedTerms(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Change, close or open a campaign",
@@ -111,6 +115,7 @@ class ChangedTerms(Resource):
         refuses=(422,),
         operation_id="campaigns_change",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
@@ -125,6 +130,7 @@ class ChangedTerms(Resource):
 
 class Draws(List):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
     takes = DrawParameters
 
     @described(
@@ -147,6 +153,7 @@ class Draws(List):
 
 class KnownAnswers(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Set known answers",
@@ -164,6 +171,7 @@ class KnownAnswers(Resource):
         refuses=(422,),
         operation_id="campaigns_known",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         wanted = checked(NewKnownShape, request.data)

@@ -28,6 +28,8 @@ from annotation.people.overview import invitations_of
 from datasets.api.base import ADMIN, READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.once import done_once, keyed, once
+from datasets.api.scopes import PEOPLE
 from datasets.api.shapes import PageParameters
 
 
@@ -40,6 +42,7 @@ def visible_accounts(user: User) -> QuerySet[User]:
 
 class People(List):
     roles = {"GET": (ADMIN,)}
+    scopes = {"GET": (PEOPLE,)}
 
     @described(
         "List people",
@@ -57,6 +60,7 @@ class People(List):
 
 class OnePerson(Resource):
     roles = {"GET": (ADMIN,), "PUT": (ADMIN,)}
+    scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
     @described(
         "Read a person",
@@ -106,6 +110,7 @@ def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
 
 class Invitations(List):
     roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (PEOPLE,), "POST": (PEOPLE,)}
 
     @described(
         "List invitations",
@@ -123,7 +128,8 @@ class Invitations(List):
     @described(
         "Invite somebody",
         "Makes a link that works once, for seven days. A researcher invites annotators to a "
-        "campaign of theirs, an admin whomever.",
+        "campaign of theirs, an admin whomever. The link is told once: in an answer that is "
+        "repeated for an Idempotency-Key it is null.",
         {201: MadeInvitationShape},
         tag="people",
         request=NewInvitationShape,
@@ -133,24 +139,31 @@ class Invitations(List):
         refuses=(422,),
         operation_id="invitations_create",
     )
+    @keyed
     def post(self, request: Request) -> Response:
-        me, wanted = person(request), checked(NewInvitationShape, request.data)
-        if pk := wanted.pop("campaign", None):
-            wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
-            if wanted["campaign"] is None:
-                wrong = [problem("names no campaign of yours", "campaign")]
-                raise RefusedBodyError("nobody is invited", wrong)
-        try:
-            made = invite(by=me, **wanted)
-        except PeopleError as error:
-            raise refused(error) from error
-        address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
-        shown = {**InvitationShape(made.invitation).data, "link": address}
-        return Response(shown, status=201)
+        wanted = checked(NewInvitationShape, request.data)
+        return done_once(request, lambda: _invited(request, wanted), hidden=("link",))
+
+
+def _invited(request: Request, wanted: dict[str, Any]) -> Response:
+    me = person(request)
+    if pk := wanted.pop("campaign", None):
+        wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
+        if wanted["campaign"] is None:
+            wrong = [problem("names no campaign of yours", "campaign")]
+            raise RefusedBodyError("nobody is invited", wrong)
+    try:
+        made = invite(by=me, **wanted)
+    except PeopleError as error:
+        raise refused(error) from error
+    address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
+    shown = {**InvitationShape(made.invitation).data, "link": address}
+    return Response(shown, status=201)
 
 
 class TakeBack(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (PEOPLE,)}
 
     @described(
         "Take an invitation back",
@@ -160,6 +173,7 @@ class TakeBack(Resource):
         example={**AN_INVITATION, "state": "revoked"},
         operation_id="invitations_revoke",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(invitations_of(person(request)), pk=pk)
         revoke(found)

@@ -54,6 +54,8 @@ RULES: dict[str, Rule] = {
     "login": Rule({"GET": ALL, "POST": ALL}),
     "who": reads(ALL),
     "logout": takes(ALL),
+    "tokens": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({200, 422})),
+    "token-take-back": takes(ACCOUNTS, 302),
     "work": reads(WORKERS),
     "take-next": takes(WORKERS),
     "finished": reads(WORKERS),
