@@ -18,7 +18,6 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.api import CampaignReport
 from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
@@ -34,6 +33,9 @@ LISTS = {
     "uploads": READERS,
     "people": (ADMIN,),
     "invitations": READERS,
+    "judges": READERS,
+    "runs": READERS,
+    "reports": READERS,
 }
 
 
@@ -119,7 +121,8 @@ v1: list[URLPattern | URLResolver] = [
     path("", Root.as_view(), name="api-root"),
     path("", include("datasets.api.urls")),
     path("", include("annotation.api.urls")),
-    path("campaigns/<int:pk>/report/", CampaignReport.as_view(), name="api-report"),
+    path("", include("judging.api.urls")),
+    path("", include("analysis.api.urls")),
 ]
 urlpatterns = [
     path("v1/", include(v1)),

@@ -14,7 +14,12 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "datasets.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
-    "DEFAULT_THROTTLE_RATES": {"user": "600/min", "export": "12/h", "report": "120/h"},
+    "DEFAULT_THROTTLE_RATES": {
+        "user": "600/min",
+        "export": "12/h",
+        "report": "120/h",
+        "import": "60/h",
+    },
     "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
 }
 
@@ -56,6 +61,7 @@ def spectacular(version: str) -> dict[str, Any]:
                 "description": "Accounts, invitations, and who takes part; for researchers and "
                 "admins.",
             },
+            {"name": "judges", "description": "Judges, their runs and every call of these."},
             {
                 "name": "studies",
                 "description": "What was asked and answered, and the report; for researchers and "
@@ -67,6 +73,14 @@ def spectacular(version: str) -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             "RaterKindEnum": ["human", "judge", "reference"],
             "AccountRoleEnum": ["annotator", "researcher", "admin"],
+            "RunStateEnum": [
+                "queued",
+                "running",
+                "done",
+                "stopped",
+                "interrupted",
+                "cancelled",
+            ],
             "CampaignRoleEnum": ["annotator", "adjudicator", "researcher"],
         },
         "SERVE_INCLUDE_SCHEMA": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -30,7 +31,8 @@ from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.once import done_once, keyed, once
 from datasets.api.scopes import PEOPLE
-from datasets.api.shapes import PageParameters
+from datasets.api.shapes import ErrorShape, PageParameters
+from datasets.api.versions import IF_MATCH, check_seen, etag_of
 
 
 def visible_accounts(user: User) -> QuerySet[User]:
@@ -58,6 +60,10 @@ class People(List):
         return self.page(rows, lambda found: rendered(PersonShape, found))
 
 
+class ChangedPersonShape(ErrorShape):
+    current = PersonShape(help_text="as it stands")
+
+
 class OnePerson(Resource):
     roles = {"GET": (ADMIN,), "PUT": (ADMIN,)}
     scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
@@ -71,30 +77,39 @@ class OnePerson(Resource):
         operation_id="people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(
-            PersonShape(get_object_or_404(visible_accounts(person(request)), pk=pk)).data
-        )
+        return _told(get_object_or_404(visible_accounts(person(request)), pk=pk))
 
     @described(
         "Change a person",
         "Another role, or switched off or on. Log-ins and tokens of the account end; labels stay.",
-        {200: PersonShape},
+        {200: PersonShape, 409: ChangedPersonShape},
         tag="people",
         request=PersonChangeShape,
         sent={"is_active": False},
         example={**A_PERSON, "is_active": False},
         refuses=(422,),
+        parameters=[IF_MATCH],
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me = person(request)
-        found = get_object_or_404(visible_accounts(me), pk=pk)
-        wanted = checked(PersonChangeShape, request.data)
-        try:
-            _change(me, found, wanted)
-        except PeopleError as error:
-            raise refused(error) from error
-        return Response(PersonShape(visible_accounts(me).get(pk=pk)).data)
+        me, wanted = person(request), checked(PersonChangeShape, request.data)
+        with transaction.atomic():
+            rows = visible_accounts(me).select_related(None).select_for_update()
+            found = get_object_or_404(rows, pk=pk)
+            check_seen(request, _tag(found), lambda: PersonShape(found).data)
+            try:
+                _change(me, found, wanted)
+            except PeopleError as error:
+                raise refused(error) from error
+        return _told(visible_accounts(me).get(pk=pk))
+
+
+def _told(found: User) -> Response:
+    return Response(PersonShape(found).data, headers={"ETag": _tag(found)})
+
+
+def _tag(found: User) -> str:
+    return etag_of(found.pk, found.role, found.is_active)
 
 
 def _change(me: User, found: User, wanted: dict[str, Any]) -> None:

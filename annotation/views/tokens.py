@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.models import User
 from annotation.views.mine import user_of
 from datasets.access import role_required
-from datasets.api.granting import (
+from datasets.api.scopes import LEAST, MOST, SCOPES
+from datasets.granting import (
     DAYS,
     LONGEST_NOTE,
     TokenError,
@@ -22,7 +23,6 @@ from datasets.api.granting import (
     take_back,
     tokens_of,
 )
-from datasets.api.scopes import LEAST, MOST, SCOPES
 
 LONGEST_DAYS = 365
 

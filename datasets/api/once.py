@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework.exceptions import ParseError
 from rest_framework.renderers import JSONRenderer
@@ -59,12 +60,11 @@ def done_once(
     key = key_of(request)
     if key is None:
         return make()
-    KeptAnswer.objects.filter(user=request.user, created_at__lt=timezone.now() - LASTS).delete()
+    mine = visible_kept(request.user)
+    mine.filter(created_at__lt=timezone.now() - LASTS).delete()
     asked = digest_of(request)
     with transaction.atomic():
-        row, is_new = KeptAnswer.objects.get_or_create(
-            user=request.user, key=key, defaults={"asked": asked}
-        )
+        row, is_new = mine.get_or_create(key=key, defaults={"user": request.user, "asked": asked})
         if not is_new:
             return _again(row, asked)
         response = make()
@@ -83,12 +83,11 @@ def key_of(request: Request) -> str | None:
 def came_before(request: Request) -> bool:
     """Whether a write with this key was answered already."""
     key = key_of(request)
-    return key is not None and KeptAnswer.objects.filter(user=request.user, key=key).exists()
+    return key is not None and visible_kept(request.user).filter(key=key).exists()
 
 
-def forget_old() -> int:
-    """Removes what nobody asks for again; returns how many."""
-    return KeptAnswer.objects.filter(created_at__lt=timezone.now() - LASTS).delete()[0]
+def visible_kept(user: Any) -> QuerySet[KeptAnswer]:
+    return KeptAnswer.objects.filter(user=user)
 
 
 def _again(row: KeptAnswer, asked: str) -> Response:

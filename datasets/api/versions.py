@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from rest_framework.exceptions import ParseError
@@ -26,7 +27,7 @@ def etag_of(*facts: Any) -> str:
     return f'"{hashlib.sha256(told.encode()).hexdigest()[:20]}"'
 
 
-def check_seen(request: Request, etag: str, current: Any) -> None:
+def check_seen(request: Request, etag: str, current: Callable[[], Any]) -> None:
     """Raises StandingError with what stands, where the client had seen something else."""
     sent = request.headers.get("If-Match")
     if sent is None or sent.strip() == "*":
@@ -37,5 +38,5 @@ def check_seen(request: Request, etag: str, current: Any) -> None:
     if etag.strip('"') not in {each[1] for each in tags if each}:
         raise StandingError(
             "it has changed since you read it; look at `current`, and send again with its ETag",
-            more={"current": current},
+            more={"current": current()},
         )

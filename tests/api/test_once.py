@@ -12,8 +12,8 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation
-from datasets.api.once import forget_old
 from datasets.models import KeptAnswer
+from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_told, script_of
 from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
@@ -108,7 +108,7 @@ def test_old_ones_are_forgotten(study: Study) -> None:
     for name, age in (("old", 25), ("new", 23)):
         at = timezone.now() - timedelta(hours=age)
         KeptAnswer.objects.create(user=study.root, key=name, asked="", created_at=at)
-    assert forget_old() == 1
+    forget_answers()
     assert KeptAnswer.objects.get().key == "new"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from datasets.api.granting import make_token
+from datasets.granting import make_token
 from tests.browser.desk import Desk
 from tests.page_cast import Study
 

@@ -161,7 +161,12 @@ def tls_ends_somewhere_alone() -> list[CheckMessage]:
 def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
     rules = read("how-to/use-the-api.md").partition("## Rules")[2]
     rates = REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
-    assert rates == {"user": "600/min", "report": "120/h", "export": "12/h"}
+    assert rates == {
+        "user": "600/min",
+        "report": "120/h",
+        "export": "12/h",
+        "import": "60/h",
+    }
     assert all(f"{rate.partition('/')[0]} " in rules for rate in rates.values())
 
 

@@ -20,7 +20,7 @@ from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, U
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
-from datasets.api.granting import tokens_of
+from datasets.granting import tokens_of
 from datasets.models import Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.api.cast import script_of
@@ -285,6 +285,23 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-labels", "pk"): _campaigns,
     ("api-responses", "pk"): _campaigns,
     ("api-report", "pk"): _campaigns,
+    ("api-items", "pk"): _campaigns,
+    ("api-item", "pk"): _campaigns,
+    ("api-item", "position"): _positions,
+    ("api-exports", "pk"): _campaigns,
+    ("api-export", "pk"): _campaigns,
+    ("api-export", "what"): _exports,
+    ("api-export", "form"): _forms,
+    ("api-imports", "pk"): _campaigns,
+    ("api-frozen", "key"): _frozen,
+    ("api-judge", "pk"): _rows(Judge),
+    ("api-judge-estimate", "pk"): _rows(Judge),
+    ("api-judge-try", "pk"): _rows(Judge),
+    ("api-run", "pk"): _rows(JudgeRun),
+    ("api-run-order", "pk"): _rows(JudgeRun),
+    ("api-run-manifest", "pk"): _rows(JudgeRun),
+    ("api-calls", "pk"): _rows(JudgeRun),
+    ("api-call", "pk"): _rows(JudgeCall),
     ("judge", "pk"): _rows(Judge),
     ("judge-try", "pk"): _rows(Judge),
     ("judge-start", "pk"): _rows(Judge),

@@ -8,7 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.models import User
-from datasets.api.granting import (
+from datasets.api.scopes import SCOPES
+from datasets.console import Command as BaseCommand
+from datasets.granting import (
     DAYS,
     MOST_DAYS,
     TokenError,
@@ -17,8 +19,6 @@ from datasets.api.granting import (
     take_back,
     tokens_of,
 )
-from datasets.api.scopes import SCOPES
-from datasets.console import Command as BaseCommand
 from datasets.models import Grant
 
 
