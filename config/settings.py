@@ -199,6 +199,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}},
     "uploads": {"task": "datasets.tasks.clean_uploads", "schedule": 3600.0},
+    "answers": {"task": "datasets.tasks.forget_answers", "schedule": 3600.0},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

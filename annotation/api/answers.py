@@ -33,6 +33,7 @@ from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outc
 from datasets.api.base import WORKERS, Resource, checked
 from datasets.api.describing import described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.scopes import LABEL, READ
 
 KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
@@ -72,6 +73,7 @@ def _submitting(operation_id: str) -> Any:
 
 class OneAnswer(Resource):
     roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
+    scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
 
     @described(
         "Read one's own answer",

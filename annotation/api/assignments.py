@@ -37,10 +37,13 @@ from annotation.verdicts import verdicts_of
 from annotation.views.sheet import Row, sheet_of
 from datasets.api.base import WORKERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
+from datasets.api.once import once
+from datasets.api.scopes import LABEL, READ
 
 
 class Assignments(List):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
     takes = AssignmentParameters
 
     @described(
@@ -64,6 +67,7 @@ class Assignments(List):
 
 class NextAssignment(Resource):
     roles = {"POST": WORKERS}
+    scopes = {"POST": (LABEL,)}
 
     @described(
         "Take the next item",
@@ -74,6 +78,7 @@ class NextAssignment(Resource):
         example=examples.PRESENTED,
         operation_id="assignments_next",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_open_campaigns(user), pk=pk)
@@ -85,6 +90,7 @@ class NextAssignment(Resource):
 
 class OneAssignment(Resource):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
 
     @described(
         "Read one's own assignment",
@@ -101,6 +107,7 @@ class OneAssignment(Resource):
 
 class Guideline(Resource):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
 
     @described(
         "Read the guideline",

@@ -56,6 +56,12 @@ class PerReport(PerUser):
     scope = "report"
 
 
+class PerImport(PerUser):
+    """The same for labels made elsewhere, of which one request holds thousands."""
+
+    scope = "import"
+
+
 def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
     """Counts a request that comes by a page, together with the API's; None where it may go on.
 
