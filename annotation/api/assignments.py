@@ -32,7 +32,7 @@ from annotation.places import next_assignment
 from annotation.presenting import asked_units, present, schema
 from annotation.protocols.schema import Schema
 from annotation.verdicts import verdicts_of
-from annotation.views.sheet import Row, sheet_of
+from annotation.views.sheet import Asked, Row, sheet_of
 from datasets.api.base import WORKERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
 
@@ -143,7 +143,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "status": assignment.status,
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,
-            "texts": [_text(heading, text) for heading, text in sheet.texts],
+            "texts": [text_shape(heading, text) for heading, text in sheet.texts],
             "units": [
                 {
                     **_unit(asked, row, units[row.name].kind),
@@ -161,7 +161,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     ).data
 
 
-def _text(heading: str, text: Any) -> dict[str, Any]:
+def text_shape(heading: str, text: Any) -> dict[str, Any]:
     return {
         "field": text.field,
         "heading": heading,
@@ -171,21 +171,22 @@ def _text(heading: str, text: Any) -> dict[str, Any]:
     }
 
 
+def asked_shape(variable: Asked) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "question": variable.question,
+        "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
+        "asked_if": _conditions(variable.conditions),
+    }
+
+
 def _unit(asked: Schema, row: Row, kind: str) -> dict[str, Any]:
     written = asked.written(kind)
     return {
         "name": row.name,
         "text": row.text,
         "heading": row.heading,
-        "variables": [
-            {
-                "name": variable.name,
-                "question": variable.question,
-                "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
-                "asked_if": _conditions(variable.conditions),
-            }
-            for variable in row.variables
-        ],
+        "variables": [asked_shape(variable) for variable in row.variables],
         "evidence": row.rule,
         "written": {
             "name": written.name,

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_safe
 
 from annotation.adjudication.disputes import Dispute
 from annotation.adjudication.queue import OF, STATES, Wanted, queue
+from annotation.adjudication.wording import worded
 from annotation.guideline import render as render_guideline
-from annotation.models import Campaign, Item, Unit
-from annotation.presenting import bring, present, schema
+from annotation.models import Campaign
+from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import name_units
 from annotation.views.adjudication.asking import address_of, campaign_for, question, wanted_of
 from annotation.views.mine import MAY_WORK, user_of
 from datasets.access import role_required
@@ -83,25 +83,11 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def lines(campaign: Campaign, found: Sequence[Dispute], wanted: Wanted) -> Iterator[Line]:
-    """The disputes with their words; a handful of queries, however many there are."""
-    items = Item.objects.filter(pk__in={each.item for each in found}).select_related("query")
-    there = {item.pk: item for item in items}
-    for item in there.values():
-        item.campaign = campaign
-    bring(campaign, there.values())
-    names = dict(_names(found))
     before = None
-    for each in found:
-        item = there[each.item]
-        text = name_units(present(item).units)[names[each.unit]].text
-        query = item.query.text if each.item != before else ""
-        yield Line(address_of(campaign, each.unit, wanted), query, text, each)
+    for each, query, text in worded(campaign, found):
+        address = address_of(campaign, each.unit, wanted)
+        yield Line(address, query if each.item != before else "", text, each)
         before = each.item
-
-
-def _names(found: Sequence[Dispute]) -> Iterator[tuple[int, str]]:
-    units = Unit.objects.filter(pk__in=[each.unit for each in found])
-    yield from units.order_by().values_list("pk", "name")
 
 
 def choices(campaign: Campaign, wanted: Wanted) -> Iterator[tuple[str, list[Choice]]]:
