@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from annotation.api import (
+    adjudication,
     answers,
     assignments,
     campaigns,
@@ -48,6 +49,12 @@ urlpatterns = [
         "campaigns/<int:pk>/raters/<int:rater>/free/",
         cast.Freed.as_view(),
         name="api-free",
+    ),
+    path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
+    path(
+        "campaigns/<int:pk>/adjudication/<int:unit>/",
+        adjudication.OneDispute.as_view(),
+        name="api-dispute",
     ),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),

@@ -118,7 +118,7 @@ def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment, _key(request.POST))
+        sent = _read(request.POST, assignment, key_of(request.POST))
         if sent.late:
             return _keep(sent)
         outcome, following = _submit(sent)
@@ -170,7 +170,7 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
     stands = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
-    changed = _what_changed(stands, basis)
+    changed = what_changed(stands, basis)
     if late or changed:
         _check_not_stored(assignment, key)
     if changed:
@@ -184,9 +184,9 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
         asked,
         blinding.revealed(payload),
         blinding,
-        version=_whole(form, "version") or 0,
+        version=whole(form, "version") or 0,
         circumstances=Circumstances(
-            key=key, seen=_whole(form, "seen"), seconds=_seconds(form), basis=basis
+            key=key, seen=whole(form, "seen"), seconds=seconds_of(form), basis=basis
         ),
         late=late,
     )
@@ -201,7 +201,7 @@ def _why_too_late(assignment: Assignment) -> str:
     return PAST if campaign.is_open else CLOSED
 
 
-def _what_changed(now: Basis, seen: str | None) -> list[str]:
+def what_changed(now: Basis, seen: str | None) -> list[str]:
     """A guideline that was mended does not make an answer useless: it is stored with the old one's
     digest. Other questions or texts do."""
     return [] if seen is None else [what for what in now.differs(seen) if what != "guideline"]
@@ -243,7 +243,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
     return outcome, address_of(following, campaign)
 
 
-def _whole(form: QueryDict, name: str) -> int | None:
+def whole(form: QueryDict, name: str) -> int | None:
     text = form.get(name)
     if text is None:
         return None
@@ -252,7 +252,7 @@ def _whole(form: QueryDict, name: str) -> int | None:
     return int(text)
 
 
-def _seconds(form: QueryDict) -> float | None:
+def seconds_of(form: QueryDict) -> float | None:
     try:
         seconds = float(form.get("seconds", "nan"))
     except ValueError:
@@ -260,7 +260,7 @@ def _seconds(form: QueryDict) -> float | None:
     return min(seconds, LONGEST) if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _key(form: QueryDict) -> str | None:
+def key_of(form: QueryDict) -> str | None:
     try:
         key = form.get("key")
         return None if key is None else str(uuid.UUID(key))

@@ -69,6 +69,12 @@ RULES: dict[str, Rule] = {
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
     # 404 where the item is no practice, and before the answer.
     "feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
+    # None of these accounts is an adjudicator: see tests/adjudication for those who are.
+    "adjudication": reads(WORKERS),
+    "adjudication-next": reads(WORKERS),
+    "adjudication-guideline": reads(WORKERS),
+    "adjudication-unit": reads(WORKERS),
+    "decide": takes(WORKERS),
     "campaigns": reads(READERS),
     "exports": reads(READERS),
     "export-file": reads(READERS),
@@ -170,6 +176,8 @@ RULES: dict[str, Rule] = {
     "api-members": takes(READERS, 400, method="PUT"),
     "api-exclusion": takes(READERS, 400, method="PUT"),
     "api-free": takes(READERS, 200),
+    "api-disputes": reads(WORKERS),
+    "api-dispute": Rule({"GET": WORKERS, "PUT": WORKERS}),
     "api-assignments": reads(WORKERS),
     "api-assignment": reads(WORKERS),
     "api-guideline": reads(WORKERS),
