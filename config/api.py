@@ -33,6 +33,7 @@ LISTS = {
     "uploads": READERS,
     "people": (ADMIN,),
     "invitations": READERS,
+    "audit": (ADMIN,),
 }
 
 

@@ -20,7 +20,7 @@ from annotation.api.visible import person, visible_studies
 from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members
 from annotation.people.errors import PeopleError
-from annotation.people.leases import Ended, give_back, held, set_hold
+from annotation.people.leases import free, set_hold
 from annotation.people.overview import answering
 from datasets.api.base import READERS, Resource, checked
 from datasets.api.describing import described
@@ -74,12 +74,13 @@ class Cast(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         campaign, wanted = _study(request, pk), checked(CastChangeShape, request.data)
-        if "pool" in wanted:
-            members.set_pool(campaign, wanted["pool"], person(request))
-        if "hold_minutes" in wanted:
-            set_hold(campaign, wanted["hold_minutes"])
-        if "items_per_person" in wanted:
-            members.set_most_items(campaign, wanted["items_per_person"])
+        with members.arranging(campaign):
+            if "pool" in wanted:
+                members.set_pool(campaign, wanted["pool"], person(request))
+            if "hold_minutes" in wanted:
+                set_hold(campaign, wanted["hold_minutes"])
+            if "items_per_person" in wanted:
+                members.set_most_items(campaign, wanted["items_per_person"])
         return _cast(campaign)
 
 
@@ -153,8 +154,7 @@ class Freed(Resource):
     def post(self, request: Request, pk: int, rater: int) -> Response:
         campaign = _study(request, pk)
         found = get_object_or_404(visible_raters(person(request), campaign), pk=rater)
-        for each in held(campaign).filter(rater=found):
-            give_back(each, Ended.FREED)
+        free(campaign, found.pk)
         return _cast(campaign)
 
 

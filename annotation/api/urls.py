@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.api import answers, assignments, campaigns, cast, designing, exports, people
+from annotation.api import answers, assignments, campaigns, cast, designing, exports, people, trail
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
@@ -29,6 +29,8 @@ urlpatterns = [
         cast.Freed.as_view(),
         name="api-free",
     ),
+    path("campaigns/<int:pk>/audit/", trail.CampaignTrail.as_view(), name="api-campaign-audit"),
+    path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),

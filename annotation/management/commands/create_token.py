@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import transaction
 from knox.models import AuthToken
 
 from annotation.models import User
+from audit.recording import record
 from datasets.console import Command as BaseCommand
 
 LONGEST = 3650
@@ -34,7 +36,9 @@ class Command(BaseCommand):
             name = options["user"]
             raise CommandError(f"There is no account {name!r}; make it with create_account.")
         if options["revoke"]:
-            count = AuthToken.objects.filter(user=user).delete()[0]
+            with transaction.atomic():
+                count = AuthToken.objects.filter(user=user).delete()[0]
+                record("account.sessions", of=("account", user.pk), tokens=count)
             self.say(f"Took back {count} tokens of {user.username!r}.")
         else:
             self.say(_new_token(user, options["days"]))
@@ -45,5 +49,7 @@ def _new_token(user: User, days: int) -> str:
         raise CommandError(f"--days is from 1 to {LONGEST}; mend it.")
     if not user.is_active:
         raise CommandError(f"The account {user.username!r} is switched off; no token would serve.")
-    _, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
+    with transaction.atomic():
+        _, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
+        record("token.made", of=("account", user.pk), days=days)
     return str(token)
