@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "axes",
+    "audit",
     "datasets",
     "annotation",
     "judging",
@@ -58,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "config.auditing.requests_told",
     "config.requests.DatabaseAway",
 ]
 
@@ -200,6 +202,11 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}},
     "uploads": {"task": "datasets.tasks.clean_uploads", "schedule": 3600.0},
     "answers": {"task": "datasets.tasks.forget_answers", "schedule": 3600.0},
+    "audit": {
+        "task": "annotation.tasks.seal_audit",
+        "schedule": 900.0,
+        "options": {"expires": 900},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -16,6 +16,7 @@ from annotation.api import (
     imports,
     items,
     people,
+    trail,
 )
 
 urlpatterns = [
@@ -56,6 +57,8 @@ urlpatterns = [
         adjudication.OneDispute.as_view(),
         name="api-dispute",
     ),
+    path("campaigns/<int:pk>/audit/", trail.CampaignTrail.as_view(), name="api-campaign-audit"),
+    path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),
