@@ -35,6 +35,7 @@ from annotation.rehearsing import rehearse
 from datasets.api.base import READERS, List, Resource, checked, page_shape
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.limits import PerReport
 from datasets.rows import InputError, Place
 
 MOST_ITEMS = 20_000
@@ -66,6 +67,9 @@ A_DRAW = {
 
 class Rehearsals(Resource):
     roles = {"POST": READERS}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
 
     @described(
         "Try a campaign's design",
