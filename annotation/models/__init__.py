@@ -17,6 +17,7 @@ from annotation.models.taking_part import (
     Participant,
     ProlificStudy,
 )
+from annotation.models.tallies import Tally
 
 __all__ = [
     "Admission",
@@ -36,6 +37,7 @@ __all__ = [
     "Rater",
     "Response",
     "Span",
+    "Tally",
     "Unit",
     "UnitDraw",
     "User",
