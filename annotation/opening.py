@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from annotation.design import DesignError
 from annotation.models import Campaign, User
+from annotation.references import check_practice
 from annotation.terms import Terms, apply_terms, check_terms
 
 
@@ -32,6 +33,7 @@ def change(
     with transaction.atomic():
         there = Campaign.objects.select_for_update().get(pk=campaign.pk)
         check_terms(there, terms)
+        check_practice(there, terms, user)
         apply_terms(there, terms, user)
         if is_open is not None:
             there.is_open = is_open

@@ -13,6 +13,7 @@ from annotation.views import (
     jumping,
     nuggets,
     saving,
+    tokens,
     work,
 )
 from annotation.views.studies import looking, making
@@ -22,6 +23,8 @@ urlpatterns = [
     path("login/", accounts.LogIn.as_view(), name="login"),
     path("login/who", accounts.who, name="who"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/<int:pk>/take-back/", tokens.take_back_one, name="token-take-back"),
     path("tasks/", work.work, name="work"),
     path("tasks/next/<int:pk>/", work.take_next, name="take-next"),
     path("tasks/finished/<int:pk>/", work.finished, name="finished"),

@@ -17,6 +17,7 @@ from annotation.models import Campaign
 from datasets.api.base import READERS
 from datasets.api.describing import described
 from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
+from datasets.api.scopes import READ
 
 A_UNIT = {
     "item": "r1",
@@ -142,6 +143,7 @@ class FoundInCampaign(Found):
 
 class CampaignLines(Lines):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
     tells_answers: ClassVar[bool] = True
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.api import answers, assignments, campaigns, cast, designing, exports, people
+from annotation.api import (
+    answers,
+    assignments,
+    campaigns,
+    cast,
+    designing,
+    exports,
+    files,
+    imports,
+    items,
+    people,
+)
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
@@ -14,6 +25,15 @@ urlpatterns = [
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
     path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
+    path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
+    path(
+        "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
+        files.OneExport.as_view(),
+        name="api-export",
+    ),
+    path("campaigns/<int:pk>/imports/", imports.Imports.as_view(), name="api-imports"),
     path("campaigns/<int:pk>/terms/", designing.ChangedTerms.as_view(), name="api-terms"),
     path("campaigns/<int:pk>/draws/", designing.Draws.as_view(), name="api-draws"),
     path("campaigns/<int:pk>/known/", designing.KnownAnswers.as_view(), name="api-known"),

@@ -49,14 +49,17 @@ def _ever_my_one() -> QuerySet[Assignment]:
 
 
 def _with_all_beside() -> QuerySet[Assignment]:
-    """One's own assignment, with one's own before and after it in the campaign's order."""
+    """One's own assignment, with one's own before and after it in the order in which one took them.
+
+    In the campaign's order, an item that was put in between would stand out by its number.
+    """
     mine = own(
         Assignment.objects.filter(
             rater=OuterRef("rater"), item__campaign=OuterRef("item__campaign")
         )
     )
-    before = mine.filter(item__position__lt=OuterRef("item__position")).order_by("-item__position")
-    after = mine.filter(item__position__gt=OuterRef("item__position")).order_by("item__position")
+    before = mine.filter(pk__lt=OuterRef("pk")).order_by("-pk")
+    after = mine.filter(pk__gt=OuterRef("pk")).order_by("pk")
     so_many = before.order_by().values("item__campaign").annotate(n=Count("pk")).values("n")
     return _my_one().annotate(
         previous=Subquery(before.values("uid")[:1]),
@@ -105,7 +108,7 @@ def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
 
 @dataclass(frozen=True)
 class Beside:
-    """One's own before and after an item in the campaign's order, and its number among them."""
+    """One's own before and after an item as one took them, and its number among them."""
 
     previous: uuid.UUID | None
     following: uuid.UUID | None

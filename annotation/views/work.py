@@ -97,7 +97,7 @@ def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
             submitted_at=Subquery(answers.order_by("-created_at").values("created_at")[:1]),
             has_draft=Exists(Draft.objects.filter(assignment=OuterRef("pk"))),
         )
-        .order_by("-item__position")[:RECENT]
+        .order_by("-pk")[:RECENT]
     )
     found: dict[int, list[Assignment]] = {}
     for row in rows:

@@ -19,7 +19,8 @@ from judging.models import ACTIVE, Judge, JudgeRun
 from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
-from judging.rows import lanes, ledger, runs
+from judging.rows import lanes, runs
+from judging.running.beginning import NothingOpenError, begin
 from judging.running.manifests import manifest_of
 from judging.tasks import ring
 from judging.views.access import READERS, person, runs_of
@@ -45,7 +46,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     if "estimate" in request.POST:
         return _start_page(request, judge, campaign, form)
     try:
-        run = _begun(judge, campaign, form.cleaned_data)
+        run = begin(judge, campaign, form.cleaned_data)
     except (
         NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError, SetupError,
         PromptError,
@@ -53,23 +54,6 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _start_page(request, judge, campaign, form, 409)
     return redirect("judge-run", run.pk)
-
-
-class NothingOpenError(ValueError):
-    """The judge has a result for all of the campaign."""
-
-
-def _begun(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
-    """A queued run; the one that is there, where somebody else was faster."""
-    runs.plan(campaign, judge)
-    if not ledger.waiting(campaign, judge):
-        raise NothingOpenError("nothing is open: the judge is through with this campaign")
-    try:
-        run = runs.start(campaign, judge, queued=True, **limits)
-    except runs.HeldError:
-        run = runs.queue_active(campaign, judge)
-    transaction.on_commit(lambda: ring(run.pk))
-    return run
 
 
 def _start_page(
