@@ -149,6 +149,16 @@ class TestCrowds:
                 assert (use == "gold") == turn
                 had += turn
 
+    def test_nobody_gets_more_than_their_share_by_clicking_twice(self, many: Path) -> None:
+        make(many, "shared", "--raters-per-item", 3)
+        limit = (
+            "from annotation.models import Campaign; rows = Campaign.objects.filter(name='shared')"
+        )
+        manage(many, "shell", "--no-imports", "-c", f"{limit}; rows.update(items_per_person=5)")
+        given, places = crowd(many, "shared", people=4, clicks=2)
+        assert Counter(Counter(row.rater for row in given).values()) == {5: 4}
+        assert sum(each.taken for each in places) == len(given)
+
     def test_a_second_study_asks_everybody_the_same_draw(self, house: Path) -> None:
         """The draw is made by whoever comes first to an item, and eight people come at once."""
         first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
