@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -92,23 +91,6 @@ def _length(request: HttpRequest) -> int:
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponseBase:
     """Something that no browser and no sound script sends; the reason stays in the log."""
     return refused(request, 400, "this request cannot be read; send it again in a plainer form")
-
-
-def client_address(request: HttpRequest) -> str:
-    """Who asks: as our own proxies tell it, where there are any, else who is connected.
-
-    Each proxy adds at the end the address that it was asked from, so that of the outermost of ours
-    stands as many from the end as there are proxies. What stands before it may be made up.
-    """
-    connected = str(request.META.get("REMOTE_ADDR") or "")
-    told = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    if not settings.PROXIES or len(told) < settings.PROXIES:
-        return connected
-    address = told[-settings.PROXIES].strip()
-    try:
-        return str(ip_address(address))
-    except ValueError:
-        return connected
 
 
 def locked(

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "axes",
+    "audit",
     "datasets",
     "annotation",
     "judging",
@@ -58,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "config.auditing.requests_told",
     "config.requests.DatabaseAway",
 ]
 
@@ -118,7 +120,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
 
 # Computed reports are shared by all processes; each is a few megabytes at most.
 CACHES = {
@@ -199,6 +201,12 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}},
     "uploads": {"task": "datasets.tasks.clean_uploads", "schedule": 3600.0},
+    "answers": {"task": "datasets.tasks.forget_answers", "schedule": 3600.0},
+    "audit": {
+        "task": "annotation.tasks.seal_audit",
+        "schedule": 900.0,
+        "options": {"expires": 900},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

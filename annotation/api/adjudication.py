@@ -136,7 +136,7 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
     return {
         "unit": case.unit.pk,
         "query": case.unit.item.query.text,
-        "texts": [text_shape(heading, text) for heading, text in sheet.texts],
+        "texts": [text_shape(text.field, heading, text) for heading, text in sheet.texts],
         "at_issue": case.at_issue,
         "kind": case.asked.kind,
         "text": row.text,

@@ -18,6 +18,7 @@ from annotation.models.taking_part import (
     Participant,
     ProlificStudy,
 )
+from annotation.models.tallies import Tally
 
 __all__ = [
     "Admission",
@@ -38,6 +39,7 @@ __all__ = [
     "Rater",
     "Response",
     "Span",
+    "Tally",
     "Unit",
     "UnitDraw",
     "User",

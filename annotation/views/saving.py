@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.basis import Basis, basis_of
 from annotation.blinding import Blinding, blinding_of, hidden_problems
-from annotation.doors import Payload, from_form
+from annotation.doors import Payload, from_form, unit_names
 from annotation.drafts import (
     StaleDraftError,
     check_shape,
@@ -175,6 +175,7 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
         _check_not_stored(assignment, key)
     if changed:
         raise ChangedError(changed)
+    blinding.check_names(unit_names(form))
     payload = from_form(asked, blinding.units, form)
     check_shape(payload)
     return Sent(

@@ -148,6 +148,16 @@ def make_other(study: Study) -> int:
     return made.campaign.pk
 
 
+class TestHowOften:
+    def test_nobody_fills_a_study_from_one_address(self, study: Study) -> None:
+        set_study(study.campaign, "study1", CODE, 1000)
+        codes = [come(study, f"made-up-{n}")[1].status_code for n in range(61)]
+        assert codes == [302] * 60 + [429]
+        assert Participant.objects.count() == 60
+        other = Client().post(link(study, "p1"), REMOTE_ADDR="10.0.0.2")
+        assert other.status_code == 302
+
+
 class TestOut:
     def test_the_code_comes_when_all_is_answered_and_not_before(self, study: Study) -> None:
         client, answer = come(study)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from django.test import Client
 from django.utils import timezone
-from knox.models import AuthToken
 
 from analysis.choices import Choices
 from analysis.freezing import freeze
@@ -21,8 +20,10 @@ from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, U
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
+from datasets.granting import tokens_of
 from datasets.models import Upload
 from judging.models import Judge, JudgeCall, JudgeRun
+from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
@@ -112,7 +113,7 @@ def enter(world: World, role: str) -> None:
     client.cookies["csrftoken"] = CSRF
     if role != ANONYMOUS:
         client.force_login(world.users[role])
-        world.tokens[role] = AuthToken.objects.create(world.users[role])[1]
+        world.tokens[role] = script_of(world.users[role]).token
 
 
 def renewed(world: World) -> World:
@@ -231,6 +232,14 @@ def _frozen(world: World, role: str) -> Objects:
     return Objects(keys, missing=("0" * 16, "nothing-of-the-kind"))
 
 
+def _tokens(world: World, role: str) -> Objects:
+    """Everybody but strangers has a token."""
+    grants = {who: tokens_of(user).first() for who, user in world.users.items()}
+    keys = {who: grant.pk for who, grant in grants.items() if grant}
+    others = tuple(pk for who, pk in keys.items() if who != role)
+    return Objects((keys[role],) if role in keys else (), others, NO_NUMBERS)
+
+
 Provider = Callable[[World, str], Objects]
 ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
@@ -255,6 +264,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("export-file", "what"): _exports,
     ("export-file", "form"): _forms,
     ("prolific", "pk"): _prolific,
+    ("token-take-back", "pk"): _tokens,
     ("person", "pk"): _people,
     ("person-change", "pk"): _people,
     ("api-person", "pk"): _people,
@@ -275,6 +285,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-known", "pk"): _campaigns,
     ("campaign-admit", "pk"): _campaigns,
     ("campaign-draws", "pk"): _campaigns,
+    ("campaign-audit", "pk"): _campaigns,
+    ("campaign-audit-file", "pk"): _campaigns,
+    ("api-campaign-audit", "pk"): _campaigns,
     ("api-terms", "pk"): _campaigns,
     ("api-draws", "pk"): _campaigns,
     ("api-known", "pk"): _campaigns,
@@ -298,6 +311,23 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-labels", "pk"): _campaigns,
     ("api-responses", "pk"): _campaigns,
     ("api-report", "pk"): _campaigns,
+    ("api-items", "pk"): _campaigns,
+    ("api-item", "pk"): _campaigns,
+    ("api-item", "position"): _positions,
+    ("api-exports", "pk"): _campaigns,
+    ("api-export", "pk"): _campaigns,
+    ("api-export", "what"): _exports,
+    ("api-export", "form"): _forms,
+    ("api-imports", "pk"): _campaigns,
+    ("api-frozen", "key"): _frozen,
+    ("api-judge", "pk"): _rows(Judge),
+    ("api-judge-estimate", "pk"): _rows(Judge),
+    ("api-judge-try", "pk"): _rows(Judge),
+    ("api-run", "pk"): _rows(JudgeRun),
+    ("api-run-order", "pk"): _rows(JudgeRun),
+    ("api-run-manifest", "pk"): _rows(JudgeRun),
+    ("api-calls", "pk"): _rows(JudgeRun),
+    ("api-call", "pk"): _rows(JudgeCall),
     ("judge", "pk"): _rows(Judge),
     ("judge-try", "pk"): _rows(Judge),
     ("judge-start", "pk"): _rows(Judge),

@@ -62,7 +62,7 @@ def _rehearsed(form: CampaignForm) -> Rehearsal:
     data = form.cleaned_data
     return rehearse(
         data["name"], form.protocol.name, form.batch, form.design(), form.terms(),
-        data["people"], form.assumptions(), most=MOST_ITEMS,
+        data["people"], form.assumptions(), most=MOST_ITEMS, by=form.user,
     )  # fmt: skip
 
 

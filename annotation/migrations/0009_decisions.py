@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0007_draws_of_earlier_campaigns"),
+        ("annotation", "0008_tallies"),
     ]
 
     operations = [

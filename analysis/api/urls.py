@@ -1,0 +1,13 @@
+"""The API's addresses of reports."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from analysis.api import frozen, live
+
+urlpatterns = [
+    path("campaigns/<int:pk>/report/", live.CampaignReport.as_view(), name="api-report"),
+    path("reports/", frozen.FrozenReports.as_view(), name="api-reports"),
+    path("reports/<slug:key>/", frozen.OneFrozenReport.as_view(), name="api-frozen"),
+]
