@@ -13,6 +13,7 @@ from annotation.models import Assignment, Decision, Label, Rater, Response
 from annotation.people.members import add_member, end_membership
 from annotation.protocols.checking import RefusedError
 from annotation.submit import Circumstances, ConflictError, submit
+from audit.models import Event
 from tests.adjudication.cast import BOAT, REASON, SHALOM, Dispute, decided, make_dispute, one
 from tests.cast import exported, run, write_lines
 from tests.page_cast import TEXT
@@ -87,6 +88,15 @@ def test_a_key_that_comes_with_another_decision_is_refused(there: Dispute) -> No
     decided(there, there.units[0], "yes", key="k")
     with pytest.raises(RefusedError, match="another decision"):
         decided(there, there.units[0], "no", key="k", seen=1)
+
+
+def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> None:
+    decided(there, there.units[0])
+    decided(there, there.units[0], "no", seen=1, reason="On second thoughts, no.")
+    told = Event.objects.filter(event__startswith="adjudication").order_by("pk")
+    assert [each.event for each in told] == ["adjudication.decided", "adjudication.changed"]
+    assert [each.facts for each in told] == [{"revision": 1}, {"revision": 2}]
+    assert told[0].after == told[1].before != told[1].after
 
 
 @pytest.mark.parametrize("reason", [None, ""])
