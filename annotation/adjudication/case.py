@@ -11,7 +11,7 @@ from annotation.adjudication.members import own_units
 from annotation.assigning import shuffle_fields
 from annotation.basis import Basis, basis_of
 from annotation.blinding import Blinding, blinding_of
-from annotation.models import Assignment, Campaign, Decision, Rater, Unit, User
+from annotation.models import Assignment, Campaign, Decision, Rater, Response, Unit, User
 from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
 from annotation.protocols.schema import Schema
@@ -22,7 +22,10 @@ PURPOSE = "texts for adjudication"
 
 @dataclass(frozen=True)
 class Case:
-    """A unit in dispute or decided. `assignment` is the Reference's, stored once it is decided."""
+    """A unit in dispute or decided. `assignment` is the Reference's, stored once it is decided.
+
+    `history` are the Reference's answers, the newest first; a file may have brought some.
+    """
 
     campaign: Campaign
     unit: Unit
@@ -30,16 +33,16 @@ class Case:
     schema: Schema
     assignment: Assignment
     splits: tuple[Split, ...]
-    history: tuple[Decision, ...]
+    history: tuple[Response, ...]
 
     @property
-    def current(self) -> Decision | None:
-        """The decision that stands."""
-        return next((each for each in self.history if each.response.current), None)
+    def current(self) -> Response | None:
+        """The answer that stands."""
+        return next((each for each in self.history if each.current), None)
 
     @property
     def revision(self) -> int:
-        return self.current.response.revision if self.current else 0
+        return self.current.revision if self.current else 0
 
     @property
     def asked(self) -> UnitSpec:
@@ -131,7 +134,16 @@ def reference_rater() -> Rater:
         name = f"{RATER}-{number}"
 
 
-def _history(unit: Unit) -> list[Decision]:
-    """All decisions on a unit, the newest first."""
-    rows = Decision.objects.filter(unit=unit).select_related("response", "by")
-    return list(rows.order_by("-response__revision"))
+def is_by(response: Response, user: User) -> bool | None:
+    """Whether somebody decided it himself; None for what a file brought."""
+    decision: Decision | None = getattr(response, "decision", None)
+    return None if decision is None else decision.by.user_id == user.pk
+
+
+def _history(unit: Unit) -> list[Response]:
+    rows = Response.objects.filter(
+        assignment__item=unit.item_id,
+        assignment__scope=unit.name,
+        assignment__rater__kind=Rater.Kind.REFERENCE,
+    )
+    return list(rows.select_related("decision__by").order_by("-revision"))

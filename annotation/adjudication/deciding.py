@@ -7,10 +7,11 @@ from django.db import transaction
 from annotation.adjudication.case import Case, reference_rater
 from annotation.adjudication.members import adjudicable, own_units
 from annotation.doors import Payload
-from annotation.models import Assignment, Decision, User
+from annotation.models import Assignment, Decision, Response, User
 from annotation.models.people import rater_of
 from annotation.protocols.checking import Door, Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError, Held, Outcome, prepare, store
+from audit.recording import record
 
 NO_REASON = "give the reason of your decision"
 REUSED = "this key came with another decision before; make a new key for each decision"
@@ -43,9 +44,18 @@ def decide(
         outcome = store(ready, circumstances, check)
         if outcome.created:
             Decision.objects.create(response=outcome.response, unit=case.unit, by=rater_of(user))
+            _note(case, outcome.response, payload)
         elif outcome.response.payload != payload:
             raise RefusedError([Problem("", "key", REUSED)])
     return outcome
+
+
+def _note(case: Case, response: Response, payload: Payload) -> None:
+    """For the audit trail: that something was decided, and digests of what."""
+    before = case.current.payload if case.current else None
+    event = "adjudication.changed" if before else "adjudication.decided"
+    of = "assignment", response.assignment_id
+    record(event, case.campaign.pk, of, before, payload, revision=response.revision)
 
 
 def _check_role(case: Case, user: User) -> None:

@@ -12,7 +12,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.adjudication.case import Case, case_of
+from annotation.adjudication.case import Case, case_of, is_by
 from annotation.adjudication.deciding import NotYoursError, decide
 from annotation.adjudication.disputes import Dispute, Split
 from annotation.adjudication.queue import Wanted, queue
@@ -31,7 +31,8 @@ from annotation.api.answers import HEADERS, KEY
 from annotation.api.assignments import asked_shape, text_shape
 from annotation.api.visible import person, visible_adjudications
 from annotation.doors import from_api
-from annotation.models import Campaign, Decision, User
+from annotation.models import Campaign, User
+from annotation.models import Response as Answer
 from annotation.presenting import schema
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError
@@ -117,8 +118,7 @@ class OneDispute(Resource):
             raise _conflict(self._case(request, pk, unit)[1], user) from error
         except NotYoursError as error:
             raise Http404 from error
-        made = Decision.objects.select_related("response", "by").get(response=outcome.response)
-        told = DecisionShape(_decision(case, made, user)).data
+        told = DecisionShape(_decision(case, outcome.response, user)).data
         return Response(told, status=201 if outcome.created else 200)
 
     def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
@@ -158,8 +158,7 @@ def _opinion(said: Opinion) -> dict[str, Any]:
     }
 
 
-def _decision(case: Case, decision: Decision, user: User) -> dict[str, Any]:
-    response = decision.response
+def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
     hidden = case.blinding.hidden(response.payload) or {}
     return {
         "revision": response.revision,
@@ -167,7 +166,7 @@ def _decision(case: Case, decision: Decision, user: User) -> dict[str, Any]:
         "answer": next(iter(hidden["units"].values())),
         "reason": response.comment,
         "decided_at": response.created_at,
-        "own": decision.by.user_id == user.pk,
+        "own": is_by(response, user),
     }
 
 

@@ -59,7 +59,9 @@ class DecisionShape(serializers.Serializer[Any]):
     answer = serializers.DictField(help_text="as the `answer_schema` says")
     reason = serializers.CharField()
     decided_at = serializers.DateTimeField()
-    own = serializers.BooleanField(help_text="whether one decided it oneself")
+    own = serializers.BooleanField(
+        allow_null=True, help_text="whether one decided it oneself; null where a file brought it"
+    )
 
 
 class CaseShape(serializers.Serializer[Any]):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from annotation.adjudication.case import RATER, Case, case_of
+from annotation.adjudication.case import RATER, Case, case_of, is_by
 from annotation.adjudication.deciding import NotYoursError, decide
 from annotation.adjudication.references import COLUMNS, references
 from annotation.models import Assignment, Decision, Label, Rater, Response
 from annotation.people.members import add_member, end_membership
 from annotation.protocols.checking import RefusedError
 from annotation.submit import Circumstances, ConflictError, submit
+from audit.models import Event
 from tests.adjudication.cast import BOAT, REASON, SHALOM, Dispute, decided, make_dispute, one
-from tests.cast import exported, run
+from tests.cast import exported, run, write_lines
 from tests.page_cast import TEXT
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +54,7 @@ def test_a_change_keeps_what_was_decided_before(there: Dispute) -> None:
     decided(there, unit, "no", seen=1, by=there.dirk, reason="On second thoughts, no.")
     case = case_of(there.dora, there.study.campaign, unit.pk)
     assert case is not None
-    told = [(d.by.user, d.response.comment, d.response.current) for d in case.history]
+    told = [(each.decision.by.user, each.comment, each.current) for each in case.history]
     assert told == [
         (there.dirk, "On second thoughts, no.", True),
         (there.dora, REASON, False),
@@ -85,6 +88,15 @@ def test_a_key_that_comes_with_another_decision_is_refused(there: Dispute) -> No
     decided(there, there.units[0], "yes", key="k")
     with pytest.raises(RefusedError, match="another decision"):
         decided(there, there.units[0], "no", key="k", seen=1)
+
+
+def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> None:
+    decided(there, there.units[0])
+    decided(there, there.units[0], "no", seen=1, reason="On second thoughts, no.")
+    told = Event.objects.filter(event__startswith="adjudication").order_by("pk")
+    assert [each.event for each in told] == ["adjudication.decided", "adjudication.changed"]
+    assert [each.facts for each in told] == [{"revision": 1}, {"revision": 2}]
+    assert told[0].after == told[1].before != told[1].after
 
 
 @pytest.mark.parametrize("reason", [None, ""])
@@ -167,6 +179,21 @@ def test_the_labels_file_holds_it_as_a_reference(there: Dispute) -> None:
     decided(there, there.units[0], "no")
     (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
     assert (line["rater"], line["unit"], line["value"]) == (RATER, "q:0", "no")
+
+
+def test_what_a_file_brings_in_its_place_can_be_decided_again(
+    there: Dispute, tmp_path: Path
+) -> None:
+    """The labels file brings no reason and nobody who decided, so that the unit is open again."""
+    unit = there.units[0]
+    decided(there, unit, "no")
+    (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
+    path = write_lines(tmp_path / "l.jsonl", [{**line, "value": "invalid", "revision": 2}])
+    run("import_labels", path, "--campaign", "Pilot")
+    case = case_of(there.dora, there.study.campaign, unit.pk)
+    assert case is not None
+    assert (case.revision, [is_by(each, there.dora) for each in case.history]) == (2, [None, True])
+    assert decided(there, unit, "no", seen=2).created
 
 
 def test_the_command_says_how_much_is_left(there: Dispute) -> None:

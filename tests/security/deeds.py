@@ -15,8 +15,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from analysis.models import FrozenReport
-from annotation.models import Invitation, Item, Rater
+from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
+from annotation.submit import submit
 from datasets.models import Upload
 from judging.models import Judge, JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
@@ -44,6 +45,25 @@ Doing = Callable[[World], Deed]
 
 def _at(world: World, name: str, *keys: object, pk: int | None = None) -> str:
     return reverse(name, args=keys or [pk or world.study.campaign.pk])
+
+
+def _deciding(name: str, method: str, sent: Mapping[str, Any]) -> Doing:
+    """Ada adjudicates the closed campaign, in which two others disagree."""
+
+    def deed(world: World) -> Deed:
+        item = world.closed.items.order_by("position")[0]
+        for code in ("no", "invalid"):
+            rater = Rater.objects.create(name=f"says {code}")
+            asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+            submit(asked, payload(code), "api")
+        Membership.objects.create(
+            campaign=world.closed, user=world.study.ada, role=Membership.Role.ADJUDICATOR
+        )
+        unit = item.units.get(name="q:0")
+        address = _at(world, name, world.closed.pk, unit.pk)
+        return Deed("adjudication.decided", address, sent, ANNOTATOR, method)
+
+    return deed
 
 
 def _people(order: str, event: str, **sent: Any) -> Doing:
@@ -296,6 +316,18 @@ DEEDS: dict[str, list[Doing]] = {
         lambda w: Deed(
             "report.frozen", f"{_at(w, 'freeze')}?resamples=200",
             {"inputs": FrozenReport.objects.get().inputs_sha256},
+        )
+    ],
+    "decide": [
+        _deciding(
+            "decide", "POST",
+            {"unit-0": "q:0", "unit-0-answerable": "no", "comment": WORDS, "seen": 0},
+        )
+    ],
+    "api-dispute": [
+        _deciding(
+            "api-dispute", "PUT",
+            {"answer": {"answerable": "no", "evidence": []}, "reason": WORDS, "revision": 0},
         )
     ],
     "judge-new": [

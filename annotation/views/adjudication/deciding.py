@@ -71,9 +71,9 @@ def _conflict(request: HttpRequest, case: Case) -> JsonResponse:
     there = case.current
     answer = {
         "mine": mine,
-        "theirs": case.blinding.hidden(there.response.payload) if there else None,
+        "theirs": case.blinding.hidden(there.payload) if there else None,
         "version": 0,
         "revision": case.revision,
-        "saved_at": there.response.created_at if there else None,
+        "saved_at": there.created_at if there else None,
     }
     return JsonResponse(answer, status=409)

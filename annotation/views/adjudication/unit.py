@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
-from annotation.adjudication.case import Case
+from annotation.adjudication.case import Case, is_by
 from annotation.adjudication.queue import Wanted, queue
 from annotation.adjudication.side_by_side import Opinion, Quote, opinions
 from annotation.drafts import Standing
@@ -39,6 +39,7 @@ PAGE = Page(
         ("n p", "show the next highlight of a rater in the text, and the one before it"),
     ),
 )
+BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
 TAKEN = "abdef"
 """Letters that take over a rater's answer; the others are keys of the page."""
 
@@ -82,12 +83,12 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     campaign = campaign_for(user, pk)
     wanted = wanted_of(request, campaign)
     case = case_for(user, campaign, unit)
-    decision = case.current
-    payload = decision.response.payload if decision else None
+    stands = case.current
+    payload = stands.payload if stands else None
     sheet = sheet_of(
         case.schema, case.spec, case.blinding.units, case.blinding.hidden(payload), case.texts
     )
-    saved_at = decision.response.created_at if decision else None
+    saved_at = stands.created_at if stands else None
     context = {
         "campaign": campaign,
         "protocol": PROTOCOLS[campaign.protocol],
@@ -137,16 +138,17 @@ def _given(asked: Sequence[Asked], opinion: Opinion) -> Iterator[Given]:
 
 
 def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
-    """The decisions before the one that stands, the newest first."""
+    """What was decided, the newest first."""
     for each in case.history:
-        units = (case.blinding.hidden(each.response.payload) or {}).get("units", {})
+        units = (case.blinding.hidden(each.payload) or {}).get("units", {})
         values = next(iter(units.values()), {})
+        asked = [variable.name for variable in case.schema.of(case.asked.kind)]
         yield {
-            "values": [values[v.name] for v in case.schema.of(case.asked.kind) if values[v.name]],
-            "reason": each.response.comment,
-            "at": each.response.created_at,
-            "own": each.by.user_id == user.pk,
-            "stands": each.response.current,
+            "values": [values[name] for name in asked if values.get(name)],
+            "reason": each.comment,
+            "at": each.created_at,
+            "by": BY[is_by(each, user)],
+            "stands": each.current,
         }
 
 
