@@ -18,12 +18,11 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.api import CampaignReport
-from analysis.crowd.api import CampaignQuality
 from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import SENTENCES
+from datasets.api.scopes import ANY
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
@@ -34,11 +33,16 @@ LISTS = {
     "uploads": READERS,
     "people": (ADMIN,),
     "invitations": READERS,
+    "judges": READERS,
+    "runs": READERS,
+    "reports": READERS,
+    "audit": (ADMIN,),
 }
 
 
 class Root(Resource):
     roles = {"GET": EVERYBODY}
+    scopes = {"GET": ANY}
 
     @described(
         "Where to begin",
@@ -118,8 +122,8 @@ v1: list[URLPattern | URLResolver] = [
     path("", Root.as_view(), name="api-root"),
     path("", include("datasets.api.urls")),
     path("", include("annotation.api.urls")),
-    path("campaigns/<int:pk>/report/", CampaignReport.as_view(), name="api-report"),
-    path("campaigns/<int:pk>/quality/", CampaignQuality.as_view(), name="api-quality"),
+    path("", include("judging.api.urls")),
+    path("", include("analysis.api.urls")),
 ]
 urlpatterns = [
     path("v1/", include(v1)),

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("annotation.urls")),
     path("", include("annotation.views.people.urls")),
     path("", include("annotation.views.progress.urls")),
+    path("", include("annotation.views.adjudication.urls")),
     path("", include("datasets.urls")),
     path("", include("judging.urls")),
     path("", include("analysis.urls")),

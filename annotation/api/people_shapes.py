@@ -74,7 +74,9 @@ class InvitationShape(serializers.Serializer[Invitation]):
 
 
 class MadeInvitationShape(InvitationShape):
-    link = serializers.CharField(source="address", help_text="told this once: a digest is kept")
+    link = serializers.CharField(
+        source="address", allow_null=True, help_text="told once: a digest is kept; then null"
+    )
 
 
 class NewInvitationShape(Strict):

@@ -82,8 +82,8 @@ class ProgressOfPersonShape(serializers.Serializer[Person]):
         source="counted.placed", help_text="of these in a place of the campaign, not from a file"
     )
     held = serializers.IntegerField(source="counted.held", help_text="places held, not answered")
-    first_at = serializers.DateTimeField(source="counted.first_at", allow_null=True)
-    newest_at = serializers.DateTimeField(source="counted.newest_at", allow_null=True)
+    first_at = serializers.DateTimeField(allow_null=True)
+    newest_at = serializers.DateTimeField(allow_null=True)
     seconds = SpeedShape(source="speed")
     gold = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
     practice = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
@@ -114,7 +114,7 @@ class LeftShape(serializers.Serializer[Any]):
 
 
 class ProgressShape(serializers.Serializer[Any]):
-    at = serializers.DateTimeField(help_text="when it was counted; at most a minute ago")
+    at = serializers.DateTimeField(help_text="counts are of now, times and scores of then")
     items = serializers.IntegerField(source="total.items", help_text="without gold and practice")
     places = serializers.IntegerField(source="total.places", help_text="for answers of people")
     answered = serializers.IntegerField(source="done", help_text="of the places")
@@ -164,7 +164,7 @@ class ProgressOfPerson(Resource):
         found = person_of(campaign, rater)
         if found is None:
             raise Http404
-        return Response(ProgressOfPersonShape(found, context=_context(request, campaign)).data)
+        return Response(ProgressOfPersonShape(found[0], context=_context(request, campaign)).data)
 
 
 def _whole(campaign: Campaign, found: Standing) -> dict[str, Any]:

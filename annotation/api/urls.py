@@ -5,14 +5,19 @@ from __future__ import annotations
 from django.urls import path
 
 from annotation.api import (
+    adjudication,
     answers,
     assignments,
     campaigns,
     cast,
     designing,
     exports,
+    files,
+    imports,
+    items,
     people,
     progress,
+    trail,
 )
 
 urlpatterns = [
@@ -23,6 +28,15 @@ urlpatterns = [
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
     path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
+    path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
+    path(
+        "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
+        files.OneExport.as_view(),
+        name="api-export",
+    ),
+    path("campaigns/<int:pk>/imports/", imports.Imports.as_view(), name="api-imports"),
     path("campaigns/<int:pk>/terms/", designing.ChangedTerms.as_view(), name="api-terms"),
     path("campaigns/<int:pk>/draws/", designing.Draws.as_view(), name="api-draws"),
     path("campaigns/<int:pk>/known/", designing.KnownAnswers.as_view(), name="api-known"),
@@ -44,6 +58,14 @@ urlpatterns = [
         progress.ProgressOfPerson.as_view(),
         name="api-rater-progress",
     ),
+    path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
+    path(
+        "campaigns/<int:pk>/adjudication/<int:unit>/",
+        adjudication.OneDispute.as_view(),
+        name="api-dispute",
+    ),
+    path("campaigns/<int:pk>/audit/", trail.CampaignTrail.as_view(), name="api-campaign-audit"),
+    path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),

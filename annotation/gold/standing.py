@@ -6,15 +6,15 @@ What `annotation.gold.scoring` says of one person at a time, for pages of all of
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db.models import QuerySet
 
 from annotation.gold.scoring import Score
-from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater
+from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label
 
 
-def standings(campaign: Campaign, use: str, raters: tuple[int, ...] = ()) -> dict[int, Score]:
+def standings(campaign: Campaign, use: str, raters: Collection[int]) -> dict[int, Score]:
     """Scores on the gold, or the practice, items by the raters' keys; the first answer counts."""
     items = Item.objects.filter(campaign=campaign, use=use)
     of = items.count()
@@ -22,13 +22,11 @@ def standings(campaign: Campaign, use: str, raters: tuple[int, ...] = ()) -> dic
         return {}
     done = Assignment.objects.filter(
         item__in=items,
-        rater__kind=Rater.Kind.HUMAN,
+        rater__in=raters,
         replicate=0,
         scope="",
         status=Assignment.Status.DONE,
     )
-    if raters:
-        done = done.filter(rater__in=raters)
     known, said = _known(items), _said(done)
     answered: Mapping[int, list[tuple[int, int]]] = defaultdict(list)
     for pk, rater, item, asked in done.values_list("pk", "rater", "item", "asked"):

@@ -1,21 +1,23 @@
-"""What people have answered in a campaign, counted: by person and by day, in a query each."""
+"""What people have answered in a campaign, counted: by person and by day, and since when."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, F, FilteredRelation, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.tallies.counts import answers
+from annotation.tallies.reading import answers_by_rater, numbers
 
 DONE = Q(status=Assignment.Status.DONE)
 STUDY = Q(item__use=Item.Use.STUDY)
-PLACED = Q(slot__isnull=False)
+KNOWN = (Item.Use.GOLD, Item.Use.PRACTICE)
 
 
 class Total(NamedTuple):
@@ -28,7 +30,7 @@ class Total(NamedTuple):
 @dataclass(frozen=True)
 class Counted:
     """What one person has done: answers to study items, those of them in a `placed` place, answers
-    to gold and practice items, places held, and when the first and the newest answer came."""
+    to gold and practice items, and places held."""
 
     rater: int
     name: str
@@ -36,61 +38,70 @@ class Counted:
     placed: int
     known: int
     held: int
-    held_since: datetime | None
-    first_at: datetime | None
-    newest_at: datetime | None
 
 
 def total(campaign: Campaign) -> Total:
     """Gold and practice items have no end of places, and count in neither."""
-    study = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY).order_by()
-    found = study.aggregate(items=Count("pk"), places=Sum("quota"))
-    return Total(found["items"], found["places"] or 0)
+    found = numbers(campaign)
+    return Total(found.get("items/study", 0), found.get("places/study", 0))
 
 
-def by_person(campaign: Campaign, raters: tuple[int, ...] = ()) -> list[Counted]:
-    """Everybody who was given an item, by pseudonym; or only those whose keys are named."""
-    held = Q(status=Assignment.Status.OPEN) & PLACED
-    asked = people_of(campaign)
-    if raters:
-        asked = asked.filter(rater__in=raters)
-    rows = (
-        asked.alias(first=FilteredRelation("responses", condition=Q(responses__revision=1)))
-        .order_by()
-        .values("rater", name=F("rater__name"))
-        .annotate(
-            done=Count("pk", filter=DONE & STUDY),
-            placed=Count("pk", filter=DONE & STUDY & PLACED),
-            known=Count("pk", filter=DONE & ~STUDY),
-            held=Count("pk", filter=held),
-            held_since=Min("created_at", filter=held),
-            first_at=Min("first__created_at"),
-            newest_at=Max("first__created_at"),
-        )
+def by_person(campaign: Campaign) -> list[Counted]:
+    """Everybody who was given an item, by pseudonym; from the tallies, whatever they have done."""
+    tallies = answers_by_rater(campaign)
+    people = Rater.objects.filter(pk__in=tallies, kind=Rater.Kind.HUMAN).order_by("name")
+    return [_counted(pk, name, tallies[pk]) for pk, name in people.values_list("pk", "name")]
+
+
+def _counted(rater: int, name: str, of: Mapping[str, int]) -> Counted:
+    placed = of.get(answers("study", "done", True), 0)
+    return Counted(
+        rater,
+        name,
+        placed + of.get(answers("study", "done", False), 0),
+        placed,
+        sum(of.get(answers(use, "done", at), 0) for use in KNOWN for at in (True, False)),
+        sum(of.get(answers(use, "open", True), 0) for use in Item.Use.values),
     )
-    return sorted((Counted(**row) for row in rows), key=lambda each: each.name)
 
 
-def people_of(campaign: Campaign) -> QuerySet[Assignment]:
-    """What people were asked in a campaign, as a whole or in part."""
-    return Assignment.objects.filter(item__campaign=campaign, rater__kind=Rater.Kind.HUMAN)
+class Times(NamedTuple):
+    """When somebody's first and newest answer came."""
+
+    first_at: datetime
+    newest_at: datetime
 
 
-def by_day(campaign: Campaign, today: date, days: int, rater: int | None = None) -> list[int]:
+def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
+    """By the raters' keys; nothing of those without an answer."""
+    answered = people_of(campaign, raters).filter(responses__revision=1)
+    rows = (
+        answered.order_by()
+        .values_list("rater")
+        .annotate(first=Min("responses__created_at"), newest=Max("responses__created_at"))
+    )
+    return {rater: Times(first, newest) for rater, first, newest in rows}
+
+
+def people_of(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
+    """What these people were asked in a campaign, as a whole or in part. Named by their keys they
+    are found by an index, where a campaign alone would be by all of its items."""
+    return Assignment.objects.filter(rater__in=raters, item__campaign=campaign)
+
+
+def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) -> list[int]:
     """First answers to study items on each of the last days, today's last; revisions are none."""
     since = today - timedelta(days=days - 1)
-    answers = Response.objects.filter(
+    first = Response.objects.filter(
         revision=1,
         created_at__gte=timezone.make_aware(datetime.combine(since, time.min)),
+        assignment__rater__in=raters,
         assignment__item__campaign=campaign,
         assignment__item__use=Item.Use.STUDY,
-        assignment__rater__kind=Rater.Kind.HUMAN,
         assignment__slot__isnull=False,
     )
-    if rater is not None:
-        answers = answers.filter(assignment__rater=rater)
     counted: Mapping[date, int] = dict(
-        answers.order_by()
+        first.order_by()
         .annotate(day=TruncDate("created_at"))
         .values_list("day")
         .annotate(number=Count("pk"))

@@ -57,7 +57,7 @@ def labels_of(campaign: Campaign, rater: Rater, chosen: Chosen) -> QuerySet[Labe
         labels = labels.filter(pk__lte=chosen.last)
     match chosen.of:
         case "fast":
-            fast = fast_answers(campaign).filter(rater=rater)
+            fast = fast_answers(campaign, (rater.pk,))
             labels = labels.filter(response__assignment__in=fast.values("pk"))
         case "elsewhere":
             labels = labels.filter(pk__in=misplaced_labels(campaign, rater.name))

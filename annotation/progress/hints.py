@@ -6,7 +6,7 @@ leads to the very labels that it is about: `labels` is the query of the page tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
@@ -53,12 +53,12 @@ def hints(campaign: Campaign, people: Iterable[Person]) -> list[Hint]:
     return [*_fast(campaign, there), *_known(there), *_elsewhere(campaign, there)]
 
 
-def fast_answers(campaign: Campaign) -> QuerySet[Assignment]:
+def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
     """Answers that took less time than a very fast reader needs for the texts of their item.
 
     Only the first item of somebody with its texts: who meets a text again need not read it again.
     """
-    return people_of(campaign).filter(DONE, _in_less_time(), ~_read_before())
+    return people_of(campaign, raters).filter(DONE, _in_less_time(), ~_read_before())
 
 
 def _in_less_time() -> Q:
@@ -83,7 +83,7 @@ def _read_before() -> Exists:
 def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
     timed = Q(seconds__isnull=False, item__words__isnull=False)
     rows = (
-        people_of(campaign)
+        people_of(campaign, [each.rater for each in people.values()])
         .filter(DONE, timed)
         .order_by()
         .values_list("rater__name")

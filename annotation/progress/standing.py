@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
@@ -12,12 +13,25 @@ from annotation.gold.scoring import Score
 from annotation.gold.standing import standings
 from annotation.models import Campaign, Item
 from annotation.people.exclusions import excluded
-from annotation.progress.counting import Counted, Total, by_day, by_person, total
+from annotation.progress.counting import Counted, Times, Total, by_day, by_person, times, total
 from annotation.progress.keeping import kept
 from annotation.progress.left import Left, left
 from annotation.progress.speed import NO_SPEED, Speed, speeds
 
 DAYS = 14
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What takes long to tell of many answers, by rater, as it stood `at` a time; `days` are the
+    answers a day, today's last."""
+
+    at: datetime
+    times: Mapping[int, Times]
+    speeds: Mapping[int, Speed]
+    gold: Mapping[int, Score]
+    practice: Mapping[int, Score]
+    days: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,9 @@ class Person:
     speed: Speed
     gold: Score | None
     practice: Score | None
-    excluded: str | None = None
+    first_at: datetime | None
+    newest_at: datetime | None
+    excluded: str | None
 
     @property
     def rater(self) -> int:
@@ -42,7 +58,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Standing:
-    """A campaign as it stood `at` a time; `days` are answers a day, today's last."""
+    """A campaign as it stands; counts are of now, times and scores of `at`."""
 
     at: datetime
     total: Total
@@ -70,48 +86,53 @@ class Standing:
 
 
 def standing(campaign: Campaign) -> Standing:
-    """A campaign and its people as they stand; a large campaign's from a minute ago."""
-    found = kept(f"standing-{campaign.pk}", lambda: _sized(_counted(campaign)))
+    """A campaign and its people; what takes long to tell of many answers is of a minute ago."""
+    counted = by_person(campaign)
+    answers = sum(each.done + each.known for each in counted)
+    raters = [each.rater for each in counted]
+    pace = kept(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
     out = excluded(campaign.name)
-    people = tuple(replace(each, excluded=out.get(each.name)) for each in found.people)
-    return replace(found, people=people)
+    people = tuple(_person(each, pace, out) for each in counted)
+    return Standing(pace.at, total(campaign), people, pace.days)
 
 
-def person_of(campaign: Campaign, rater: int) -> Person | None:
-    """One person as they stand; None for somebody who was given nothing in the campaign."""
-    found = _people(campaign, (rater,))
-    out = excluded(campaign.name)
-    return replace(found[0], excluded=out.get(found[0].name)) if found else None
+def person_of(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
+    """One person and their answers a day; None for who was given nothing in the campaign."""
+    counted = next((each for each in by_person(campaign) if each.rater == rater), None)
+    if counted is None:
+        return None
+    pace = _pace(campaign, (rater,))
+    return _person(counted, pace, excluded(campaign.name)), pace.days
 
 
 def time_left(campaign: Campaign, found: Standing) -> Left:
-    began = [p.counted.first_at for p in found.people if p.counted.first_at and p.counted.placed]
+    began = [p.first_at for p in found.people if p.first_at and p.counted.placed]
     missing = max(0, found.total.places - found.done)
     first_at = min(began, default=None)
     return left(missing, found.seconds, found.days, first_at, found.at, campaign.deadline)
 
 
-def _counted(campaign: Campaign) -> Standing:
-    now = timezone.now()
-    days = by_day(campaign, timezone.localdate(now), DAYS)
-    return Standing(now, total(campaign), _people(campaign), tuple(days))
+def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
+    now, first = timezone.now(), campaign.practice_of
+    return Pace(
+        now,
+        times(campaign, raters),
+        speeds(campaign, raters),
+        standings(campaign, Item.Use.GOLD, raters),
+        standings(first, Item.Use.PRACTICE, raters) if first else {},
+        tuple(by_day(campaign, timezone.localdate(now), DAYS, raters)),
+    )
 
 
-def _sized(found: Standing) -> tuple[Standing, int]:
-    return found, found.total.items + sum(each.counted.done for each in found.people)
-
-
-def _people(campaign: Campaign, raters: tuple[int, ...] = ()) -> tuple[Person, ...]:
-    times = speeds(campaign, raters)
-    gold = standings(campaign, Item.Use.GOLD, raters)
-    first = campaign.practice_of
-    practice = standings(first, Item.Use.PRACTICE, raters) if first else {}
-    return tuple(
-        Person(
-            each,
-            times.get(each.rater, NO_SPEED),
-            gold.get(each.rater),
-            practice.get(each.rater),
-        )
-        for each in by_person(campaign, raters)
+def _person(counted: Counted, pace: Pace, out: Mapping[str, str]) -> Person:
+    rater = counted.rater
+    when = pace.times.get(rater)
+    return Person(
+        counted,
+        pace.speeds.get(rater, NO_SPEED),
+        pace.gold.get(rater),
+        pace.practice.get(rater),
+        when and when.first_at,
+        when and when.newest_at,
+        out.get(counted.name),
     )

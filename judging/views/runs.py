@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Campaign
+from audit.recording import record
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of
@@ -19,7 +20,8 @@ from judging.models import ACTIVE, Judge, JudgeRun
 from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
-from judging.rows import lanes, ledger, runs
+from judging.rows import lanes, runs
+from judging.running.beginning import NothingOpenError, begin
 from judging.running.manifests import manifest_of
 from judging.tasks import ring
 from judging.views.access import READERS, person, runs_of
@@ -45,7 +47,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     if "estimate" in request.POST:
         return _start_page(request, judge, campaign, form)
     try:
-        run = _begun(judge, campaign, form.cleaned_data)
+        run = begin(judge, campaign, form.cleaned_data)
     except (
         NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError, SetupError,
         PromptError,
@@ -53,23 +55,6 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _start_page(request, judge, campaign, form, 409)
     return redirect("judge-run", run.pk)
-
-
-class NothingOpenError(ValueError):
-    """The judge has a result for all of the campaign."""
-
-
-def _begun(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
-    """A queued run; the one that is there, where somebody else was faster."""
-    runs.plan(campaign, judge)
-    if not ledger.waiting(campaign, judge):
-        raise NothingOpenError("nothing is open: the judge is through with this campaign")
-    try:
-        run = runs.start(campaign, judge, queued=True, **limits)
-    except runs.HeldError:
-        run = runs.queue_active(campaign, judge)
-    transaction.on_commit(lambda: ring(run.pk))
-    return run
 
 
 def _start_page(
@@ -138,7 +123,9 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     elif wanted == "cancel":
         runs.ask_to_cancel(found)
     elif wanted == "resume" and found.lane is not None:
-        lanes.resume(found.lane)
+        with transaction.atomic():
+            lanes.resume(found.lane)
+            record("run.changed", found.campaign_id, found, resumed=True)
         if found.state in ACTIVE:
             transaction.on_commit(lambda: ring(pk))
     return redirect("judge-run", pk)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from knox.models import AuthToken
 from playwright.sync_api import BrowserContext, expect
 
+from datasets.granting import make_token
 from tests.browser.desk import Desk
 from tests.page_cast import Study
 
@@ -36,7 +36,7 @@ def test_a_call_from_the_page_needs_a_token(
 ) -> None:
     desk = Desk(context.new_page(), study)
     desk.log_in("ada")
-    token = AuthToken.objects.create(study.ada)[1]
+    token = make_token(study.ada)[1]
     desk.page.goto("/api/docs/")
     operation = desk.page.locator(".opblock", has_text="Where to begin")
     operation.locator("button").first.click()

@@ -8,14 +8,12 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from annotation.models import Campaign, Rater, User
 from annotation.people.members import readable
 from annotation.people.overview import standing_exclusions
-from annotation.progress.counting import by_day
-from annotation.progress.standing import DAYS, person_of, standing, time_left
+from annotation.progress.standing import person_of, standing, time_left
 from annotation.views.exports import is_blind
 from annotation.views.mine import user_of
 from datasets.access import role_required
@@ -50,10 +48,10 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     found = campaign_of(request, pk)
     if is_over(request):
         return HttpResponse(status=STOP_POLLING)
-    who = person_of(found, rater)
-    if who is None:
+    known = person_of(found, rater)
+    if known is None:
         raise Http404
-    days = by_day(found, timezone.localdate(), DAYS, rater)
+    who, days = known
     context = {
         **_shared(request, found),
         "person": who,
