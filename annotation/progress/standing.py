@@ -132,7 +132,7 @@ def _person(counted: Counted, pace: Pace, out: Mapping[str, str]) -> Person:
         pace.speeds.get(rater, NO_SPEED),
         pace.gold.get(rater),
         pace.practice.get(rater),
-        when and when.first_at,
-        when and when.newest_at,
+        when.first_at if when else None,
+        when.newest_at if when else None,
         out.get(counted.name),
     )
