@@ -172,7 +172,8 @@ class TestCrowds:
         ):
             done = manage(house, *command)
             assert done.returncode == 0, done.stderr
-        units = [json.loads(line) for line in answered.read_text("utf-8").splitlines()]
+        with answered.open(encoding="utf-8") as lines:
+            units = [json.loads(line) for line in lines]
         said = [
             {"item": unit["item"], "unit": unit["unit"], "variable": "answerable", "value": "no",
              "rater": "earlier"}

@@ -171,10 +171,13 @@ class TestFolding:
     def test_many_rows_become_few_and_say_the_same(self, study: Study) -> None:
         for user in (study.ada, study.ben) * 4:
             submit(study.assignment(user), payload("no"), "page")
-        rows, before = Tally.objects.count(), kept()
+        # One in so many changes folds by itself: there are rows to fold after all but those.
+        while Tally.objects.count() == len(kept()):
+            Item.objects.update(quota=F("quota") + 1)
+        before = kept()
         self.fold(study.campaign.pk)
         assert kept() == before == there()
-        assert Tally.objects.count() == len(before) < rows
+        assert Tally.objects.count() == len(before)
 
     @pytest.mark.django_db(transaction=True)
     def test_two_who_fold_at_once_lose_and_double_nothing(self) -> None:
