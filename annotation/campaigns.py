@@ -21,6 +21,7 @@ from annotation.protocols.schema import UnknownVariableError, schema_of
 from annotation.references import check_named, check_practice, may_read
 from annotation.roles import Role
 from annotation.terms import Terms, apply_terms, check_terms, differ
+from audit.recording import record
 from datasets import models as material
 from datasets.bulk import bulk_write, refresh_statistics
 
@@ -68,7 +69,13 @@ def create_campaign(
         made = _counted(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+        _tell(made, design)
     return made
+
+
+def _tell(made: Made, design: Design) -> None:
+    campaign, options = made.campaign, design.options()
+    record("campaign.made", campaign.pk, campaign, after=options, items=made.items)
 
 
 def create_once(

@@ -58,6 +58,10 @@ def spectacular(version: str) -> dict[str, Any]:
         "TAGS": [
             {"name": "start", "description": "Who one is, and where to begin."},
             {"name": "work", "description": "One's own items and answers, as on the pages."},
+            {
+                "name": "adjudication",
+                "description": "What raters disagree on, and the decisions; for adjudicators.",
+            },
             {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
             {"name": "batches", "description": "What is judged; for researchers and admins."},
             {
@@ -77,6 +81,7 @@ def spectacular(version: str) -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             "RaterKindEnum": ["human", "judge", "reference"],
             "AccountRoleEnum": ["annotator", "researcher", "admin"],
+            "InvitationStateEnum": ["open", "used", "expired", "revoked"],
             "RunStateEnum": [
                 "queued",
                 "running",

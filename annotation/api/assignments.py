@@ -34,7 +34,7 @@ from annotation.places import next_assignment
 from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols.schema import Schema
 from annotation.verdicts import verdicts_of
-from annotation.views.sheet import Row, sheet_of
+from annotation.views.sheet import Asked, Row, sheet_of
 from datasets.api.base import WORKERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.once import once
@@ -154,7 +154,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,
             "texts": [
-                _text(fields.get(text.field, text.field), heading, text)
+                text_shape(fields.get(text.field, text.field), heading, text)
                 for heading, text in sheet.texts
             ],
             "units": [
@@ -174,7 +174,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     ).data
 
 
-def _text(field: str, heading: str, text: Any) -> dict[str, Any]:
+def text_shape(field: str, heading: str, text: Any) -> dict[str, Any]:
     return {
         "field": field,
         "heading": heading,
@@ -184,21 +184,22 @@ def _text(field: str, heading: str, text: Any) -> dict[str, Any]:
     }
 
 
+def asked_shape(variable: Asked) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "question": variable.question,
+        "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
+        "asked_if": _conditions(variable.conditions),
+    }
+
+
 def _unit(asked: Schema, row: Row, kind: str) -> dict[str, Any]:
     written = asked.written(kind)
     return {
         "name": row.name,
         "text": row.text,
         "heading": row.heading,
-        "variables": [
-            {
-                "name": variable.name,
-                "question": variable.question,
-                "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
-                "asked_if": _conditions(variable.conditions),
-            }
-            for variable in row.variables
-        ],
+        "variables": [asked_shape(variable) for variable in row.variables],
         "evidence": row.rule,
         "written": {
             "name": written.name,

@@ -1,5 +1,6 @@
 """Who was asked what, and what they answered: people and judges alike."""
 
+from annotation.models.adjudication import Decision
 from annotation.models.answers import Draft, Label, Response, Span
 from annotation.models.campaigns import Assignment, Campaign, Item, Unit
 from annotation.models.people import Rater, User
@@ -23,6 +24,7 @@ __all__ = [
     "Admission",
     "Assignment",
     "Campaign",
+    "Decision",
     "Draft",
     "Exclusion",
     "GuidelineVersion",

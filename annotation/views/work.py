@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import follows
+from annotation.adjudication.members import adjudicable
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.opening import open_now
@@ -42,7 +43,8 @@ def work(request: HttpRequest) -> HttpResponse:
         for campaign in campaigns
         if numbers[campaign.pk].total
     ]
-    return render(request, "work/list.html", {"studies": studies})
+    context = {"studies": studies, "adjudicating": list(adjudicable(user))}
+    return render(request, "work/list.html", context)
 
 
 @require_POST

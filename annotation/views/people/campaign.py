@@ -15,7 +15,7 @@ from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members, prolific
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite
-from annotation.people.leases import Ended, give_back, held, set_hold
+from annotation.people.leases import free, set_hold
 from annotation.people.members import readable
 from annotation.people.overview import answering, invitations_of
 from annotation.views.mine import user_of
@@ -87,11 +87,12 @@ def _valid(form: forms.Form) -> dict[str, Any]:
 
 def _settings(campaign: Campaign, request: HttpRequest) -> None:
     given = _valid(SettingsForm(request.POST))
-    if given["pool"] != campaign.pool:
-        members.set_pool(campaign, given["pool"], user_of(request))
-    if given["hold_minutes"] != campaign.hold_minutes:
-        set_hold(campaign, given["hold_minutes"])
-    members.set_most_items(campaign, given["items_per_person"])
+    with members.arranging(campaign):
+        if given["pool"] != campaign.pool:
+            members.set_pool(campaign, given["pool"], user_of(request))
+        if given["hold_minutes"] != campaign.hold_minutes:
+            set_hold(campaign, given["hold_minutes"])
+        members.set_most_items(campaign, given["items_per_person"])
 
 
 def _add(campaign: Campaign, request: HttpRequest) -> None:
@@ -122,8 +123,7 @@ def _include(campaign: Campaign, request: HttpRequest) -> None:
 
 
 def _free(campaign: Campaign, request: HttpRequest) -> None:
-    for each in held(campaign).filter(rater=_number(request, "rater")):
-        give_back(each, Ended.FREED)
+    free(campaign, _number(request, "rater"))
 
 
 def _study(campaign: Campaign, request: HttpRequest) -> None:

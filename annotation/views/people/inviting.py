@@ -23,6 +23,7 @@ from annotation.people.invitations import (
 from annotation.people.overview import invitations_of
 from annotation.views.mine import user_of
 from annotation.views.people.forms import InviteForm, JoinForm
+from audit.recording import folded
 from datasets.access import client_address, role_required
 from datasets.api.limits import seconds_to_wait
 
@@ -112,7 +113,8 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
 def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) -> None:
     given = form.cleaned_data
     user = accept(invitation, given["name"], given["password"])
-    login(request, user, backend=BACKEND)
+    with folded():
+        login(request, user, backend=BACKEND)
 
 
 def _is_here(request: HttpRequest) -> bool:

@@ -14,6 +14,7 @@ from annotation.people.prolific import Arrival, enter
 from annotation.protocols import PROTOCOLS
 from annotation.views.people.inviting import BACKEND, TOO_OFTEN
 from annotation.views.work import next_address
+from audit.recording import folded
 from datasets.access import client_address
 from datasets.api.limits import seconds_to_wait
 
@@ -39,7 +40,8 @@ def arrive(request: HttpRequest, pk: int) -> HttpResponse:
         user = enter(study, arrival)
     except PeopleError as error:
         return _page(request, study, f"{str(error)[:1].upper()}{str(error)[1:]}.", 422)
-    login(request, user, backend=BACKEND)
+    with folded():
+        login(request, user, backend=BACKEND)
     return redirect(next_address(study.campaign, rater_of(user)))
 
 
