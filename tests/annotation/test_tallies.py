@@ -19,6 +19,7 @@ from annotation.people.leases import Ended, give_back, return_expired, set_hold
 from annotation.people.overview import answering
 from annotation.submit import fail, submit
 from annotation.tallies import triggers
+from annotation.tallies.checking import wrong
 from annotation.tallies.counts import COUNTS
 from annotation.tallies.installing import after_migrating, before_migrating, recount, standing
 from annotation.views.campaigns import counted
@@ -158,6 +159,17 @@ class TestInstalling:
         Tally.objects.update(number=F("number") + 1)
         recount()
         assert kept() == there()
+        assert list(wrong()) == []
+
+    def test_a_number_that_is_not_what_is_there_is_told(self, study: Study) -> None:
+        assert list(wrong()) == []
+        Tally.objects.filter(what="items/study").update(number=F("number") + 2)
+        Tally.objects.filter(what="units/drawn").delete()
+        first = f"Tallies: campaign {study.campaign.pk}: "
+        assert list(wrong()) == [
+            f"{first}items/study is kept as +2 of what is there",
+            f"{first}units/drawn is kept as -12 of what is there",
+        ]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite counts up one row")
