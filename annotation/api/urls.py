@@ -45,6 +45,11 @@ urlpatterns = [
         name="api-exclusion",
     ),
     path(
+        "campaigns/<int:pk>/raters/<int:rater>/admission/",
+        cast.Admitted.as_view(),
+        name="api-admission",
+    ),
+    path(
         "campaigns/<int:pk>/raters/<int:rater>/free/",
         cast.Freed.as_view(),
         name="api-free",

@@ -169,6 +169,8 @@ RULES: dict[str, Rule] = {
     "api-campaign-people": Rule({"GET": READERS, "PUT": READERS}),
     "api-members": takes(READERS, 400, method="PUT"),
     "api-exclusion": takes(READERS, 400, method="PUT"),
+    "api-admission": takes(READERS, 400, method="PUT"),
+    "api-search": Rule({"GET": READERS}, frozenset({400})),
     "api-free": takes(READERS, 200),
     "api-assignments": reads(WORKERS),
     "api-assignment": reads(WORKERS),

@@ -16,7 +16,7 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, User
+from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Rater, User
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
@@ -190,6 +190,13 @@ def _raters(world: World, role: str) -> Objects:
     return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
 
 
+def _beginners(world: World, role: str) -> Objects:
+    """A judge is let in nowhere."""
+    people = Rater.objects.filter(kind=Rater.Kind.HUMAN).values_list("pk", flat=True)
+    judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).values_list("pk", flat=True)
+    return Objects(tuple(people), missing=(*judges, *NO_NUMBERS))
+
+
 def _visible_campaigns(world: World, role: str) -> Objects:
     if role in READERS:
         return _campaigns(world, role)
@@ -280,6 +287,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-members", "pk"): _campaigns,
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,
+    ("api-admission", "pk"): _labelled_campaigns,
+    ("api-admission", "rater"): _beginners,
+    ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
     ("campaign", "pk"): _campaigns,
