@@ -6,6 +6,7 @@ from django.urls import path
 
 from annotation.api import (
     answers,
+    asked,
     assignments,
     campaigns,
     cast,
@@ -27,6 +28,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
     path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
     path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path(
+        "campaigns/<int:pk>/assignments/",
+        asked.AskedInCampaign.as_view(),
+        name="api-campaign-assignments",
+    ),
     path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

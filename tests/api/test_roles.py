@@ -48,6 +48,7 @@ MAY = {
     ("PUT", "campaigns/{campaign}/people/"): READERS,
     ("GET", "campaigns/{campaign}/items/"): READERS,
     ("GET", "campaigns/{campaign}/items/0/"): READERS,
+    ("GET", "campaigns/{campaign}/assignments/"): READERS,
     ("GET", "campaigns/{campaign}/exports/"): READERS,
     ("GET", "campaigns/{campaign}/exports/units/csv/"): READERS,
     ("GET", "judges/"): READERS,

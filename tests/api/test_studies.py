@@ -65,6 +65,27 @@ class TestItems:
         assert rita.get(of(study, "items/")).content == before
 
 
+class TestAssignments:
+    def test_who_was_asked_what_and_how_it_stands(self, rita: Script, study: Study) -> None:
+        plant(study)
+        path = of(study, "assignments/")
+        rows = rita.get(path).json()["results"]
+        told = {(row["rater"], row["status"], row["units"]) for row in rows}
+        ben = rater_of(study.ben).name
+        assert told == {(ben, "done", 3), (ben, "open", 3), ("planted-judge", "done", 3)}
+        assert rita.get(f"{path}?rater_kind=judge").json()["count"] == 1
+        assert rita.get(f"{path}?rater={ben}&status=done").json()["count"] == 1
+        assert_told(rita.get(f"{path}?rater__user__username=ben"), 400)
+
+    def test_they_hold_no_answer(self, rita: Script, study: Study) -> None:
+        plant(study)
+        assert "planted-comment" not in rita.get(of(study, "assignments/")).content.decode()
+
+    def test_whoever_labels_reads_none(self, rita: Script, study: Study) -> None:
+        study.assignment(study.rita)
+        assert_told(rita.get(of(study, "assignments/")), 403)
+
+
 class TestSearch:
     def find(self, rita: Script, study: Study, query: str) -> Any:
         return rita.get(f"batches/{study.campaign.batch_id}/search/?{query}")
@@ -234,7 +255,8 @@ def test_of_a_campaign_with_members_of_its_own_nothing_is_there_for_another_rese
     key = TestFrozenReports().freeze(root, study).json()["key"]
     set_pool(study.campaign, "named")
     paths = (
-        of(study, "items/"), of(study, "items/0/"), of(study, "exports/"),
+        of(study, "items/"), of(study, "items/0/"), of(study, "assignments/"),
+        of(study, "exports/"),
         of(study, "exports/units/csv/"), of(study, "labels/"), of(study, "responses/"),
         of(study, "units/"), of(study, "draws/"), of(study, "report/?resamples=2"),
         of(study, "people/"), f"reports/{key}/", of(study, ""),

@@ -146,6 +146,7 @@ RULES: dict[str, Rule] = {
     "api-report": reads(READERS),
     "api-items": reads(READERS),
     "api-item": reads(READERS),
+    "api-campaign-assignments": reads(READERS),
     "api-exports": reads(READERS),
     "api-export": reads(READERS),
     "api-imports": takes(READERS, 400),

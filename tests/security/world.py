@@ -324,6 +324,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-items", "pk"): _campaigns,
     ("api-item", "pk"): _campaigns,
     ("api-item", "position"): _positions,
+    ("api-campaign-assignments", "pk"): _campaigns,
     ("api-exports", "pk"): _campaigns,
     ("api-export", "pk"): _campaigns,
     ("api-export", "what"): _exports,
