@@ -14,6 +14,7 @@ from annotation.views import (
     nuggets,
     saving,
     tokens,
+    trail,
     work,
 )
 from annotation.views.studies import looking, making
@@ -44,6 +45,10 @@ urlpatterns = [
     path("campaigns/<int:pk>/known/", looking.set_known, name="campaign-known"),
     path("campaigns/<int:pk>/admit/", looking.let_in, name="campaign-admit"),
     path("campaigns/<int:pk>/draws.csv", looking.draw, name="campaign-draws"),
+    path("campaigns/<int:pk>/audit/", trail.campaign_trail, name="campaign-audit"),
+    path("campaigns/<int:pk>/audit.jsonl", trail.campaign_trail_file, name="campaign-audit-file"),
+    path("audit/", trail.trail, name="audit"),
+    path("audit.jsonl", trail.trail_file, name="audit-file"),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

@@ -36,6 +36,7 @@ LISTS = {
     "judges": READERS,
     "runs": READERS,
     "reports": READERS,
+    "audit": (ADMIN,),
 }
 
 

@@ -19,6 +19,10 @@ REST_FRAMEWORK: dict[str, Any] = {
         "export": "12/h",
         "report": "120/h",
         "import": "60/h",
+        "invite": "60/h",
+        # From one address, before anybody is known: a house of people may share it.
+        "join": "20/h",
+        "arrive": "60/h",
     },
     "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
 }
@@ -54,6 +58,10 @@ def spectacular(version: str) -> dict[str, Any]:
         "TAGS": [
             {"name": "start", "description": "Who one is, and where to begin."},
             {"name": "work", "description": "One's own items and answers, as on the pages."},
+            {
+                "name": "adjudication",
+                "description": "What raters disagree on, and the decisions; for adjudicators.",
+            },
             {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
             {"name": "batches", "description": "What is judged; for researchers and admins."},
             {

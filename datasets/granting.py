@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from knox.models import AuthToken
 
+from audit.recording import record
 from datasets.api.scopes import LEAST, MOST
 from datasets.models import Grant
 
@@ -35,6 +36,7 @@ def make_token(
     with transaction.atomic():
         token, words = AuthToken.objects.create(user, expiry=timedelta(days=days))
         ordered = [each for each in MOST[user.role] if each in wanted]
+        record("token.made", of=("account", user.pk), days=days)
         return Grant.objects.create(token=token, scopes=ordered, note=note), str(words)
 
 
@@ -64,8 +66,14 @@ def tokens_of(user: Any) -> QuerySet[Grant]:
 
 def take_back(grant: Grant) -> None:
     """Ends a token at once."""
-    AuthToken.objects.filter(pk=grant.token_id).delete()
+    with transaction.atomic():
+        AuthToken.objects.filter(pk=grant.token_id).delete()
+        record("account.sessions", of=("account", grant.token.user_id), tokens=1)
 
 
 def take_all_back(user: Any) -> int:
-    return int(AuthToken.objects.filter(user=user).delete()[1].get(AuthToken._meta.label, 0))
+    with transaction.atomic():
+        rows = AuthToken.objects.filter(user=user).delete()[1]
+        count = int(rows.get(AuthToken._meta.label, 0))
+        record("account.sessions", of=("account", user.pk), tokens=count)
+    return count

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.choices import LEAST_WIDTH, ChoiceError, Choices, read_stratum
+from analysis.choices import LEAST_WIDTH, REFERENCES, ChoiceError, Choices, read_stratum
 from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
@@ -53,6 +53,11 @@ class ReportParameters(Strict):
     )
     width = Number(
         min_value=LEAST_WIDTH, max_value=1, default=0.1, help_text="of intervals that plans aim at"
+    )
+    reference = serializers.ChoiceField(
+        REFERENCES,
+        default="majority",
+        help_text="hold judges against adjudicators' decisions, too",
     )
     threshold = Number(required=False, help_text="show only the cut of ratings at this one")
     variable = _several("only this variable; may be given several times, as the next three")
@@ -129,6 +134,7 @@ class CampaignReport(Resource):
                 "raters": [],
                 "judges": [],
                 "strata": {},
+                "reference": "majority",
             },
             "inputs": {"labels": 435, "missing": 0, "sha256": "9b74c9897bac770ffc029102a200c5de…"},
             "queries": 10,

@@ -26,7 +26,7 @@ from annotation.gold.admitting import admit
 from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members
 from annotation.people.errors import PeopleError
-from annotation.people.leases import Ended, give_back, held, set_hold
+from annotation.people.leases import free, set_hold
 from annotation.people.overview import answering
 from datasets.api.base import READERS, Resource, checked
 from datasets.api.describing import described
@@ -102,13 +102,17 @@ class Cast(Resource):
             rows = visible_studies(person(request)).select_related(None).select_for_update()
             campaign = get_object_or_404(rows, pk=pk)
             check_seen(request, _tag(campaign), lambda: _shown(campaign))
+            self._change(campaign, wanted, person(request))
+        return _cast(campaign)
+
+    def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
+        with members.arranging(campaign):
             if "pool" in wanted:
-                members.set_pool(campaign, wanted["pool"], person(request))
+                members.set_pool(campaign, wanted["pool"], user)
             if "hold_minutes" in wanted:
                 set_hold(campaign, wanted["hold_minutes"])
             if "items_per_person" in wanted:
                 members.set_most_items(campaign, wanted["items_per_person"])
-        return _cast(campaign)
 
 
 class Member(Resource):
@@ -207,8 +211,7 @@ class Freed(Resource):
     def post(self, request: Request, pk: int, rater: int) -> Response:
         campaign = _study(request, pk)
         found = get_object_or_404(visible_raters(person(request), campaign), pk=rater)
-        for each in held(campaign).filter(rater=found):
-            give_back(each, Ended.FREED)
+        free(campaign, found.pk)
         return _cast(campaign)
 
 

@@ -31,7 +31,7 @@ from annotation.api.designshapes import (
     RehearsalShape,
 )
 from annotation.api.shapes import CampaignShape
-from annotation.api.visible import person, visible_campaigns, visible_studies
+from annotation.api.visible import check_blind, person, visible_campaigns, visible_studies
 from annotation.design import DesignError
 from annotation.drawn import query_line, query_rows, unit_line, unit_rows
 from annotation.expecting import AssumptionError, Assumptions
@@ -43,6 +43,7 @@ from annotation.rehearsing import rehearse
 from datasets.api.base import READERS, List, Resource, checked, page_shape
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.limits import PerReport
 from datasets.api.once import once
 from datasets.api.scopes import MANAGE, READ
 from datasets.api.shapes import ErrorShape
@@ -84,6 +85,9 @@ class Rehearsals(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (READ, MANAGE)}
 
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
     @described(
         "Try a campaign's design",
         "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
@@ -104,7 +108,7 @@ class Rehearsals(Resource):
             given = Assumptions(**wanted.get("assumptions", {}))
             found = rehearse(
                 wanted["name"], wanted["protocol"], batch, design_of(wanted), terms_of(wanted),
-                wanted.get("people"), given, most=MOST_ITEMS,
+                wanted.get("people"), given, most=MOST_ITEMS, by=person(request),
             )  # fmt: skip
         except (DesignError, AssumptionError) as error:
             sentence = "this campaign cannot be made"
@@ -174,6 +178,8 @@ class Draws(List):
     def get(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
+        # A stratum tells what others, or a judge, said of a unit.
+        check_blind(user, campaign)
         if self.chosen["of"] == "query":
             return self.page(visible_query_draws(user, campaign), lambda r: [*map(query_line, r)])
         return self.page(visible_unit_draws(user, campaign), lambda r: [*map(unit_line, r)])

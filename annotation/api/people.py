@@ -28,7 +28,8 @@ from annotation.people.invitations import invite, revoke
 from annotation.people.overview import invitations_of
 from datasets.api.base import ADMIN, READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
+from datasets.api.limits import seconds_to_wait
 from datasets.api.once import done_once, keyed, once
 from datasets.api.scopes import PEOPLE
 from datasets.api.shapes import ErrorShape, PageParameters
@@ -167,6 +168,9 @@ def _invited(request: Request, wanted: dict[str, Any]) -> Response:
         if wanted["campaign"] is None:
             wrong = [problem("names no campaign of yours", "campaign")]
             raise RefusedBodyError("nobody is invited", wrong)
+    wait = seconds_to_wait("invite", me.pk)
+    if wait is not None:
+        raise TooOftenHereError("sixty invitations an hour are the most", wait)
     try:
         made = invite(by=me, **wanted)
     except PeopleError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from annotation.api import (
+    adjudication,
     answers,
     asked,
     assignments,
@@ -16,6 +17,7 @@ from annotation.api import (
     imports,
     items,
     people,
+    trail,
 )
 
 urlpatterns = [
@@ -60,6 +62,14 @@ urlpatterns = [
         cast.Freed.as_view(),
         name="api-free",
     ),
+    path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
+    path(
+        "campaigns/<int:pk>/adjudication/<int:unit>/",
+        adjudication.OneDispute.as_view(),
+        name="api-dispute",
+    ),
+    path("campaigns/<int:pk>/audit/", trail.CampaignTrail.as_view(), name="api-campaign-audit"),
+    path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),

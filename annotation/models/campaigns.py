@@ -194,6 +194,9 @@ class Assignment(models.Model):
             models.Index(
                 "held_until", condition=Q(held_until__isnull=False), name="places_held_for_a_time"
             ),
+            models.Index(
+                "item", condition=Q(status="open", slot__isnull=False), name="places_held"
+            ),
         ]
 
     def __str__(self) -> str:

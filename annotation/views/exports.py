@@ -11,6 +11,7 @@ from annotation.exports.offered import BlankError, download, offers, tells_answe
 from annotation.models import Assignment, Campaign, User
 from annotation.people.members import readable
 from annotation.views.mine import my_assignments, user_of
+from audit.recording import record
 from datasets.access import role_required
 from datasets.api.limits import seconds_to_wait
 
@@ -48,6 +49,8 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
         raise Http404("It does not come in that form.") from error
     except BlankError as error:
         return _page(request, campaign, f"{error}.", 422)
+    if request.method == "GET":
+        record("export", pk, ("campaign", pk), what=what, form=form)
     response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
     response["Content-Disposition"] = f'attachment; filename="{found.name}"'
     return response

@@ -62,13 +62,16 @@ class PerImport(PerUser):
     scope = "import"
 
 
-def seconds_to_wait(scope: str, user: int, *of: object) -> int | None:
-    """Counts a request that comes by a page, together with the API's; None where it may go on."""
+def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
+    """Counts a request that comes by a page, together with the API's; None where it may go on.
+
+    `who` is an account's number, or the address of somebody without one.
+    """
     limit = _limit(scope)
     if limit is None:
         return None
     most, window = limit
-    key = ":".join(map(str, (f"limit:{scope}:{user}:{_now() // window}", *of)))
+    key = ":".join(map(str, (f"limit:{scope}:{who}:{_now() // window}", *of)))
     return None if _count(key, window) <= most else window - _now() % window
 
 

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Campaign
+from audit.recording import record
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of
@@ -122,7 +123,9 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     elif wanted == "cancel":
         runs.ask_to_cancel(found)
     elif wanted == "resume" and found.lane is not None:
-        lanes.resume(found.lane)
+        with transaction.atomic():
+            lanes.resume(found.lane)
+            record("run.changed", found.campaign_id, found, resumed=True)
         if found.state in ACTIVE:
             transaction.on_commit(lambda: ring(pk))
     return redirect("judge-run", pk)

@@ -165,13 +165,18 @@ def tls_ends_somewhere_alone() -> list[CheckMessage]:
 def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
     rules = read("how-to/use-the-api.md").partition("## Rules")[2]
     rates = REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
-    assert rates == {
+    scripts = {
         "user": "600/min",
         "report": "120/h",
         "export": "12/h",
         "import": "60/h",
+        "invite": "60/h",
     }
-    assert all(f"{rate.partition('/')[0]} " in rules for rate in rates.values())
+    assert rates == scripts | {"join": "20/h", "arrive": "60/h"}
+    assert all(f"{rate.partition('/')[0]} " in rules for rate in scripts.values())
+    people = read("how-to/people.md")
+    assert "20 tries an hour from one address" in people
+    assert "60 arrivals an hour from one address" in people
 
 
 def test_sessions_last_as_the_pages_say() -> None:

@@ -16,7 +16,15 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Rater, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Invitation,
+    ProlificStudy,
+    Rater,
+    Unit,
+    User,
+)
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
@@ -165,6 +173,16 @@ def _labelled_campaigns(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.pk,), missing=(world.closed.pk, *NO_NUMBERS))
 
 
+def _adjudicated(world: World, role: str) -> Objects:
+    """Nobody here is an adjudicator, whatever else a campaign is to him."""
+    return Objects((), (world.study.campaign.pk, world.closed.pk, _named()), NO_NUMBERS)
+
+
+def _units(world: World, role: str) -> Objects:
+    there = Unit.objects.filter(item__campaign=world.study.campaign).order_by("pk")
+    return Objects((), tuple(there.values_list("pk", flat=True)[:2]), NO_NUMBERS)
+
+
 def _open_campaigns(world: World, role: str) -> Objects:
     """A closed campaign in which somebody did nothing is none of theirs."""
     return Objects((world.study.campaign.pk,), (world.closed.pk, _named()), NO_NUMBERS)
@@ -268,6 +286,19 @@ ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
     ("take-next", "pk"): _open_campaigns,
     ("finished", "pk"): _open_campaigns,
+    **{
+        (name, "pk"): _adjudicated
+        for name in (
+            "adjudication",
+            "adjudication-next",
+            "adjudication-guideline",
+            "adjudication-unit",
+            "decide",
+            "api-disputes",
+            "api-dispute",
+        )
+    },
+    **{(name, "unit"): _units for name in ("adjudication-unit", "decide", "api-dispute")},
     ("freeze", "pk"): _campaigns,
     ("exports", "pk"): _campaigns,
     ("export-file", "pk"): _campaigns,
@@ -298,6 +329,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-known", "pk"): _campaigns,
     ("campaign-admit", "pk"): _campaigns,
     ("campaign-draws", "pk"): _campaigns,
+    ("campaign-audit", "pk"): _campaigns,
+    ("campaign-audit-file", "pk"): _campaigns,
+    ("api-campaign-audit", "pk"): _campaigns,
     ("api-terms", "pk"): _campaigns,
     ("api-draws", "pk"): _campaigns,
     ("api-known", "pk"): _campaigns,
