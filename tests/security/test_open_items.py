@@ -33,8 +33,9 @@ def study(world: World) -> Study:
 
 def pages(study: Study) -> list[str]:
     """Every page and file that tells what people or judges answered."""
-    pk, call, run = study.campaign.pk, JudgeCall.objects.get(), JudgeRun.objects.get()
-    key = FrozenReport.objects.get().key
+    pk, run = study.campaign.pk, JudgeRun.objects.get(campaign=study.campaign)
+    call = JudgeCall.objects.get(run=run)
+    key = FrozenReport.objects.get(campaign=study.campaign).key
     return [
         reverse("report-body", args=[pk]),
         *(reverse(f"report-{suffix}", args=[pk]) for suffix in ENDINGS),
