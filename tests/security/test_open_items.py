@@ -33,7 +33,8 @@ def study(world: World) -> Study:
 def pages(study: Study) -> list[str]:
     """Every page and file that tells what people or judges answered."""
     pk, run = study.campaign.pk, JudgeRun.objects.get(campaign=study.campaign)
-    call, key = JudgeCall.objects.get(run=run), study.campaign.frozen_reports.get().key
+    call = JudgeCall.objects.get(run=run)
+    key = FrozenReport.objects.get(campaign=study.campaign).key
     return [
         reverse("report-body", args=[pk]),
         *(reverse(f"report-{suffix}", args=[pk]) for suffix in ENDINGS),
