@@ -37,8 +37,7 @@ def record(
     are kept. `by` is an account's id where it is another than that of the request. Raises
     ValueError for an event or a fact that is not one of ours.
     """
-    if not _folded.get():
-        write([made(event, campaign, of, before, after, by, **facts)])
+    write([made(event, campaign, of, before, after, by, **facts)])
 
 
 def made(
@@ -69,7 +68,7 @@ def made(
 
 
 def write(events: Sequence[Event]) -> None:
-    if not events:
+    if not events or _folded.get():
         return
     # Without a savepoint: if this fails, the change that it tells of must not stand.
     with transaction.atomic(savepoint=False):

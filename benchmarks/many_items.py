@@ -1,6 +1,6 @@
 """A campaign of as many items as are asked for, made inside the database by a few statements.
 
-Every item has one unit and two places, one of them answered by one of a few people. The rows are
+Every item has one unit and two places, one of them answered by one of 200 people. The rows are
 those that `create_campaign` and `submit` would write. Triggers, constraints and indexes hold as
 ever; a million items take minutes.
 """
@@ -22,6 +22,7 @@ from annotation.models import (
     Item,
     Label,
     QueryDraw,
+    Rater,
     Response,
     Unit,
     UnitDraw,
@@ -32,16 +33,20 @@ from benchmarks.study import rater
 from benchmarks.study_names import PASSWORD, name_of
 from datasets.models import Batch, Query, Question, Report
 
-REPORTS = 10
-"""Of a query, each of them an item."""
+REPORTS, OTHERS = 10, 188
+"""Items of a query, each about its own report; and raters beside those who come to the site."""
 TEXT = "'The harbour of case ' || n.i || ' was rebuilt in 1999, and its pier held. '"
 JSON = {"postgresql": "jsonb", "sqlite": "text"}
 UID = {"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"}
 
 
-def make(name: str, items: int, people: int) -> dict[str, Any]:
-    """A batch and a campaign of this name, its people, and a researcher beside them."""
-    raters = [rater(number) for number in range(people)]
+def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, Any]:
+    """A batch and a campaign of this name, its people, and a researcher beside them.
+
+    The `others` have answered as much as the people have, and no account.
+    """
+    more = Rater.objects.bulk_create(Rater(name=f"other{number}") for number in range(others))
+    raters = [*(rater(number) for number in range(people)), *(each.pk for each in more)]
     User.objects.create_user(name_of(people), password=PASSWORD, role="researcher")
     batch = Batch.objects.create(name=name, format="native", digest=name)
     _material(batch.pk, items)
@@ -103,12 +108,14 @@ def _items(campaign: int, batch: int) -> None:
 
 def _answers(campaign: int, raters: list[int]) -> None:
     now = f"'{timezone.now():%Y-%m-%d %H:%M:%S}+00:00'"
-    turns = " ".join(f"WHEN {n} THEN {pk}" for n, pk in enumerate(raters))
+    number = "row_number() OVER (ORDER BY id) - 1 AS n"
+    among = f"SELECT id, {number} FROM annotation_rater WHERE id IN ({', '.join(map(str, raters))})"
+    turn = f"JOIN ({among}) p ON p.n = i.position % {len(raters)}"
     of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign}"
-    units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id"
+    units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id {turn}"
     _fill(Assignment, units, {
         "uid": UID[connection.vendor], "item_id": "i.id", "slot": 1, "replicate": 0,
-        "rater_id": f"CASE i.position % {len(raters)} {turns} END", "scope": "''",
+        "rater_id": "p.id", "scope": "''",
         "asked": _as_json("'[\"' || u.name || '\"]'"), "shown": _json("[]"), "status": "'done'",
         "reason": "''", "missing": _json("{}"), "attempts": 0, "seconds": "30 + i.position % 40",
         "assisted_by": "''", "created_at": now,

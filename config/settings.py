@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.security.headers",
     "config.security.BodyGuard",
+    "config.timeouts.Timeouts",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.sessions.sessions_end",
@@ -218,4 +219,5 @@ TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # On the disk that the quarantine is on, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+LONGEST_JSON = 5 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

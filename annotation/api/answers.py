@@ -28,6 +28,7 @@ from annotation.doors import Payload, from_api
 from annotation.drafts import StaleDraftError, check_fresh, standing
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
+from annotation.places import is_put_out
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
 from datasets.api.base import WORKERS, Resource, checked
@@ -39,6 +40,7 @@ KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
 PAST = "the campaign's deadline is past; ask its researcher for more time"
 CLOSED = "the campaign is closed; ask its researcher to open it again"
+PUT_OUT = "you take part in this campaign no more; ask its researcher"
 REUSED = "this Idempotency-Key came with another answer before; make a new key for each answer"
 HEADERS = [
     header(
@@ -143,6 +145,8 @@ def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circums
             campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
             if not campaign.takes_answers:
                 raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
+            if is_put_out(assignment):
+                raise RefusedError([Problem("", "", PUT_OUT)])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)

@@ -43,6 +43,7 @@ from annotation.rehearsing import rehearse
 from datasets.api.base import READERS, List, Resource, checked, page_shape
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.limits import PerReport
 from datasets.api.once import once
 from datasets.api.scopes import MANAGE, READ
 from datasets.api.shapes import ErrorShape
@@ -83,6 +84,9 @@ class ChangedShape(ErrorShape):
 class Rehearsals(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (READ, MANAGE)}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
 
     @described(
         "Try a campaign's design",

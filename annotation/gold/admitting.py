@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from annotation.models import Admission, Campaign, Rater, User
+from annotation.tallies.reading import raters_in
 from audit.recording import record
 
 LONGEST = 500
@@ -13,10 +14,10 @@ LONGEST = 500
 
 def admissible(campaign: Campaign) -> QuerySet[Rater]:
     """The people of a campaign: who began here or in its practice, or was let in before."""
-    here = Q(assignments__item__campaign=campaign) | Q(admissions__campaign=campaign)
-    if campaign.practice_of_id is not None:
-        here |= Q(assignments__item__campaign=campaign.practice_of_id)
-    return Rater.objects.filter(pk__in=Rater.objects.filter(here, kind=Rater.Kind.HUMAN))
+    first = campaign.practice_of_id
+    begun = raters_in(campaign.pk, *([first] if first else []))
+    wanted = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)
+    return Rater.objects.filter(wanted).distinct()
 
 
 def admit(campaign: Campaign, rater: Rater, reason: str, by: User | None = None) -> bool:

@@ -129,12 +129,20 @@ def _tell_used(invitation: Invitation, user: User, new: bool) -> None:
 
 def _use_up(invitation: Invitation, user: User) -> None:
     """One update decides: of two who come at once, one finds the link used."""
+    _check_still_theirs(invitation)
     now = timezone.now()
     there = Invitation.objects.filter(
         pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=now
     )
     if not there.update(used_at=now, used_by=user):
         raise PeopleError("this link was used or taken back just now; ask for a new one")
+
+
+def _check_still_theirs(invitation: Invitation) -> None:
+    """Whoever was put out of a campaign brings nobody in by a link from before."""
+    by, campaign = invitation.by, invitation.campaign
+    if by and campaign and not readable(by).filter(pk=campaign.pk).exists():
+        raise PeopleError("whoever made this link has left the campaign; ask for a new one")
 
 
 def _check_account(user: User, password: str) -> None:

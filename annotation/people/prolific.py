@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, Q, QuerySet
 
 from annotation.models import Campaign, Membership, Participant, ProlificStudy, User
 from annotation.models.people import LETTERS, rater_of
@@ -129,8 +129,13 @@ def end(participant: Participant, status: str) -> int:
 
 
 def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
-    """The code for a guest who is through, and the address on Prolific that takes it."""
+    """The code for a guest who is through, and the address on Prolific that takes it.
+
+    None for one whom a researcher put out.
+    """
     there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
+    here = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
+    there = there.filter(Exists(here))
     code = there.values_list("study__completion_code", flat=True).first()
     return {"code": code, "address": COMPLETE.format(code=code)} if code else None
 

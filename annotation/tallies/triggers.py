@@ -149,7 +149,7 @@ def _of(expression: str, row: str) -> str:
 
 
 def _counted_up(count: Count, row: str, sign: str) -> str:
-    """The row that is there is counted up, and made where none is."""
+    """The row that is there is counted up or down; one that is counted up is made at first need."""
     campaign, rater, what, number = (
         _of(each, row) for each in (count.campaign, count.rater, count.what, count.number)
     )
@@ -159,8 +159,8 @@ def _counted_up(count: Count, row: str, sign: str) -> str:
         what = what.replace('i."use"', use)
     key = f"campaign_id = {campaign} AND what = {what} AND rater_id IS {rater}"
     first = f"SELECT min(id) FROM {TABLE} WHERE {key}"
-    values = f"{campaign}, {rater}, {what}, {sign}({number})"
-    return (
-        f"UPDATE {TABLE} SET number = number + {sign}({number}) WHERE id = ({first}); "
-        f"{INTO} SELECT {values} WHERE NOT EXISTS (SELECT 1 FROM {TABLE} WHERE {key});"
-    )
+    step = f"UPDATE {TABLE} SET number = number + {sign}({number}) WHERE id = ({first});"
+    if sign:
+        return step
+    new = f"{INTO} SELECT {campaign}, {rater}, {what}, {number}"
+    return f"{step} {new} WHERE NOT EXISTS (SELECT 1 FROM {TABLE} WHERE {key});"

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
 from annotation import follows
+from annotation.gold.scoring import is_ready
 from annotation.gold.turns import left_known
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
@@ -195,6 +196,9 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
         return numbers
     # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
+    if not is_ready(campaign, rater):
+        # All of them wait for the practice, so they need not be counted.
+        return replace(numbers, free=0, waiting=numbers.free)
     study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
     held = study.filter(follows.waits_for(campaign, rater)).count()
     return replace(numbers, free=max(0, numbers.free - held), waiting=held)

@@ -25,7 +25,7 @@ from annotation.follows.grounded_answer import shown_beside
 from annotation.models import Assignment, Response
 from annotation.people.late import take_again
 from annotation.people.leases import return_expired
-from annotation.places import next_assignment, next_in_transaction
+from annotation.places import is_put_out, next_assignment, next_in_transaction
 from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Problem, RefusedError
@@ -55,6 +55,10 @@ PAST = (
 )
 TAKEN_BACK = (
     "this item was taken back, so this does not count; it is kept as a draft: "
+    "ask the campaign's researcher"
+)
+PUT_OUT = (
+    "you take part in this campaign no more, so this does not count; it is kept as a draft: "
     "ask the campaign's researcher"
 )
 CHANGED = "what this item shows or asks was changed since it was opened; load it again"
@@ -196,6 +200,8 @@ def _why_too_late(assignment: Assignment) -> str:
     if assignment.status not in ON_SHOW:
         return TAKEN_BACK
     campaign = assignment.item.campaign
+    if is_put_out(assignment):
+        return PUT_OUT
     if campaign.takes_answers:
         return ""
     return PAST if campaign.is_open else CLOSED

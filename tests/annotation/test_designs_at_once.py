@@ -38,6 +38,14 @@ print(json.dumps([
 """
 
 
+ASKED = """
+import json
+from annotation.models import Assignment
+rows = Assignment.objects.filter(item__campaign__name="follows")
+print(json.dumps(list(rows.values_list("asked", "item__drawn"))))
+"""
+
+
 def query(n: int) -> Line:
     reports = [
         {"id": f"r{n}-{m}", "text": f"It is so {n} {m}.", "system": f"s{m}"} for m in range(REPORTS)
@@ -140,6 +148,46 @@ class TestCrowds:
                 turn = is_gold_turn(0, name, number, EVERY) and had < len(GOLD)
                 assert (use == "gold") == turn
                 had += turn
+
+    def test_nobody_gets_more_than_their_share_by_clicking_twice(self, many: Path) -> None:
+        make(many, "shared", "--raters-per-item", 3)
+        limit = (
+            "from annotation.models import Campaign; rows = Campaign.objects.filter(name='shared')"
+        )
+        manage(many, "shell", "--no-imports", "-c", f"{limit}; rows.update(items_per_person=5)")
+        given, places = crowd(many, "shared", people=4, clicks=2)
+        assert Counter(Counter(row.rater for row in given).values()) == {5: 4}
+        assert sum(each.taken for each in places) == len(given)
+
+    def test_a_second_study_asks_everybody_the_same_draw(self, house: Path) -> None:
+        """The draw is made by whoever comes first to an item, and eight people come at once."""
+        first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
+        second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
+                  "--raters-per-item", 3, "--option", "prerequisite=came first",
+                  "--option", "sampling=shared", "--option", "per_passage=1")  # fmt: skip
+        answered = house / "first.jsonl"
+        for command in (
+            first,
+            ("export", "--campaign", "came first", "--what", "units", "--output", answered),
+        ):
+            done = manage(house, *command)
+            assert done.returncode == 0, done.stderr
+        units = [json.loads(line) for line in answered.read_text("utf-8").splitlines()]
+        said = [
+            {"item": unit["item"], "unit": unit["unit"], "variable": "answerable", "value": "no",
+             "rater": "earlier"}
+            for unit in units
+        ]  # fmt: skip
+        labels = write_lines(house / "said.jsonl", said)
+        for command in (("import_labels", labels, "--campaign", "came first"), second):
+            done = manage(house, *command)
+            assert done.returncode == 0, done.stderr
+        given, places = crowd(house, "follows", people=8)
+        assert_exact(given, places)
+        out = manage(house, "shell", "--no-imports", "-c", ASKED).stdout
+        for asked, drawn in json.loads(out.splitlines()[-1]):
+            assert sorted(asked) == sorted(drawn)
+            assert len(drawn) == 1
 
 
 @pytest.mark.parametrize("order", ["random", "blocked"])

@@ -34,10 +34,10 @@ def test_a_bar_is_held_or_missed_by_the_95th_percentile() -> None:
 
 @pytest.mark.django_db
 def test_the_campaign_is_what_its_tables_say() -> None:
-    made = make("c", items=25, people=3)
+    made = make("c", items=25, people=3, others=2)
     campaign: Any = counted(Campaign.objects.filter(pk=made["id"])).get()
     assert (campaign.items_total, campaign.places, campaign.people_done) == (25, 50, 25)
-    assert campaign.people == 3
+    assert campaign.people == 5
     assert Label.objects.count() == 25
     told = numbers(campaign)
     assert (told["free/study"], told["units/drawn"]) == (25, 25)

@@ -17,6 +17,7 @@ from annotation.models import Invitation, Membership, User
 from annotation.people.accounts import change_role, switch_off
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import LIFE, Invited, accept, digest_of, invite, revoke
+from annotation.people.members import end_membership, set_pool
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
@@ -179,6 +180,19 @@ class TestWhoInvites:
         for made in (first, second):
             made.invitation.refresh_from_db()
             assert made.invitation.state == "revoked"
+
+    @pytest.mark.parametrize("there", [False, True])
+    def test_who_was_put_out_brings_nobody_in_afterwards(self, study: Study, there: bool) -> None:
+        set_pool(study.campaign, "named", study.rita)
+        made = invite("annotator", study.campaign, by=study.rita)
+        end_membership(study.campaign, study.rita, study.root)
+        client = client_of(study.ada) if there else Client()
+        answer = client.post(door(made), GOOD)
+        assert answer.status_code == 409
+        assert "has left the campaign" in answer.content.decode()
+        assert not User.objects.filter(username="eve").exists()
+        assert not study.campaign.memberships.filter(ended_at=None).exists()
+        assert Invitation.objects.get().state == "open"
 
 
 class TestTheDatabase:

@@ -109,7 +109,11 @@ def _batch_file(world: World) -> SimpleUploadedFile:
 def _ready(world: World) -> Upload:
     """An upload of the researcher that waits for a decision."""
     upload = Upload.objects.get(user=world.users[RESEARCHER])
-    Upload.objects.filter(pk=upload.pk).update(digest=DIGEST, found={"format": "native"})
+    found = {
+        "format": "native", "counts": {"queries": 1}, "warnings": [], "warning_count": 0,
+        "skipped": {}, "first": [],
+    }  # fmt: skip
+    Upload.objects.filter(pk=upload.pk).update(digest=DIGEST, found=found)
     return upload
 
 

@@ -88,12 +88,26 @@ def _invited(study: Study) -> None:
     batch = study.campaign.batch
     made = create_campaign("Named", "report-coverage", batch, Design(raters_per_item=1)).campaign
     set_pool(made, "named")
+    _studied(made)
+
+
+def _studied(named: Campaign) -> None:
+    """A judge has been asked in it, and its report is frozen."""
+    judge = Judge.objects.get()
+    row = Assignment.objects.create(item=named.items.all()[0], rater=judge.rater, asked=[])
+    _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
+    freeze(named, campaign_report(named, Choices(resamples=2)), "", User.objects.get(role=ADMIN))
 
 
 def _judged(study: Study, row: Assignment) -> None:
     """The planted judge has a definition, a run and a call."""
     judge = Judge.objects.create(rater=row.rater, backend="lexical", prompt="planted-judge's own")
-    run = JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64)
+    _called(
+        JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64), row
+    )
+
+
+def _called(run: JudgeRun, row: Assignment) -> None:
     JudgeCall.objects.create(
         run=run,
         assignment=row,
@@ -219,25 +233,37 @@ def _uploads(world: World, role: str) -> Objects:
     return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
 
 
-def _rows(model: type[Judge] | type[JudgeRun] | type[JudgeCall]) -> Provider:
-    def found(world: World, role: str) -> Objects:
-        pks = tuple(model._default_manager.values_list("pk", flat=True))
-        return Objects(pks, missing=NO_NUMBERS)
-
-    return found
-
-
-def _frozen(world: World, role: str) -> Objects:
-    keys = tuple(FrozenReport.objects.values_list("key", flat=True))
-    return Objects(keys, missing=("0" * 16, "nothing-of-the-kind"))
-
-
 def _tokens(world: World, role: str) -> Objects:
     """Everybody but strangers has a token."""
     grants = {who: tokens_of(user).first() for who, user in world.users.items()}
     keys = {who: grant.pk for who, grant in grants.items() if grant}
     others = tuple(pk for who, pk in keys.items() if who != role)
     return Objects((keys[role],) if role in keys else (), others, NO_NUMBERS)
+
+
+def _judges(world: World, role: str) -> Objects:
+    return Objects(tuple(Judge.objects.values_list("pk", flat=True)), missing=NO_NUMBERS)
+
+
+def _runs(world: World, role: str) -> Objects:
+    return _studies(role, dict(JudgeRun.objects.values_list("pk", "campaign__name")))
+
+
+def _calls(world: World, role: str) -> Objects:
+    return _studies(role, dict(JudgeCall.objects.values_list("pk", "run__campaign__name")))
+
+
+def _frozen(world: World, role: str) -> Objects:
+    found = _studies(role, dict(FrozenReport.objects.values_list("key", "campaign__name")))
+    return replace(found, missing=("0" * 16, "nothing-of-the-kind"))
+
+
+def _studies(role: str, rows: Mapping[object, str]) -> Objects:
+    """What belongs to campaigns, by the name of its campaign; one is the admin's alone."""
+    if role == ADMIN:
+        return Objects(tuple(rows), missing=NO_NUMBERS)
+    named = tuple(pk for pk, name in rows.items() if name == "Named")
+    return Objects(tuple(pk for pk in rows if pk not in named), named, NO_NUMBERS)
 
 
 Provider = Callable[[World, str], Objects]
@@ -320,24 +346,24 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-export", "form"): _forms,
     ("api-imports", "pk"): _campaigns,
     ("api-frozen", "key"): _frozen,
-    ("api-judge", "pk"): _rows(Judge),
-    ("api-judge-estimate", "pk"): _rows(Judge),
-    ("api-judge-try", "pk"): _rows(Judge),
-    ("api-run", "pk"): _rows(JudgeRun),
-    ("api-run-order", "pk"): _rows(JudgeRun),
-    ("api-run-manifest", "pk"): _rows(JudgeRun),
-    ("api-calls", "pk"): _rows(JudgeRun),
-    ("api-call", "pk"): _rows(JudgeCall),
-    ("judge", "pk"): _rows(Judge),
-    ("judge-try", "pk"): _rows(Judge),
-    ("judge-start", "pk"): _rows(Judge),
-    ("judge-run", "pk"): _rows(JudgeRun),
-    ("judge-run-live", "pk"): _rows(JudgeRun),
-    ("judge-run-order", "pk"): _rows(JudgeRun),
-    ("judge-run-manifest", "pk"): _rows(JudgeRun),
-    ("judge-calls", "pk"): _rows(JudgeRun),
-    ("judge-robustness", "pk"): _rows(JudgeRun),
-    ("judge-call", "pk"): _rows(JudgeCall),
+    ("api-judge", "pk"): _judges,
+    ("api-judge-estimate", "pk"): _judges,
+    ("api-judge-try", "pk"): _judges,
+    ("api-run", "pk"): _runs,
+    ("api-run-order", "pk"): _runs,
+    ("api-run-manifest", "pk"): _runs,
+    ("api-calls", "pk"): _runs,
+    ("api-call", "pk"): _calls,
+    ("judge", "pk"): _judges,
+    ("judge-try", "pk"): _judges,
+    ("judge-start", "pk"): _judges,
+    ("judge-run", "pk"): _runs,
+    ("judge-run-live", "pk"): _runs,
+    ("judge-run-order", "pk"): _runs,
+    ("judge-run-manifest", "pk"): _runs,
+    ("judge-calls", "pk"): _runs,
+    ("judge-robustness", "pk"): _runs,
+    ("judge-call", "pk"): _calls,
     ("judges-compared", "pk"): _campaigns,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.db.models.functions import Substr
 
 from annotation.basis import LENGTH
 from annotation.drawn import summary
+from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, passes, scores
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User
 from annotation.presenting import design
 from annotation.protocols import PROTOCOLS
-from annotation.tallies.reading import raters_in
 from annotation.views.mine import my_assignments
 from annotation.views.studies.forms import ITEM_ORDERS
 from annotation.views.studies.known import KnownForm
@@ -88,9 +88,7 @@ def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
     first = campaign.practice_of
     if not drawn["gold"] and first is None:
         return []
-    begun = raters_in(campaign.pk, *([first.pk] if first else []))
-    wanted = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)
-    raters = list(Rater.objects.filter(wanted).distinct().order_by("name")[:MOST_PEOPLE])
+    raters = list(admissible(campaign).order_by("name")[:MOST_PEOPLE])
     keys = [rater.pk for rater in raters]
     gold = scores(campaign, keys, Item.Use.GOLD) if drawn["gold"] else {}
     practice = scores(first, keys, Item.Use.PRACTICE) if first else {}
