@@ -56,7 +56,12 @@ class TestTheQueue:
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         places = [page.index(address(there, unit)) for unit in there.units]
         assert places == sorted(places)
-        assert "<strong>3 units</strong> in 1 item, 1 of them tied" in page
+        assert "<strong>3 units</strong> in 1 item." in page
+
+    def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
+        """Three to one where people are two to one, and where only the judge differs."""
+        page = client_of(there.dora).get(queue_of(there)).content.decode()
+        assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
 
     def test_its_parts_are_in_the_address(self, there: Dispute) -> None:
         page = client_of(there.dora).get(queue_of(there) + "?of=people").content.decode()

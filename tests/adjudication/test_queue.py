@@ -34,11 +34,11 @@ def test_ties_come_first_then_narrow_majorities_then_what_judges_dispute(there: 
 def test_the_queue_says_how_people_split_and_not_who(there: Dispute) -> None:
     found = queue(there.study.campaign, there.dora)
     assert [each.splits for each in found] == [
-        (Split("answerable", (1, 1, 1), judges=False),),
-        (Split("answerable", (2, 1), judges=False),),
-        (Split("answerable", (3,), judges=True),),
+        (Split("answerable", (1, 1, 1), (2, 1, 1), judges=False),),
+        (Split("answerable", (2, 1), (3, 1), judges=False),),
+        (Split("answerable", (3,), (3, 1), judges=True),),
     ]
-    assert [each.is_tie for each in found] == [True, False, False]
+    assert [each.splits[0].is_tie for each in found] == [True, False, False]
 
 
 def test_it_can_be_only_what_people_dispute_or_only_what_a_judge_does(there: Dispute) -> None:

@@ -56,7 +56,6 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "question": question(wanted),
         "total": len(found),
         "items": len({each.item for each in found}),
-        "ties": sum(each.is_tie for each in found),
         "lines": list(lines(campaign, found[:SHOWN], wanted)),
         "choices": list(choices(campaign, wanted)),
     }
