@@ -329,6 +329,6 @@ def test_a_long_queue_costs_no_more_queries(there: Dispute) -> None:
         rater = Rater.objects.create(name=f"more-{n}")
         for item in (there.item, second):
             made = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
-            unit = {"answerable": ("no", "invalid")[n % 2], "evidence": []}
+            unit: dict[str, Any] = {"answerable": ("no", "invalid")[n % 2], "evidence": []}
             submit(made, {"units": {f"q:{k}": unit for k in range(3)}, "comment": None}, "api")
     assert queries() == before

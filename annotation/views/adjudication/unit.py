@@ -141,7 +141,7 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     """What was decided, the newest first."""
     for each in case.history:
         units = (case.blinding.hidden(each.payload) or {}).get("units", {})
-        values = next(iter(units.values()), {})
+        values: dict[str, str] = next(iter(units.values()), {})
         asked = [variable.name for variable in case.schema.of(case.asked.kind)]
         yield {
             "values": [values[name] for name in asked if values.get(name)],
