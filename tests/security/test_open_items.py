@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.formats import FORMATS
+from analysis.models import FrozenReport
 from annotation.submit import submit
 from judging.models import JudgeCall, JudgeRun
 from tests.api.cast import script_of
