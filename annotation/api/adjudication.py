@@ -40,10 +40,12 @@ from annotation.views.sheet import sheet_of
 from datasets.api.base import WORKERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.scopes import LABEL, READ
 
 
 class Disputes(List):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
     takes = DisputesParameters
 
     @described(
@@ -72,6 +74,7 @@ class Disputes(List):
 
 class OneDispute(Resource):
     roles = {"GET": WORKERS, "PUT": WORKERS}
+    scopes = {"GET": (READ, LABEL), "PUT": (LABEL,)}
 
     @described(
         "Read a dispute",
@@ -177,7 +180,7 @@ def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
 
 
 def _split(split: Split) -> dict[str, Any]:
-    return {"variable": split.variable, "people": split.people, "is_tie": split.is_tie}
+    return {"variable": split.variable, "raters": split.raters}
 
 
 def _key(request: Request) -> str | None:

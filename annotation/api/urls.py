@@ -7,6 +7,7 @@ from django.urls import path
 from annotation.api import (
     adjudication,
     answers,
+    asked,
     assignments,
     campaigns,
     cast,
@@ -30,6 +31,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
     path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
     path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path(
+        "campaigns/<int:pk>/assignments/",
+        asked.AskedInCampaign.as_view(),
+        name="api-campaign-assignments",
+    ),
     path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
@@ -46,6 +52,11 @@ urlpatterns = [
         "campaigns/<int:pk>/raters/<int:rater>/exclusion/",
         cast.Excluded.as_view(),
         name="api-exclusion",
+    ),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/admission/",
+        cast.Admitted.as_view(),
+        name="api-admission",
     ),
     path(
         "campaigns/<int:pk>/raters/<int:rater>/free/",

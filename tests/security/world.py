@@ -16,7 +16,14 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Unit, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Invitation,
+    ProlificStudy,
+    Unit,
+    User,
+)
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
@@ -311,6 +318,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-members", "pk"): _campaigns,
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,
+    ("api-admission", "pk"): _labelled_campaigns,
+    ("api-admission", "rater"): _people_asked,
+    ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
     ("campaign-progress", "pk"): _campaigns,
@@ -360,6 +370,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-items", "pk"): _campaigns,
     ("api-item", "pk"): _campaigns,
     ("api-item", "position"): _positions,
+    ("api-campaign-assignments", "pk"): _campaigns,
     ("api-exports", "pk"): _campaigns,
     ("api-export", "pk"): _campaigns,
     ("api-export", "what"): _exports,
