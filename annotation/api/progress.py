@@ -113,7 +113,7 @@ class LeftShape(serializers.Serializer[Any]):
     late = serializers.BooleanField(help_text="the end is behind the deadline")
 
 
-class ProgressShape(serializers.Serializer[Any]):
+class CampaignProgressShape(serializers.Serializer[Any]):
     at = serializers.DateTimeField(help_text="counts are of now, times and scores of then")
     items = serializers.IntegerField(source="total.items", help_text="without gold and practice")
     places = serializers.IntegerField(source="total.places", help_text="for answers of people")
@@ -136,7 +136,7 @@ class Progress(Resource):
         "What people have answered and how fast, what is left, and when it may be done. Each null "
         "has its reason beside it. Scores on known answers are null while you have an open item "
         "here yourself.",
-        {200: ProgressShape},
+        {200: CampaignProgressShape},
         tag="studies",
         example=A_STANDING,
         operation_id="progress_read",
@@ -144,7 +144,7 @@ class Progress(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = _study(request, pk)
         found = standing(campaign)
-        shown = ProgressShape(_whole(campaign, found), context=_context(request, campaign))
+        shown = CampaignProgressShape(_whole(campaign, found), context=_context(request, campaign))
         return Response(shown.data)
 
 
