@@ -1,0 +1,149 @@
+"""The report of measures, as JSON: each measure of each system, by people and by each judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.choices import Choices
+from analysis.measures import of_family
+from analysis.measures.agreeing import orderings
+from analysis.measures.base import Found, Measure, Pooled, estimate
+from analysis.measures.options import Options
+from analysis.measures.tokens import tokenizer
+from analysis.measuring.parting import parts_of
+from analysis.measuring.parts import PEOPLE, STRATA, TEXTS, Part, Rows
+from analysis.sources import campaign_frame
+from analysis.statistics import Bools, Estimate, Floats
+from annotation.models import Campaign
+from datasets.material import batch_rows
+
+JSON = dict[str, Any]
+Tables = dict[str, dict[str, Floats]]
+"""By measure and rater the values (Q, S) of all systems."""
+
+
+def measures_report(campaign: Campaign, options: Options, preset: str, choices: Choices) -> JSON:
+    """The measures of a campaign. Raises ValueError for options that cannot be met."""
+    frame = campaign_frame(campaign, choices)
+    queries = tuple(batch_rows(campaign.batch))
+    found: JSON = {}
+    tables: Tables = {}
+    for part in parts_of(campaign, queries, frame, options):
+        for measure in of_family(part.family):
+            _add(found, tables, measure, part, options, choices)
+    for name, of in found.items():
+        of["evaluators"] = _evaluators(tables.get(name, {}), choices)
+    return {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": choices.seed,
+        "resamples": choices.resamples,
+        "preset": preset,
+        "options": stated(options),
+        "queries": len(queries),
+        "raters": [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters],
+        "measures": found,
+    }
+
+
+def stated(options: Options) -> JSON:
+    """Every option with its value and the reason for its default."""
+    values = asdict(options)
+    values["tokenizer"] = tokenizer(options.tokenizer).name
+    return {
+        each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
+        for each in fields(options)
+    }
+
+
+def _add(
+    found: JSON, tables: Tables, measure: Measure, part: Part, options: Options, choices: Choices
+) -> None:
+    name = f"{measure.name}{part.suffix}"
+    of = found.setdefault(
+        name,
+        {
+            "summary": measure.summary,
+            "citation": measure.citation,
+            "options": list(measure.options),
+            "systems": {},
+            "slices": {},
+        },
+    )
+    values = measure.of(part.given, options)
+    every = np.ones(len(part.rows.systems), bool)
+    _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
+    for stratum, rows in _strata(part.rows):
+        slices = of["slices"].setdefault(stratum, {})
+        for value, where in rows.items():
+            made = _by_system(measure, values, part.rows, where, choices)
+            _put(slices.setdefault(value, {}), made, part)
+    if not isinstance(values, Pooled) and part.kind != TEXTS:
+        table = tables.setdefault(name, {})
+        # Contexts come one system at a time, the others all at once.
+        added = _table(values, part.rows)
+        before = table.get(part.rater)
+        table[part.rater] = added if before is None else np.column_stack([before, added])
+
+
+def _by_system(
+    measure: Measure, values: Found, rows: Rows, where: Bools, choices: Choices
+) -> dict[str, Estimate]:
+    numbers = rows.numbers
+    made = {}
+    for system in dict.fromkeys(rows.systems):
+        kept = rows.of_system(system) & where
+        if kept.any():
+            own: Found = (
+                Pooled(values.sums[kept], values.of) if isinstance(values, Pooled) else values[kept]
+            )
+            made[system] = estimate(measure, own, numbers[kept], choices.resamples, choices.seed)
+    return made
+
+
+def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
+    """Under each system: `people` together, `texts` where nobody was asked, and every rater."""
+    for system, each in made.items():
+        of = systems.setdefault(system, {PEOPLE: None, TEXTS: None, "raters": {}})
+        (of if part.kind in (PEOPLE, TEXTS) else of["raters"])[part.rater] = each.as_json()
+
+
+def _strata(rows: Rows) -> Iterable[tuple[str, dict[str, Bools]]]:
+    for name in STRATA:
+        values = rows.stratum(name)
+        known = sorted({value for value in values if value is not None})
+        if len(known) > 1:
+            every = np.array([value or "" for value in values], dtype=str)
+            yield name, {value: every == value for value in known}
+
+
+def _table(values: Floats, rows: Rows) -> Floats:
+    """The mean value of each query and system, (Q, S), NaN = none."""
+    systems = list(dict.fromkeys(rows.systems))
+    numbers = rows.numbers
+    made = np.full((int(numbers.max(initial=-1)) + 1, len(systems)), np.nan)
+    column = np.array([systems.index(each) for each in rows.systems], dtype=np.int64)
+    known = np.isfinite(values)
+    cells = numbers[known] * len(systems) + column[known]
+    sums, sizes = (
+        np.bincount(cells, weights, minlength=made.size) for weights in (values[known], None)
+    )
+    np.divide(sums, sizes, out=made.ravel(), where=sizes > 0)
+    return made
+
+
+def _evaluators(tables: Mapping[str, Floats], choices: Choices) -> list[JSON]:
+    """Whether raters order the systems alike, by each pair of them."""
+    return [
+        {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()}
+        for each in orderings(tables, choices.resamples, choices.seed)
+    ]
