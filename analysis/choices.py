@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from analysis.labels import LabelFact, number_of
 
@@ -16,6 +16,8 @@ Strata = Mapping[str, Mapping[str, str]]
 """What the material says of items: the value of each stratum by the item's key."""
 
 KINDS = ("human", "judge", "reference")
+Reference = Literal["majority", "adjudicated"]
+REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
 LEAST_WIDTH = 0.001
 OWN_STRATA = ("system", "setting")
 """Strata that labels bring themselves."""
@@ -36,7 +38,8 @@ class Choices:
     `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
     are names or kinds, and hold for judges unless `judges` names some. `strata` are pairs of a
     stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
-    ratings that is shown, `width` that of an interval that a plan aims at.
+    ratings that is shown, `width` that of an interval that a plan aims at. With the `reference`
+    adjudicated, judges are held against adjudicators' decisions, too.
     """
 
     seed: int = 0
@@ -49,6 +52,7 @@ class Choices:
     judges: tuple[str, ...] = ()
     strata: tuple[tuple[str, str], ...] = ()
     width: float = 0.1
+    reference: Reference = "majority"
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""
@@ -60,6 +64,7 @@ class Choices:
             "raters": list(self.raters),
             "judges": list(self.judges),
             "strata": _by_name(self.strata),
+            "reference": self.reference,
         }
 
     def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:

@@ -8,7 +8,15 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.choices import KINDS, LEAST_WIDTH, ChoiceError, Choices, Offered, read_stratum
+from analysis.choices import (
+    KINDS,
+    LEAST_WIDTH,
+    REFERENCES,
+    ChoiceError,
+    Choices,
+    Offered,
+    read_stratum,
+)
 
 MOST_RESAMPLES = Choices().resamples
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
@@ -77,6 +85,16 @@ class ChoicesForm(forms.Form):
         error_messages=_whole("The threshold is a number."),
         help_text="Empty: all cuts are shown.",
     )
+    reference = forms.ChoiceField(
+        label="Hold judges against",
+        required=False,
+        choices=[
+            ("majority", "people's majority"),
+            ("adjudicated", "adjudicators' decisions, too"),
+        ],
+        error_messages={"invalid_choice": f"The reference is {' or '.join(REFERENCES)}."},
+        help_text="What an adjudicator decided is the Reference.",
+    )
     assisted = forms.BooleanField(
         label="Count labels that were made with a judge's verdict in view like all others",
         required=False,
@@ -85,7 +103,7 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: QueryDict, offered: Offered) -> None:
         defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "resamples", "epsilon", "width"):
+        for name in ("seed", "resamples", "epsilon", "width", "reference"):
             if not filled.get(name):
                 filled[name] = str(getattr(defaults, name))
         super().__init__(filled, auto_id="choose-%s")
@@ -128,6 +146,7 @@ class ChoicesForm(forms.Form):
             resamples=data["resamples"],
             epsilon=data["epsilon"],
             width=data["width"],
+            reference=data["reference"],
             assisted=data["assisted"],
             threshold=data["threshold"],
             variables=tuple(filter(None, data["variable"])),
@@ -140,6 +159,11 @@ class ChoicesForm(forms.Form):
         except ChoiceError as error:
             for name, problem in error.problems.items():
                 self.add_error(name, problem)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether there is anything to choose but people's majority."""
+        return "reference" in self.offered.raters.values()
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
         """The boxes of strata, by stratum."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from analysis.blocks.resampling import JSON
 from analysis.formats.jsonfile import as_json
 from analysis.models import FrozenReport, digest
 from annotation.models import Campaign, User
+from audit.recording import record
 
 
 def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
@@ -19,17 +21,18 @@ def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> Frozen
     """The report, frozen; the same report is frozen once."""
     content = as_json(report)
     sha256 = digest(content)
-    found, _ = FrozenReport.objects.get_or_create(
-        key=sha256[:16],
-        defaults={
-            "campaign": campaign,
-            "sha256": sha256,
-            "inputs_sha256": report["inputs"]["sha256"],
-            "choices": choices,
-            "content": content,
-            "version": report["version"],
-            "by": user,
-            "by_name": user.username,
-        },
-    )
+    values = {
+        "campaign": campaign,
+        "sha256": sha256,
+        "inputs_sha256": report["inputs"]["sha256"],
+        "choices": choices,
+        "content": content,
+        "version": report["version"],
+        "by": user,
+        "by_name": user.username,
+    }
+    with transaction.atomic():
+        found, made = FrozenReport.objects.get_or_create(key=sha256[:16], defaults=values)
+        if made:
+            record("report.frozen", campaign.pk, ("frozenreport", found.key), after=sha256)
     return found

@@ -18,7 +18,7 @@ from analysis.strata import campaign_offers, campaign_strata
 from analysis.views import READERS, attached, report_address
 from annotation.people.members import readable
 from datasets.access import role_required
-from judging.views.access import person
+from judging.views.access import blind_page, person
 
 LIVE = "live"
 
@@ -28,6 +28,8 @@ LIVE = "live"
 def frozen(request: HttpRequest, key: str) -> HttpResponse:
     """A report as it was when somebody froze it."""
     found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
     report = found.report
     context = {
         "frozen": found,
@@ -45,6 +47,8 @@ def frozen(request: HttpRequest, key: str) -> HttpResponse:
 def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
     """A frozen report as a file; as JSON it is the very text that was frozen."""
     found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     text = found.content if suffix == "json" else chosen.render(found.report)
     return attached(text, chosen.media_type, f"report-{found.key}.{suffix}")
@@ -55,6 +59,8 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
 def compare(request: HttpRequest, key: str) -> HttpResponse:
     """A frozen report beside another, or beside the live one with the same choices."""
     found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
     name = request.GET.get("with") or LIVE
     if name == LIVE:
         other = _live(found)

@@ -16,7 +16,7 @@ class FrozenReport(models.Model):
 
     `content` is the report's JSON as it is downloaded, so that `sha256` is the digest of that file;
     `key` is its beginning, under which the report has its address. `choices` are the address's
-    query, and `by_name` is who froze it, even where the account is gone.
+    query, and `by_name` is who froze it; of an account that is deleted it says no more than that.
     """
 
     campaign = models.ForeignKey(Campaign, models.PROTECT, related_name="frozen_reports")

@@ -18,6 +18,7 @@ from analysis.blocks.distribution import distribution
 from analysis.blocks.judges import judges
 from analysis.blocks.planning import planning, systems_planning
 from analysis.blocks.quality import hints
+from analysis.blocks.references import adjudicated
 from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores, scores_of_items
 from analysis.blocks.soft_labels import soft_labels
@@ -124,7 +125,11 @@ def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
 
 
 def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool = True) -> JSON:
-    found = judges(_compared(sample, held), choices.epsilon, with_curves)
+    both = _compared(sample, held)
+    found = judges(both, choices.epsilon, with_curves)
+    if choices.reference == "adjudicated":
+        for column in both.frame.columns("judge"):
+            found[both.frame.raters[column].name]["adjudicated"] = adjudicated(both, column)
     for block in found.values() if choices.threshold is not None else ():
         block["thresholds"] = _only(block["thresholds"], choices.threshold)
         block["curves"] = _only(block["curves"], choices.threshold)

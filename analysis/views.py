@@ -24,7 +24,7 @@ from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from datasets.access import role_required
-from judging.views.access import person, runs_of
+from judging.views.access import blind_page, is_blind, person, runs_of
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
@@ -55,6 +55,8 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
+    if is_blind(person(request), campaign):
+        return render(request, "reports/_blind.html", {"campaign": campaign})
     found = computed_report(campaign, form.choices)
     context = {
         "report": found.report,
@@ -91,6 +93,8 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     """The report as a file, in the format of that ending."""
     campaign = _campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -104,6 +108,8 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Freezes the numbers that were looked at; where labels came since, they are told first."""
     campaign = _campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -126,6 +132,8 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
     chosen = next((each for each in offered() if each.suffix == suffix), None)
     if name not in FIGURES or chosen is None:
         raise Http404("No such figure, or not as such a file.")
+    if blind := blind_page(request, campaign):
+        return blind
     form = _form(request, campaign, "of")
     if not form.is_valid():
         return _refused(form)
@@ -147,6 +155,8 @@ def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
     run = get_object_or_404(runs_of(person(request)).select_related("judge__base"), pk=pk)
+    if blind := blind_page(request, run.campaign):
+        return blind
     judge = run.judge.base or run.judge
     found = robustness_document(sheet(run.campaign, judge))
     context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}

@@ -7,7 +7,7 @@ A pair's codes `first` and `second` follow the batch; on the page they follow wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from annotation.doors import Payload
 from annotation.models import Assignment
 from annotation.presenting import asked_units, ordered_texts, schema
 from annotation.protocols.base import ItemSpec, UnitSpec, kinds_of
-from annotation.protocols.checking import Problem
+from annotation.protocols.checking import Problem, RefusedError
 
 BLIND = {"report", "sentence", "pair"}
 TURNED = {"first": "second", "second": "first"}
@@ -43,6 +43,14 @@ class Blinding:
     def revealed(self, payload: Payload) -> Payload:
         """A page's payload under the stored names. One that is none of ours stays as it came."""
         return self._renamed(payload, self.names) if self.names else payload
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raises RefusedError for a name that is none of the page's.
+
+        It is told alike of a stored one: who guesses that would learn whose text is whose.
+        """
+        if self.names and not set(names) <= self.names.keys():
+            raise RefusedError([Problem("", "", "was not asked")])
 
     def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
         given = payload.get("units")
@@ -74,6 +82,13 @@ def alias_of(assignment: Assignment) -> dict[str, str]:
     if not BLIND & kinds_of(schema(assignment.item.campaign).variables):
         return {}
     return {name: f"u{number}" for number, name in enumerate(assignment.asked)}
+
+
+def hidden_fields(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
+    """The page's names of the answers on show, by their fields, which hold the ids of reports."""
+    shown = [text.field for text in ordered_texts(assignment, spec)]
+    answers = [field for field in shown if field.startswith("report:")]
+    return {field: f"answer-{number}" for number, field in enumerate(answers, start=1)}
 
 
 def hidden_problems(assignment: Assignment, problems: list[Problem]) -> list[Problem]:

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries
 from annotation.follows.checking import check_prerequisite
-from annotation.follows.validating import check_validates
+from annotation.follows.validating import check_validates, named
 from annotation.itemmaking import ItemWriter, drafted_items, share_out
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
 from annotation.presenting import design as stored
@@ -18,8 +18,10 @@ from annotation.presenting import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import UnknownVariableError, schema_of
+from annotation.references import check_named, check_practice, may_read
 from annotation.roles import Role
 from annotation.terms import Terms, apply_terms, check_terms, differ
+from audit.recording import record
 from datasets import models as material
 from datasets.bulk import bulk_write, refresh_statistics
 
@@ -49,21 +51,31 @@ def create_campaign(
     terms: Terms | None = None,
     by: User | None = None,
 ) -> Made:
-    """Makes a campaign and its items, all or nothing. Raises DesignError."""
+    """Makes a campaign and its items, all or nothing. Raises DesignError.
+
+    `by` may name only campaigns that this account may read; nobody is given where a command asks.
+    """
     terms = terms or Terms()
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
         if there := Campaign.objects.filter(name=name).first():
-            return _same(there, campaign, terms)
-        check_references(campaign, design)
+            return _same(there, campaign, terms, by)
+        check_references(campaign, design, by)
         check_terms(campaign, terms)
+        check_practice(campaign, terms, by)
         campaign.save()
         apply_terms(campaign, terms, by)
         _write_items(campaign, design, PROTOCOLS[protocol], progress)
         made = _counted(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+        _tell(made, design)
     return made
+
+
+def _tell(made: Made, design: Design) -> None:
+    campaign, options = made.campaign, design.options()
+    record("campaign.made", campaign.pk, campaign, after=options, items=made.items)
 
 
 def create_once(
@@ -95,8 +107,11 @@ def checked_campaign(name: str, protocol: str, batch: material.Batch, design: De
     )
 
 
-def check_references(campaign: Campaign, design: Design) -> None:
-    """Whether the campaigns and judges that a design names are there and fit."""
+def check_references(campaign: Campaign, design: Design, by: User | None = None) -> None:
+    """Whether the campaigns and judges that a design names are there, `by`'s to read, and fit."""
+    check_named("option prerequisite", design.prerequisite, by)
+    check_named("option passages", design.passages.partition(":")[2], by)
+    check_named("option validates", named(design.validates)[1], by)
     protocol = PROTOCOLS[campaign.protocol]
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design)
@@ -115,9 +130,10 @@ def roles_before(campaign: Campaign) -> dict[str, Role] | None:
     }
 
 
-def _same(there: Campaign, wanted: Campaign, terms: Terms) -> Made:
+def _same(there: Campaign, wanted: Campaign, terms: Terms, by: User | None) -> Made:
     same = (there.protocol, there.batch_id) == (wanted.protocol, wanted.batch_id)
-    if not same or stored(there) != stored(wanted):
+    # Of another's campaign nobody learns by trying what its design is.
+    if not may_read(there, by) or not same or stored(there) != stored(wanted):
         raise DesignError(f"a campaign called {there.name!r} has another design; choose a new name")
     if differ(there, terms):
         wrong = f"campaign {there.name!r} is there with another deadline, guideline or the like"

@@ -39,7 +39,7 @@ def from_form(schema: Schema, units: Mapping[str, UnitSpec], form: FormData) -> 
 
     Raises RefusedError where a field holds broken JSON, is none of a unit's, or comes twice.
     """
-    names = list(_unit_names(form))
+    names = list(unit_names(form))
     if problems := [*_repeated(names), *_strays(schema, units, names, form)]:
         raise RefusedError(problems)
     answers: dict[str, Any] = {}
@@ -95,7 +95,8 @@ def _comment(text: str | None) -> str | None:
     return text if text and text.strip() else None
 
 
-def _unit_names(form: FormData) -> Iterator[str]:
+def unit_names(form: FormData) -> Iterator[str]:
+    """What a form says of its units' names, in their order."""
     number = 0
     while f"unit-{number}" in form:
         yield str(form.get(f"unit-{number}"))

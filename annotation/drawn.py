@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.tallies.reading import numbers
 
 Line = dict[str, Any]
 CHUNK = 2000
@@ -58,21 +59,22 @@ def _line(row: QueryDraw | UnitDraw, **known: Any) -> Line:
 
 def summary(campaign: Campaign) -> Line:
     """How many queries and units were drawn, by kind and by role."""
-    queries = QueryDraw.objects.filter(campaign=campaign)
-    units = UnitDraw.objects.filter(item__campaign=campaign)
+    there = numbers(campaign)
     roles: dict[str, dict[str, int]] = {}
-    for role, drawn in queries.order_by().values_list("role", "drawn"):
-        counts = roles.setdefault(role, {"queries": 0, "asked": 0})
-        counts["queries"] += 1
-        counts["asked"] += bool(drawn)
-    uses = Item.objects.filter(campaign=campaign).exclude(use=Item.Use.STUDY)
+    for what, number in sorted(there.items()):
+        if what.startswith("queries/"):
+            _, role, drawn = what.split("/")
+            counts = roles.setdefault(role, {"queries": 0, "asked": 0})
+            counts["queries"] += number
+            counts["asked"] += number if drawn == "drawn" else 0
+    units = {name: there.get(f"units/{name}", 0) for name in ("drawn", "left", "pending")}
     return {
-        "queries": queries.count(),
-        "queries_drawn": queries.filter(drawn=True).count(),
-        "units": units.count(),
-        "units_drawn": units.filter(drawn=True).count(),
-        "units_pending": units.filter(drawn=None).count(),
-        "roles": dict(sorted(roles.items())),
-        "gold": uses.filter(use=Item.Use.GOLD).count(),
-        "practice": uses.filter(use=Item.Use.PRACTICE).count(),
+        "queries": sum(counts["queries"] for counts in roles.values()),
+        "queries_drawn": sum(counts["asked"] for counts in roles.values()),
+        "units": sum(units.values()),
+        "units_drawn": units["drawn"],
+        "units_pending": units["pending"],
+        "roles": roles,
+        "gold": there.get(f"items/{Item.Use.GOLD}", 0),
+        "practice": there.get(f"items/{Item.Use.PRACTICE}", 0),
     }

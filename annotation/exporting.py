@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from annotation.exports.presented import asked_units, presented, shown_items
+from annotation.exports.presented import ShownItem, asked_units, presented, shown_items
 from annotation.files.rows import as_line
 from annotation.labelled import label_rows
 from annotation.models import Campaign, Rater, Response
@@ -24,21 +24,29 @@ CHUNK = 200
 
 def units(campaign: Campaign, since: int = 0) -> Iterator[Line]:
     """What is asked: one line a unit, with its variables and the texts that spans refer to."""
-    asked = schema(campaign)
     for chunk in shown_items(campaign, since):
-        units_of = asked_units(campaign, chunk)
-        for item, spec in presented(campaign, chunk):
-            texts = dict(shown_texts(spec))
-            for unit in units_of[item.pk]:
-                yield {
-                    "item": item.key,
-                    "unit": unit.key,
-                    "kind": unit.kind,
-                    "query": item.query,
-                    "system": item.system,
-                    "variables": [v.name for v in asked.of(unit.kind)],
-                    "texts": texts,
-                }
+        yield from _unit_lines(campaign, chunk)
+
+
+def units_of(campaign: Campaign, position: int) -> list[Line]:
+    """The same of the one item at that position."""
+    return list(_unit_lines(campaign, next(shown_items(campaign, position))[:1]))
+
+
+def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
+    asked, units_by_item = schema(campaign), asked_units(campaign, items)
+    for item, spec in presented(campaign, items):
+        texts = dict(shown_texts(spec))
+        for unit in units_by_item[item.pk]:
+            yield {
+                "item": item.key,
+                "unit": unit.key,
+                "kind": unit.kind,
+                "query": item.query,
+                "system": item.system,
+                "variables": [v.name for v in asked.of(unit.kind)],
+                "texts": texts,
+            }
 
 
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:

@@ -22,6 +22,7 @@ from annotation.protocols.checking import RefusedError
 from annotation.rationales import misplaced
 from annotation.reading import read_groups
 from annotation.submit import Circumstances, submit
+from audit.recording import record
 from datasets.rows import InputError, ReadNotes
 
 FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
@@ -52,6 +53,8 @@ def import_labels(
         for path in paths:
             groups = read_groups(path, known, rater, format, notes)
             _Importer(campaign, report, known).take(groups, progress)
+        if changed := sum(report.labels.values()) + report.missing:
+            record("labels.imported", campaign.pk, campaign, labels=changed)
     doubts = [str(each) for each in misplaced(campaign, report.labels)] if report.labels else []
     report.warnings = doubts + notes.warnings + report.warnings
     report.skipped = notes.skipped

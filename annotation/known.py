@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from sys import intern
 from typing import Any
 
 from annotation.files.responses import ResponseRow, quote_rows
@@ -45,8 +46,10 @@ class KnownItems:
         """Kind, key and name of each unit, by item, in their order."""
         units: dict[int, list[tuple[str, str, str]]] = {}
         of_campaign = Unit.objects.filter(item__campaign=self.campaign).order_by("position")
-        for item, *unit in of_campaign.values_list("item_id", "kind", "key", "name"):
-            units.setdefault(item, []).append((unit[0], unit[1], unit[2]))
+        for item, kind, key, name in of_campaign.values_list("item_id", "kind", "key", "name"):
+            # Of a million units most have a name that is their key: one text for both, and a kind.
+            unit = intern(kind), key, key if name == key else name
+            units.setdefault(item, []).append(unit)
         return units
 
     def item(self, key: str) -> Item:

@@ -17,6 +17,7 @@ from django.db import transaction
 from annotation.drafts import StaleDraftError, check_shape, standing_of
 from annotation.follows.base import prerequisite_of
 from annotation.models import Assignment, Item, Label, Response, Span
+from annotation.places import is_put_out
 from annotation.presenting import present, schema
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, Held, Outcome, prepare, store
@@ -144,6 +145,9 @@ def mend(there: Editable, evidence: Any, circumstances: Circumstances) -> Outcom
     if not campaign.takes_answers:
         closed = "the report campaign is closed; ask its researcher to open it again"
         raise RefusedError([Problem("", "", closed)])
+    if is_put_out(there.assignment):
+        out = "you take part in the report campaign no more; ask its researcher"
+        raise RefusedError([Problem("", "", out)])
     if there.answer != FOUND:
         no = "you did not find it answered; revise that in the report's own page"
         raise RefusedError([Problem(there.unit, VARIABLE, no)])

@@ -126,6 +126,15 @@ def is_let_in(campaign: Campaign, rater: Rater) -> bool:
     return Campaign.objects.filter(may_take(campaign.pk, rater.pk), pk=campaign.pk).exists()
 
 
+def is_put_out(assignment: Assignment) -> bool:
+    """Whether somebody answered this and takes part no more: it stays as it is, to be reread.
+
+    Whoever has not answered yet loses the place with the part.
+    """
+    answered = assignment.status == Assignment.Status.DONE
+    return answered and not is_let_in(assignment.item.campaign, assignment.rater)
+
+
 def _had(rater: Any, which: Q) -> Exists:
     return Exists(Assignment.objects.filter(which, item=OuterRef("pk"), rater=rater))
 

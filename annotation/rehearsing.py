@@ -20,8 +20,9 @@ from annotation.expecting import (
     expected_share,
 )
 from annotation.itemmaking import drafted_items
-from annotation.models import Campaign
+from annotation.models import Campaign, User
 from annotation.protocols import PROTOCOLS
+from annotation.references import check_practice
 from annotation.roles import EVALUATION
 from annotation.terms import Terms, check_terms
 from datasets.models import Batch
@@ -82,6 +83,7 @@ def rehearse(
     assumptions: Assumptions | None = None,
     progress: Callable[[int], None] = lambda done: None,
     most: int | None = None,
+    by: User | None = None,
 ) -> Rehearsal:
     """The same checks as for the campaign itself. Raises DesignError.
 
@@ -94,8 +96,9 @@ def rehearse(
     campaign = checked_campaign(name, protocol, batch, design)
     if Campaign.objects.filter(name=name).exists():
         raise DesignError(f"a campaign called {name!r} is there already; choose a new name")
-    check_references(campaign, design)
+    check_references(campaign, design, by)
     check_terms(campaign, terms or Terms())
+    check_practice(campaign, terms or Terms(), by)
     keys = list(batch.queries.values_list("key", flat=True))
     drawn = draw_queries(keys, design, roles_before(campaign))
     items = _items(campaign, design, drawn, progress, most)

@@ -105,6 +105,12 @@ def apply_terms(campaign: Campaign, terms: Terms, user: User | None = None) -> N
         campaign.save(update_fields=list(changed))
 
 
+def terms_of(campaign: Campaign) -> dict[str, Any]:
+    """All that may change while it runs, as it stands."""
+    names = ("deadline", "language", "guideline", "gold_every", "practice_of_id", "qualify")
+    return {name: getattr(campaign, name) for name in names}
+
+
 def differ(campaign: Campaign, terms: Terms) -> bool:
     """Whether terms say anything that does not stand."""
     practice = campaign.practice_of.name if campaign.practice_of else ""

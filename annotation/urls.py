@@ -13,6 +13,8 @@ from annotation.views import (
     jumping,
     nuggets,
     saving,
+    tokens,
+    trail,
     work,
 )
 from annotation.views.studies import looking, making
@@ -22,6 +24,8 @@ urlpatterns = [
     path("login/", accounts.LogIn.as_view(), name="login"),
     path("login/who", accounts.who, name="who"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/<int:pk>/take-back/", tokens.take_back_one, name="token-take-back"),
     path("tasks/", work.work, name="work"),
     path("tasks/next/<int:pk>/", work.take_next, name="take-next"),
     path("tasks/finished/<int:pk>/", work.finished, name="finished"),
@@ -41,6 +45,10 @@ urlpatterns = [
     path("campaigns/<int:pk>/known/", looking.set_known, name="campaign-known"),
     path("campaigns/<int:pk>/admit/", looking.let_in, name="campaign-admit"),
     path("campaigns/<int:pk>/draws.csv", looking.draw, name="campaign-draws"),
+    path("campaigns/<int:pk>/audit/", trail.campaign_trail, name="campaign-audit"),
+    path("campaigns/<int:pk>/audit.jsonl", trail.campaign_trail_file, name="campaign-audit-file"),
+    path("audit/", trail.trail, name="audit"),
+    path("audit.jsonl", trail.trail_file, name="audit-file"),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from annotation.blinding import Blinding
+from annotation.blinding import Blinding, hidden_fields
 from annotation.follows.validating import validated_judge, verdict_campaign
 from annotation.models import Assignment, Label, Rater
-from annotation.presenting import ordered_texts, schema
+from annotation.presenting import schema
 from annotation.protocols.base import ItemSpec, name_units
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
@@ -53,7 +53,7 @@ def verdicts_of(
         return {}
     found = _stored(assignment, spec, judge)
     asked = {name: found[name] for name in assignment.asked if name in found}
-    return _hidden(asked, blinding, _fields(assignment, spec)) if blinding else asked
+    return _hidden(asked, blinding, hidden_fields(assignment, spec)) if blinding else asked
 
 
 def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, Verdict]:
@@ -111,10 +111,3 @@ def _hidden(
         )
         for (alias, answer), verdict in zip(page.items(), verdicts.values(), strict=True)
     }
-
-
-def _fields(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
-    """The page's names of the answers on show, by their fields, which hold the ids of reports."""
-    shown = [text.field for text in ordered_texts(assignment, spec)]
-    answers = [field for field in shown if field.startswith("report:")]
-    return {field: f"answer-{number}" for number, field in enumerate(answers, start=1)}

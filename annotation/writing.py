@@ -28,6 +28,9 @@ from annotation.saves import (
     Outcome,
     Stands,
 )
+from audit.models import Event
+from audit.recording import made
+from audit.recording import write as write_events
 from datasets.prepared import (
     DATABASE,
     Among,
@@ -186,10 +189,20 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
     replaced = [change.held.current.pk for change in changes if change.held.current]
     if replaced:
         _replace.run(responses=replaced)
+        write_events([_replacing(change) for change in changes if change.held.current])
     keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
     _write_labels(keys, changes)
     _close(changes)
     return keys
+
+
+def _replacing(change: _Change) -> Event:
+    """That an answer takes the place of another. First ones stand in their rows, once and for all,
+    and are counted with each seal: an event for each would double what a save writes."""
+    before, ready = change.held.current, change.ready
+    was = before.payload if before else None
+    campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
+    return made("answer.changed", campaign, of, was, ready.payload, door=ready.door)
 
 
 def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:

@@ -15,7 +15,8 @@ from benchmarks.site import collect_files
 from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
-PAGE, JUDGES, STATISTICS, FILES = "page", "judges", "statistics", "files"
+PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
+FILES, SCALE = "files", "scale"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -29,6 +30,8 @@ def main(arguments: list[str]) -> int:
         return _statistics(options)
     if options.only == FILES:
         return _files(options)
+    if options.only == SCALE:
+        return _scale(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -78,6 +81,16 @@ def _files(options: argparse.Namespace) -> int:
     return 0
 
 
+def _scale(options: argparse.Namespace) -> int:
+    """Pages over as many items as are asked for, on PostgreSQL unless another is named."""
+    from benchmarks.scale import FULL, QUICK, lines, run_scale
+
+    items = options.items or (QUICK if options.quick else FULL)
+    figures = run_scale([options.database or "postgresql"], items, options.quick, _say)
+    _write({"machine": machine(), "scale": figures}, lines(figures), options.output)
+    return 0
+
+
 def _write(result: dict[str, Any], words: str, chosen: Path | None) -> None:
     output = chosen or _default_output()
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -107,10 +120,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
     parser.add_argument(
-        "--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES], help="one part"
+        "--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE], help="one part"
     )
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
-    parser.add_argument("--database", choices=DATABASES, help="judges, files: on one database only")
+    parser.add_argument(
+        "--database", choices=DATABASES, help="judges, files, scale: on one database only"
+    )
+    parser.add_argument("--items", type=int, metavar="N", help="scale: how many, else 1,000,000")
     parser.add_argument("--labels", type=int, metavar="N", help="files: how many, else 20,000")
     parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")
     return parser

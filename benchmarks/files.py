@@ -1,7 +1,8 @@
 """Files in and out: rows a second and the most memory, of each export and of labels coming in.
 
 Every command is a process of its own, and its whole time counts, the start of Python too. Each item
-has ten labels of one person, one of them with a span.
+has ten labels of one person, one of them with a span. A batch of 10,000 items of 4 kB comes in
+beside them, whatever the number of labels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ Figures = dict[str, Any]
 
 FULL, QUICK = 20_000, 200
 QUESTIONS, CHARACTERS = 10, 400
+LARGE, QUICK_LARGE, LARGE_CHARACTERS = 10_000, 100, 4_000
+"""Items of the batch that stands by itself, and the length of their texts."""
 MOST_MEMORY = 250.0  # MB, of an export of any size
 TABLE = ("jsonl", "csv", "parquet")
 EXPORTED = {
@@ -40,8 +43,11 @@ def measure_files(database: str, labels: int, say: Say) -> Figures:
         env = production(folder, url)
         manage("migrate", "--verbosity", "0", env=env)
         rows = _Rows(folder, env)
+        large = QUICK_LARGE if labels <= QUICK else LARGE
+        say(f"{database}: a batch of {large:,} items …")
+        figures = [rows.batch(large)]
         say(f"{database}: a campaign with {labels:,} labels …")
-        figures = rows.loading(labels // QUESTIONS)
+        figures += rows.loading(labels // QUESTIONS)
         for what, forms in EXPORTED.items():
             for form in forms:
                 say(f"{database}: {what} as {form} …")
@@ -58,6 +64,11 @@ class _Rows:
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder, self.env = folder, env
+
+    def batch(self, items: int) -> Figures:
+        path = write_tasks(self.folder / "large.jsonl", items, 0, LARGE_CHARACTERS)
+        cost = manage("load_batch", path, "--name", "large", env=self.env)
+        return _row("load_batch, items of 4 kB", items, cost, path.stat().st_size)
 
     def loading(self, tasks: int) -> list[Figures]:
         path = write_tasks(self.folder / "b.jsonl", tasks, QUESTIONS, CHARACTERS)

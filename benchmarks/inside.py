@@ -79,6 +79,18 @@ def _draft(campaign: str, spans: str) -> Work:
     return lambda: draft_full_of_spans(campaign, int(spans))
 
 
+def _many(name: str, items: str, people: str) -> Work:
+    from benchmarks.many_items import make
+
+    return lambda: make(name, int(items), int(people))
+
+
+def _free(name: str) -> Work:
+    from benchmarks.many_items import free
+
+    return lambda: free(name)
+
+
 def _judged(judge: str) -> Work:
     from django.db.models import Min
 
@@ -104,6 +116,8 @@ WORKS: dict[str, Callable[..., Work]] = {
     "people": _people,
     "draft": _draft,
     "judged": _judged,
+    "many": _many,
+    "free": _free,
 }
 
 

@@ -46,36 +46,37 @@ class Person:
         self.timings = Timings()
 
     async def log_in(self) -> None:
-        await self._text("GET", "/login/")
+        await self.text("GET", "/login/")
         form = {"username": name_of(self.number), "password": PASSWORD, "next": ""}
-        await self._text("POST", "/login/", data=form, headers=self._token())
+        await self.text("POST", "/login/", data=form, headers=self.token())
         if "sessionid" not in self._cookies():
             raise WrongPageError(f"{name_of(self.number)} could not log in")
 
     async def first_page(self) -> str:
         """The person's next item, taken as the button of their list does it."""
-        return await self._text("POST", f"/tasks/next/{self.campaign}/", headers=self._token())
+        return await self.text("POST", f"/tasks/next/{self.campaign}/", headers=self.token())
 
     async def work(self, page: str, saves: int, warm_up: int) -> str:
         """Answers items one after the other; the first `warm_up` are not timed."""
         for turn in range(saves + warm_up):
             began = time.perf_counter()
-            address = await self._save(page)
+            address = await self.save(page)
             saved = time.perf_counter()
-            page = await self._text("GET", address)
+            page = await self.text("GET", address)
             opened = time.perf_counter()
             if turn >= warm_up:
                 self.timings.save.append(saved - began)
                 self.timings.open.append(opened - saved)
         return page
 
-    async def _save(self, page: str) -> str:
+    async def save(self, page: str) -> str:
+        """Answers the item of a page; the address of the next one."""
         where, form = filled_in(page)
-        accept = {"Accept": "application/json"} | self._token()
-        answer = json.loads(await self._text("POST", where, data=form, headers=accept))
+        accept = {"Accept": "application/json"} | self.token()
+        answer = json.loads(await self.text("POST", where, data=form, headers=accept))
         return str(answer["next"])
 
-    async def _text(self, method: str, address: str, **more: Any) -> str:
+    async def text(self, method: str, address: str, **more: Any) -> str:
         async with self.session.request(method, self.site + address, **more) as response:
             text = await response.text()
             if response.status != 200:
@@ -85,7 +86,7 @@ class Person:
     def _cookies(self) -> dict[str, str]:
         return {cookie.key: cookie.value for cookie in self.session.cookie_jar}
 
-    def _token(self) -> dict[str, str]:
+    def token(self) -> dict[str, str]:
         return {"X-CSRFToken": self._cookies().get("csrftoken", "")}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.labelled import chunks
 from annotation.models import (
     Assignment,
     Campaign,
@@ -26,6 +27,7 @@ from annotation.models import (
 from benchmarks.study_names import PASSWORD, QUOTE, name_of
 from datasets.bulk import bulk_write, refresh_statistics, reserve
 
+CHUNK = 2000
 _ASSIGNMENT = (
     "id", "uid", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "slot", "status",
     "reason", "missing", "attempts", "seconds", "assisted_by", "created_at",
@@ -40,14 +42,18 @@ _SPAN = ("label_id", "field", "start", "end", "quote", "method")
 def people_and_answers(name: str, people: int) -> dict[str, Any]:
     """Answers each item once, by one person after the other; says how many labels there are."""
     campaign = Campaign.objects.get(name=name)
-    raters = [_rater(number) for number in range(people)]
+    raters = [rater(number) for number in range(people)]
     with transaction.atomic():
         items = campaign.items.select_related("report").prefetch_related("units")
-        answered = list(items.order_by("position"))
-        labels = _answer(answered, raters)
+        # A part at a time: a million units at once would be a few gigabytes.
+        parts = chunks(items.order_by("position").iterator(chunk_size=CHUNK), CHUNK)
+        answers = labels = 0
+        for part in parts:
+            labels += _answer(part, raters)
+            answers += len(part)
         Item.objects.filter(campaign=campaign).update(taken=1)
         refresh_statistics(Item, Assignment, Response, Label, Span)
-    return {"people": people, "answers": len(answered), "labels": labels}
+    return {"people": people, "answers": answers, "labels": labels}
 
 
 def draft_full_of_spans(name: str, spans: int) -> dict[str, Any]:
@@ -63,12 +69,13 @@ def draft_full_of_spans(name: str, spans: int) -> dict[str, Any]:
         ]}
         for number, unit in enumerate(names)
     }  # fmt: skip
-    assignment = Assignment.objects.create(item=item, rater_id=_rater(0), asked=names)
+    assignment = Assignment.objects.create(item=item, rater_id=rater(0), asked=names)
     Draft.objects.create(assignment=assignment, payload={"units": units, "comment": None})
     return {"uid": str(assignment.uid)}
 
 
-def _rater(number: int) -> int:
+def rater(number: int) -> int:
+    """The key of a person with an account, made at first need."""
     name = name_of(number)
     user = User.objects.filter(username=name).first()
     user = user or User.objects.create_user(name, password=PASSWORD, role="annotator")

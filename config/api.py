@@ -18,11 +18,11 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.api import CampaignReport
 from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import SENTENCES
+from datasets.api.scopes import ANY, scopes_of
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
@@ -33,11 +33,16 @@ LISTS = {
     "uploads": READERS,
     "people": (ADMIN,),
     "invitations": READERS,
+    "judges": READERS,
+    "runs": READERS,
+    "reports": READERS,
+    "audit": (ADMIN,),
 }
 
 
 class Root(Resource):
     roles = {"GET": EVERYBODY}
+    scopes = {"GET": ANY}
 
     @described(
         "Where to begin",
@@ -48,6 +53,9 @@ class Root(Resource):
                 {
                     "account": serializers.CharField(),
                     "role": serializers.ChoiceField(EVERYBODY),
+                    "scopes": serializers.ListField(
+                        child=serializers.CharField(), help_text="what this token is for"
+                    ),
                     "lists": serializers.DictField(child=serializers.URLField()),
                     "schema": serializers.URLField(help_text="this description, as OpenAPI"),
                 },
@@ -57,6 +65,7 @@ class Root(Resource):
         example={
             "account": "ada",
             "role": "annotator",
+            "scopes": ["label"],
             "lists": {"campaigns": "https://tandem.example/api/v1/campaigns/"},
             "schema": "https://tandem.example/api/schema/",
         },
@@ -69,6 +78,7 @@ class Root(Resource):
             {
                 "account": request.user.get_username(),
                 "role": role,
+                "scopes": scopes_of(request.auth),
                 "lists": {name: self._address(f"api-{name}") for name in lists},
                 "schema": self._address("api-schema"),
             }
@@ -117,7 +127,8 @@ v1: list[URLPattern | URLResolver] = [
     path("", Root.as_view(), name="api-root"),
     path("", include("datasets.api.urls")),
     path("", include("annotation.api.urls")),
-    path("campaigns/<int:pk>/report/", CampaignReport.as_view(), name="api-report"),
+    path("", include("judging.api.urls")),
+    path("", include("analysis.api.urls")),
 ]
 urlpatterns = [
     path("v1/", include(v1)),

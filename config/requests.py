@@ -18,6 +18,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
 from structlog.contextvars import bound_contextvars
 
+from config.security import refused
 from datasets.access import wants_data
 
 logger = logging.getLogger("tandem.requests")
@@ -25,6 +26,8 @@ logger = logging.getLogger("tandem.requests")
 Handler = Callable[[HttpRequest], HttpResponseBase]
 OURS = re.compile(r"[0-9A-Za-z_-]{8,64}")
 RETRY_AFTER = "5"
+CANCELED = "57014"  # query_canceled
+TOO_LONG = "this takes longer than a page may; ask for less, or use the command on the server"
 AWAY = (OperationalError, InterfaceError)
 
 
@@ -79,12 +82,17 @@ class DatabaseAway:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         return self.handle(request)
 
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         return unavailable(request) if isinstance(error, AWAY) else None
 
 
-def unavailable(request: HttpRequest) -> HttpResponse:
+def unavailable(request: HttpRequest) -> HttpResponseBase:
     error = sys.exc_info()[1]
+    if took_too_long(error):
+        logger.error("a statement took too long")
+        response = refused(request, 503, TOO_LONG)
+        response["Retry-After"] = RETRY_AFTER
+        return response
     logger.error("database away: %s", type(error).__name__ if error else "unknown")
     sentence = "the database is away; come again in a few seconds"
     response = _told(request, 503, "503.html", sentence)
@@ -92,7 +100,12 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def broken(request: HttpRequest) -> HttpResponse:
+def took_too_long(error: BaseException | None) -> bool:
+    """Whether the database ended a statement at its limit (`config.timeouts`): it is not away."""
+    return getattr(error and error.__cause__, "sqlstate", None) == CANCELED
+
+
+def broken(request: HttpRequest) -> HttpResponseBase:
     """Something broke: the answer says under which id it stands in the log, and nothing else."""
     if isinstance(sys.exc_info()[1], AWAY):
         # It went away outside a view, where no middleware hears of it: while a session was read.

@@ -12,9 +12,18 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.tokens.TokenInHeader"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "datasets.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
-    "DEFAULT_THROTTLE_RATES": {"user": "600/min", "export": "12/h", "report": "120/h"},
+    "DEFAULT_THROTTLE_RATES": {
+        "user": "600/min",
+        "export": "12/h",
+        "report": "120/h",
+        "import": "60/h",
+        "invite": "60/h",
+        # From one address, before anybody is known: a house of people may share it.
+        "join": "20/h",
+        "arrive": "60/h",
+    },
     "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
 }
 
@@ -26,9 +35,14 @@ REST_KNOX: dict[str, Any] = {
 DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
-Every call sends a token in a header: `Authorization: Token tandem_…`. `manage.py create_token NAME`
-makes one for an account, and what it may do is what that account may do on the pages. Cookies are
+Every call sends a token in a header: `Authorization: Token tandem_…`. The page of
+tokens and `manage.py create_token NAME` make one for an account. What it may do is what that
+account may do on the pages, narrowed to the token's scopes, which each operation names. Cookies are
 not looked at. An account may ask 600 times a minute; more is answered by 429 with `Retry-After`.
+
+A write that is no answer of one's own takes an `Idempotency-Key`: the same request under the same
+key is done once. What may be changed has an `ETag`; with `If-Match` a change of what has changed
+since is refused (409).
 
 Whatever goes wrong is answered by JSON: `error` says what is wrong and what to do, `problems` names
 each unit or field. Parameters and fields that are not described here are refused by name. Offsets
@@ -44,6 +58,10 @@ def spectacular(version: str) -> dict[str, Any]:
         "TAGS": [
             {"name": "start", "description": "Who one is, and where to begin."},
             {"name": "work", "description": "One's own items and answers, as on the pages."},
+            {
+                "name": "adjudication",
+                "description": "What raters disagree on, and the decisions; for adjudicators.",
+            },
             {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
             {"name": "batches", "description": "What is judged; for researchers and admins."},
             {
@@ -51,6 +69,7 @@ def spectacular(version: str) -> dict[str, Any]:
                 "description": "Accounts, invitations, and who takes part; for researchers and "
                 "admins.",
             },
+            {"name": "judges", "description": "Judges, their runs and every call of these."},
             {
                 "name": "studies",
                 "description": "What was asked and answered, and the report; for researchers and "
@@ -62,6 +81,16 @@ def spectacular(version: str) -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             "RaterKindEnum": ["human", "judge", "reference"],
             "AccountRoleEnum": ["annotator", "researcher", "admin"],
+            "OwnStatusEnum": ["open", "done"],
+            "InvitationStateEnum": ["open", "used", "expired", "revoked"],
+            "RunStateEnum": [
+                "queued",
+                "running",
+                "done",
+                "stopped",
+                "interrupted",
+                "cancelled",
+            ],
             "CampaignRoleEnum": ["annotator", "adjudicator", "researcher"],
         },
         "SERVE_INCLUDE_SCHEMA": False,

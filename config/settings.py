@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "axes",
+    "audit",
     "datasets",
     "annotation",
     "judging",
@@ -48,6 +49,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.security.headers",
     "config.security.BodyGuard",
+    "config.timeouts.Timeouts",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.sessions.sessions_end",
@@ -58,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "config.auditing.requests_told",
     "config.requests.DatabaseAway",
 ]
 
@@ -118,7 +121,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
 
 # Computed reports are shared by all processes; each is a few megabytes at most.
 CACHES = {
@@ -199,6 +202,12 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "judging.tasks.sweep", "schedule": 15.0, "options": {"expires": 15}},
     "uploads": {"task": "datasets.tasks.clean_uploads", "schedule": 3600.0},
+    "answers": {"task": "datasets.tasks.forget_answers", "schedule": 3600.0},
+    "audit": {
+        "task": "annotation.tasks.seal_audit",
+        "schedule": 900.0,
+        "options": {"expires": 900},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -210,4 +219,5 @@ TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # On the disk that the quarantine is on, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+LONGEST_JSON = 5 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

@@ -8,9 +8,12 @@ from typing import Any
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import router, transaction
 from django.db.models import F, Sum
 from django.http import HttpRequest
+
+from audit.recording import record
 
 logger = logging.getLogger("tandem.security")
 
@@ -48,6 +51,10 @@ class LogInGuard(AxesDatabaseHandler):
             request.axes_credentials = credentials
             # Not the name: people type their password into the wrong field.
             logger.warning("log-in locked", extra={"address": request.axes_ip_address})
+            return
+        # The trail names an account that there is, and never what was typed.
+        meant = get_user_model()._default_manager.filter(username=_account(credentials))
+        record("login.failed", of=("account", meant.values_list("pk", flat=True).first()))
 
     def reset_user_attempts(self, request: HttpRequest, credentials: Credentials = None) -> int:
         rows = AccessAttempt.objects.filter(username=_account(credentials))

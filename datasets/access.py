@@ -1,11 +1,16 @@
-"""Who may open a page. It stands in the leftmost app, since every other one has pages too."""
+"""Who may open a page, and where they ask from.
+
+It stands in the leftmost app, since every other one has pages too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from ipaddress import ip_address
 from typing import Concatenate, ParamSpec, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
@@ -43,6 +48,23 @@ def wants_data(request: HttpRequest) -> bool:
     accepted = request.headers.get("Accept", "")
     from_script = "application/json" in accepted or request.path_info.startswith("/api/")
     return from_script or "HX-Request" in request.headers
+
+
+def client_address(request: HttpRequest) -> str:
+    """Who asks: as our own proxies tell it, where there are any, else who is connected.
+
+    Each proxy adds at the end the address that it was asked from, so that of the outermost of ours
+    stands as many from the end as there are proxies. What stands before it may be made up.
+    """
+    connected = str(request.META.get("REMOTE_ADDR") or "")
+    told = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    if not settings.PROXIES or len(told) < settings.PROXIES:
+        return connected
+    address = told[-settings.PROXIES].strip()
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return connected
 
 
 def _log_in_first(request: HttpRequest) -> HttpResponseBase:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.db import transaction
 
+from audit.recording import record
 from datasets import models, rows
 from datasets.bulk import compress_fast, refresh_statistics
 from datasets.lines import Digest
@@ -57,6 +58,7 @@ def load_batch(
         batch.digest, batch.counts = digest.hexdigest(), counts
         batch.warnings, batch.skipped = notes.warnings, notes.skipped
         batch.save()
+        record("batch.loaded", of=batch, after=batch.digest, queries=counts.get("queries", 0))
         refresh_statistics(*TABLES)
     return LoadReport(name, format, counts, notes.warnings, notes.skipped)
 

@@ -6,6 +6,7 @@ import secrets
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 MAX_ID = 255
 
@@ -189,3 +190,36 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Grant(models.Model):
+    """What an API token may be used for. A token that nobody granted anything opens nothing."""
+
+    token = models.OneToOneField("knox.AuthToken", models.CASCADE, related_name="grant")
+    scopes = models.JSONField(default=list)
+    note = models.CharField(max_length=100, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.token.token_key}…"
+
+
+class KeptAnswer(models.Model):
+    """What a write was answered that came with a key of the client's own, so as to say it again.
+
+    `asked` is the digest of the request. Rows go after a day (`datasets.api.once`).
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=64)
+    asked = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.TextField(blank=True)
+    etag = models.CharField(max_length=100, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("user", "key", name="an_answer_once_a_key")]
+        indexes = [models.Index(fields=["created_at"], name="answers_by_age")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
+from audit.recording import record
 from judging.backends.base import SetupError
 from judging.backends.vllm_command import PARAM_FLAGS
 from judging.models import Judge
@@ -75,8 +76,15 @@ def define(wanted: Definition) -> tuple[Judge, bool]:
         if rater is None:
             judge.rater = Rater.objects.create(name=wanted.name, kind=Rater.Kind.JUDGE)
             judge.save()
+            _tell(judge)
             return judge, True
         return _same(rater, judge), False
+
+
+def _tell(judge: Judge) -> None:
+    """Judges never change, nor does the name of the variable that their key is in."""
+    definition = {name: getattr(judge, name) for name in COMPARED}
+    record("judge.made", of=judge, after=definition, backend=judge.backend)
 
 
 def _check(wanted: Definition) -> None:

@@ -14,7 +14,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 
 from tests.cast import ROOT
 
-APPS = ("datasets", "annotation", "judging", "analysis", "config")
+APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
 PURE = (
     "annotation/protocols",
     "datasets/readers",
@@ -37,6 +37,8 @@ COMMANDS = (
     "measures",
     "export",
     "check_invariants",
+    "seal_audit",
+    "check_audit",
 )
 LONGEST_MODULE, LONGEST_FUNCTION = 300, 60
 RAISING = {

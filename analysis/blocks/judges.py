@@ -60,8 +60,8 @@ def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON, with_curve
         "ties": int(ties.sum()),
         "missing": frame.aside(name, is_missing=True),
         "escapes": frame.aside(name, is_missing=False),
-        "agreement": _agreement(sample, reference, codes),
-        **_alignment(sample, reference, codes, ratings - mean),
+        "agreement": agreement_with(sample, reference, codes),
+        **alignment_with(sample, reference, codes, ratings - mean),
         "pairs": {
             frame.raters[n].name: _as_json(
                 pair(sample, frame.codes[:, n], codes, ("cohen_kappa", "percent"))
@@ -81,7 +81,8 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
     return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
-def _agreement(sample: Sample, reference: Ints, codes: Ints) -> JSON:
+def agreement_with(sample: Sample, reference: Ints, codes: Ints) -> JSON:
+    """A judge's codes (U,) with those of a reference (U,)."""
     scale, both = sample.frame.scale, np.stack([reference, codes], axis=1)
     corrected = agreement_estimates(
         both,
@@ -98,16 +99,21 @@ def _agreement(sample: Sample, reference: Ints, codes: Ints) -> JSON:
     return _as_json(pair(sample, reference, codes) | corrected)
 
 
-def _alignment(sample: Sample, reference: Ints, codes: Ints, gaps: Floats) -> JSON:
-    """Categories one by one, all of them together, and the table that both are made of."""
+def alignment_with(
+    sample: Sample, reference: Ints, codes: Ints, gaps: Floats, error: str = ERROR
+) -> JSON:
+    """Categories one by one, all of them together, and the table that both are made of.
+
+    `gaps` (U,) are how far ratings lie from the reference's, and `error` says which that is.
+    """
     if sample.is_continuous:
         n = int(((reference >= 0) & (codes >= 0)).sum())
         nothing = {name: undefined(TOO_MANY, n, method) for name, (_, method) in OVERALL.items()}
-        overall = {**nothing, "mean_absolute_error": _error(sample, gaps)}
+        overall = {**nothing, "mean_absolute_error": _error(sample, gaps, error)}
         empty: JSON = {"labels": [], "matrix": []}
         return {"classes": {}, "overall": _as_json(overall), "confusion": empty}
     made = alignment_estimates(reference, codes, sample.clusters, sample.k, **sample.drawing)
-    overall = {**made.overall, "mean_absolute_error": _error(sample, gaps)}
+    overall = {**made.overall, "mean_absolute_error": _error(sample, gaps, error)}
     used = np.flatnonzero(made.confusion.sum(axis=0) + made.confusion.sum(axis=1))
     names = [sample.frame.scale.categories[n] for n in used]
     return {
@@ -125,10 +131,10 @@ def _class(made: Alignment, place: int) -> JSON:
     return {**_as_json(of_class), "support": int(made.confusion[place].sum())}
 
 
-def _error(sample: Sample, gaps: Floats) -> Estimate:
+def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
     if not sample.is_ordered:
-        return undefined(NO_ORDER, 0, ERROR)
-    return mean_by_cluster(np.abs(gaps), sample.clusters, ERROR)
+        return undefined(NO_ORDER, 0, method)
+    return mean_by_cluster(np.abs(gaps), sample.clusters, method)
 
 
 def human_ceiling(sample: Sample) -> JSON:

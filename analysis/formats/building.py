@@ -67,6 +67,8 @@ def chosen(choices: JSON) -> list[str]:
         facts.append(f"epsilon {choices['epsilon']:g}")
     if choices.get("width", 0.1) != 0.1:
         facts.append(f"plans for intervals of width {choices['width']:g}")
+    if choices.get("reference", "majority") != "majority":
+        facts.append("judges held against References, too")
     return facts
 
 

@@ -10,8 +10,8 @@ JSON = dict[str, Any]
 
 
 def beside(report: JSON) -> str:
-    """Evidence, soft labels and plans, each where the report has some."""
-    parts = [_evidence(report), _soft(report), _planning(report)]
+    """References, evidence, soft labels and plans, each where the report has some."""
+    parts = [_adjudicated(report), _evidence(report), _soft(report), _planning(report)]
     return " ".join(part for part in parts if part)
 
 
@@ -47,6 +47,26 @@ def _evidence(report: JSON) -> str:
         f"The evidence marked for {', '.join(of)} was compared by F1 of exact and of overlapping "
         f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge is "
         "one more annotator."
+    )
+
+
+def _adjudicated(report: JSON) -> str:
+    """What else judges were held against, and on how much of it they were."""
+    if report["choices"].get("reference", "majority") != "adjudicated":
+        return ""
+    units = {
+        name: max(
+            (j["adjudicated"]["references"]["units"] for j in v["judges"].values()), default=0
+        )
+        for name, v in report["variables"].items()
+    }
+    told = ", ".join(f"{name} {number}" for name, number in units.items() if number)
+    if not told:
+        return "No label of a judge stands where an adjudicator decided."
+    return (
+        "Beside people's majority, judges were held against the labels that adjudicators decided "
+        f"(units: {told}), alone and with people's majority on the units where none did; the "
+        "References count in no agreement among people."
     )
 
 

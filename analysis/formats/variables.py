@@ -107,6 +107,8 @@ def _judge(name: str, block: JSON, ordered: bool) -> Block:
         tables.append(_thresholds(block["thresholds"]))
     if block.get("curves"):
         tables.append(_curves(block["curves"]))
+    if "adjudicated" in block:
+        tables.append(_adjudicated(block["adjudicated"]))
     tables += _alternative(block["alt_test"])
     return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
 
@@ -153,6 +155,23 @@ def _further(block: JSON, ordered: bool) -> Table:
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
         rows += _rows(block["correlation"], of_mean)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+
+
+def _adjudicated(block: JSON) -> Table:
+    names = {
+        "cohen_kappa": "Cohen's kappa",
+        "percent": "Percent",
+        "krippendorff_alpha": "Krippendorff's alpha",
+    }
+    labels = {
+        "references": "References alone",
+        "settled": "References, elsewhere people's majority",
+    }
+    rows = tuple(
+        (label, block[key]["units"], *_numbers(block[key]["agreement"], names))
+        for key, label in labels.items()
+    )
+    return Table("Against adjudicated labels", ("Against", "Units", *names.values()), rows)
 
 
 def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:

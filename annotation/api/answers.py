@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api import examples
+from annotation.api.blind import shown_names, stored_names
 from annotation.api.shapes import (
     AnswerShape,
     ConflictShape,
@@ -21,20 +23,24 @@ from annotation.api.shapes import (
     SavedShape,
 )
 from annotation.api.visible import GONE, mine, still_mine
+from annotation.blinding import hidden_problems
 from annotation.doors import Payload, from_api
 from annotation.drafts import StaleDraftError, check_fresh, standing
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
+from annotation.places import is_put_out
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
 from datasets.api.base import WORKERS, Resource, checked
 from datasets.api.describing import described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.scopes import LABEL, READ
 
 KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
 PAST = "the campaign's deadline is past; ask its researcher for more time"
 CLOSED = "the campaign is closed; ask its researcher to open it again"
+PUT_OUT = "you take part in this campaign no more; ask its researcher"
 REUSED = "this Idempotency-Key came with another answer before; make a new key for each answer"
 HEADERS = [
     header(
@@ -69,6 +75,7 @@ def _submitting(operation_id: str) -> Any:
 
 class OneAnswer(Resource):
     roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
+    scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
 
     @described(
         "Read one's own answer",
@@ -102,32 +109,34 @@ class OneAnswer(Resource):
         try:
             outcome = _stored(assignment, body, circumstances)
         except RefusedError as error:
-            problems = [_as_problem(each) for each in error.problems]
+            problems = _told(assignment, error.problems)
             raise RefusedBodyError("the answer cannot be taken", problems) from error
         except (StaleDraftError, ConflictError) as error:
             raise _conflict(assignment) from error
         except LostLeaseError as error:
             raise RefusedBodyError(GONE) from error
         answer = outcome.response
-        warnings = [_as_problem(each) for each in outcome.warnings]
+        warnings = _told(assignment, outcome.warnings)
         saved = SavedShape({**answer_of(answer), "warnings": warnings}).data
         return Response(saved, status=201 if outcome.created else 200, headers=_etag(answer))
 
 
 def answer_of(answer: Answer) -> dict[str, Any]:
+    units = shown_names(answer.assignment, answer.payload)["units"]
     return {
         "revision": answer.revision,
         "current": answer.current,
         "saved_at": answer.created_at,
         "assisted_by": answer.assignment.assisted_by,
-        "units": answer.payload["units"],
+        "units": units,
         "comment": answer.payload.get("comment"),
     }
 
 
 def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
     """The answer stored, unless something newer is there that its writer never saw."""
-    payload = from_api({name: body[name] for name in ("units", "comment") if name in body})
+    sent = from_api({name: body[name] for name in ("units", "comment") if name in body})
+    payload = stored_names(assignment, sent)
     with transaction.atomic():
         Assignment.objects.select_for_update().get(pk=assignment.pk)
         key = circumstances.key
@@ -136,6 +145,8 @@ def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circums
             campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
             if not campaign.takes_answers:
                 raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
+            if is_put_out(assignment):
+                raise RefusedError([Problem("", "", PUT_OUT)])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)
@@ -171,7 +182,7 @@ def _seen(request: Request, body: dict[str, Any]) -> int:
 
 def _conflict(assignment: Assignment) -> StandingError:
     there = standing(assignment)
-    payload = there.payload or {"units": {}, "comment": None}
+    payload = shown_names(assignment, there.payload or {"units": {}, "comment": None})
     current = {
         "revision": there.revision,
         "draft": there.version,
@@ -184,8 +195,9 @@ def _conflict(assignment: Assignment) -> StandingError:
     return StandingError(sentence, more={"current": CurrentShape(current).data})
 
 
-def _as_problem(found: Problem) -> dict[str, str | None]:
-    return problem(found.message, found.key, found.unit)
+def _told(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:
+    named = hidden_problems(assignment, list(found))
+    return [problem(each.message, each.key, each.unit) for each in named]
 
 
 def _etag(answer: Answer) -> dict[str, str]:

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from annotation.api import examples
 from annotation.api.answers import answer_of
+from annotation.api.blind import shown_names
 from annotation.api.rounds import first_answer_of
 from annotation.api.shapes import (
     AssignmentParameters,
@@ -24,26 +25,30 @@ from annotation.api.shapes import (
     PresentedShape,
 )
 from annotation.api.visible import mine, person, visible_assignments, visible_open_campaigns
+from annotation.blinding import blinding_of, hidden_fields
 from annotation.drafts import standing
 from annotation.models import Assignment, Draft
 from annotation.models import Response as Answer
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
-from annotation.presenting import asked_units, present, schema
+from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols.schema import Schema
 from annotation.verdicts import verdicts_of
-from annotation.views.sheet import Row, sheet_of
+from annotation.views.sheet import Asked, Row, sheet_of
 from datasets.api.base import WORKERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
+from datasets.api.once import once
+from datasets.api.scopes import LABEL, READ
 
 
 class Assignments(List):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
     takes = AssignmentParameters
 
     @described(
         "List one's own assignments",
-        "The items that one has taken, in the order of their campaigns; nobody else's.",
+        "The items that one has taken, by campaign and as one took them; nobody else's.",
         {200: page_shape(AssignmentShape)},
         tag="work",
         example={"count": 1, "next": None, "previous": None, "results": [examples.LISTED]},
@@ -56,12 +61,13 @@ class Assignments(List):
             rows = rows.filter(item__campaign=self.chosen["campaign"])
         if "status" in self.chosen:
             rows = rows.filter(status=self.chosen["status"])
-        order = ("item__campaign__name", "item__position")
+        order = ("item__campaign__name", "pk")
         return self.page(rows.order_by(*order), partial(rendered, AssignmentShape))
 
 
 class NextAssignment(Resource):
     roles = {"POST": WORKERS}
+    scopes = {"POST": (LABEL,)}
 
     @described(
         "Take the next item",
@@ -72,6 +78,7 @@ class NextAssignment(Resource):
         example=examples.PRESENTED,
         operation_id="assignments_next",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_open_campaigns(user), pk=pk)
@@ -83,6 +90,7 @@ class NextAssignment(Resource):
 
 class OneAssignment(Resource):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
 
     @described(
         "Read one's own assignment",
@@ -99,6 +107,7 @@ class OneAssignment(Resource):
 
 class Guideline(Resource):
     roles = {"GET": WORKERS}
+    scopes = {"GET": (READ, LABEL)}
 
     @described(
         "Read the guideline",
@@ -123,14 +132,15 @@ def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
 
 
 def presented(assignment: Assignment) -> Mapping[str, Any]:
-    """An assignment as its page shows it, but that units and texts go by their stored names, which
-    an answer needs. What is matched to one's own list has no words before that is complete.
+    """An assignment as its page shows it, with the same names and order where these would tell
+    whose text is whose. What is matched to one's own list has no words before that is complete.
     """
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    units = asked_units(assignment, spec)
-    sheet = sheet_of(asked, spec, units, standing(assignment).payload)
-    verdicts = verdicts_of(assignment, spec)
+    blinding, fields = blinding_of(assignment, spec), hidden_fields(assignment, spec)
+    units, texts = blinding.units, ordered_texts(assignment, spec)
+    sheet = sheet_of(asked, spec, units, blinding.hidden(standing(assignment).payload), texts)
+    verdicts = verdicts_of(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()
     answer = assignment.responses.filter(current=True).first()
     return PresentedShape(
@@ -143,7 +153,10 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "status": assignment.status,
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,
-            "texts": [_text(heading, text) for heading, text in sheet.texts],
+            "texts": [
+                text_shape(fields.get(text.field, text.field), heading, text)
+                for heading, text in sheet.texts
+            ],
             "units": [
                 {
                     **_unit(asked, row, units[row.name].kind),
@@ -156,18 +169,27 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "answer_schema": asked.item_schema(units),
             "seconds": assignment.seconds,
             "response": answer_of(answer) if answer else None,
-            "draft": _draft(draft) if draft else None,
+            "draft": _draft(assignment, draft) if draft else None,
         }
     ).data
 
 
-def _text(heading: str, text: Any) -> dict[str, Any]:
+def text_shape(field: str, heading: str, text: Any) -> dict[str, Any]:
     return {
-        "field": text.field,
+        "field": field,
         "heading": heading,
         "text": text.text,
         "facts": [{"name": name, "value": value} for name, value in text.facts],
         "suggested": list(text.suggested),
+    }
+
+
+def asked_shape(variable: Asked) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "question": variable.question,
+        "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
+        "asked_if": _conditions(variable.conditions),
     }
 
 
@@ -177,15 +199,7 @@ def _unit(asked: Schema, row: Row, kind: str) -> dict[str, Any]:
         "name": row.name,
         "text": row.text,
         "heading": row.heading,
-        "variables": [
-            {
-                "name": variable.name,
-                "question": variable.question,
-                "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
-                "asked_if": _conditions(variable.conditions),
-            }
-            for variable in row.variables
-        ],
+        "variables": [asked_shape(variable) for variable in row.variables],
         "evidence": row.rule,
         "written": {
             "name": written.name,
@@ -218,10 +232,11 @@ def _conditions(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _draft(draft: Draft) -> dict[str, Any]:
+def _draft(assignment: Assignment, draft: Draft) -> dict[str, Any]:
+    payload = shown_names(assignment, draft.payload)
     return {
         "version": draft.version,
         "saved_at": draft.saved_at,
-        "units": draft.payload["units"],
-        "comment": draft.payload.get("comment"),
+        "units": payload["units"],
+        "comment": payload.get("comment"),
     }

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from annotation.api.designshapes import NewCampaignShape
 from annotation.api.shapes import CampaignParameters, CampaignShape
 from annotation.api.visible import person, visible_campaigns
+from annotation.basis import guideline_digest
 from annotation.campaigns import Made, create_once
 from annotation.design import Design, DesignError, design_of
 from annotation.models import Campaign, User
@@ -31,6 +32,9 @@ from datasets.api.base import (
 from datasets.api.batches import visible_batches
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.once import once
+from datasets.api.scopes import ANY, MANAGE
+from datasets.api.versions import etag_of
 from datasets.models import Batch
 
 A_CAMPAIGN: dict[str, Any] = {
@@ -90,8 +94,18 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
     return rendered(CampaignShape, rows)
 
 
+def terms_tag(campaign: Campaign) -> str:
+    """The ETag of what may change while a campaign runs."""
+    guideline = guideline_digest(campaign.guideline) if campaign.guideline else ""
+    return etag_of(
+        campaign.pk, campaign.deadline, campaign.language, guideline, campaign.gold_every,
+        campaign.practice_of_id, campaign.qualify, campaign.is_open,
+    )  # fmt: skip
+
+
 class Campaigns(List):
     roles = {"GET": EVERYBODY, "POST": READERS}
+    scopes = {"GET": ANY, "POST": (MANAGE,)}
     takes = CampaignParameters
 
     @described(
@@ -124,6 +138,7 @@ class Campaigns(List):
         refuses=(422,),
         operation_id="campaigns_create",
     )
+    @once
     def post(self, request: Request) -> Response:
         user = person(request)
         made = _made(user, checked(NewCampaignShape, request.data))
@@ -133,10 +148,12 @@ class Campaigns(List):
 
 class OneCampaign(Resource):
     roles = {"GET": EVERYBODY}
+    scopes = {"GET": ANY}
 
     @described(
         "Read a campaign",
-        "One campaign, as the list shows it.",
+        "One campaign, as the list shows it. For those who may change it the ETag is that of its "
+        "terms.",
         {200: CampaignShape},
         tag="campaigns",
         example={**A_CAMPAIGN, "study": A_STUDY},
@@ -145,7 +162,8 @@ class OneCampaign(Resource):
     def get(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_campaigns(user), pk=pk)
-        return Response(as_campaigns(user, [campaign])[0])
+        tag = {"ETag": terms_tag(campaign)} if user.role in READERS else None
+        return Response(as_campaigns(user, [campaign])[0], headers=tag)
 
 
 def batch_named(user: User, name: str) -> Batch:

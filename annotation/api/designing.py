@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.campaigns import A_CAMPAIGN, A_STUDY, NEW, as_campaigns, batch_named
+from annotation.api.campaigns import (
+    A_CAMPAIGN,
+    A_STUDY,
+    NEW,
+    as_campaigns,
+    batch_named,
+    terms_tag,
+)
 from annotation.api.campaigns import design_from as design_of
 from annotation.api.campaigns import terms_from as terms_of
 from annotation.api.designshapes import (
@@ -23,7 +31,7 @@ from annotation.api.designshapes import (
     RehearsalShape,
 )
 from annotation.api.shapes import CampaignShape
-from annotation.api.visible import person, visible_campaigns, visible_studies
+from annotation.api.visible import check_blind, person, visible_campaigns, visible_studies
 from annotation.design import DesignError
 from annotation.drawn import query_line, query_rows, unit_line, unit_rows
 from annotation.expecting import AssumptionError, Assumptions
@@ -35,6 +43,11 @@ from annotation.rehearsing import rehearse
 from datasets.api.base import READERS, List, Resource, checked, page_shape
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.limits import PerReport
+from datasets.api.once import once
+from datasets.api.scopes import MANAGE, READ
+from datasets.api.shapes import ErrorShape
+from datasets.api.versions import IF_MATCH, check_seen
 from datasets.rows import InputError, Place
 
 MOST_ITEMS = 20_000
@@ -64,8 +77,16 @@ A_DRAW = {
 }  # fmt: skip
 
 
+class ChangedShape(ErrorShape):
+    current = CampaignShape(help_text="as it stands")
+
+
 class Rehearsals(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (READ, MANAGE)}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
 
     @described(
         "Try a campaign's design",
@@ -87,7 +108,7 @@ class Rehearsals(Resource):
             given = Assumptions(**wanted.get("assumptions", {}))
             found = rehearse(
                 wanted["name"], wanted["protocol"], batch, design_of(wanted), terms_of(wanted),
-                wanted.get("people"), given, most=MOST_ITEMS,
+                wanted.get("people"), given, most=MOST_ITEMS, by=person(request),
             )  # fmt: skip
         except (DesignError, AssumptionError) as error:
             sentence = "this campaign cannot be made"
@@ -98,33 +119,50 @@ class Rehearsals(Resource):
 
 class ChangedTerms(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Change, close or open a campaign",
         "What may change while a campaign runs: deadline, language, guideline (which makes a new "
         "version), gold, practice, and whether it is open. What is left out stays.",
-        {200: CampaignShape},
+        {200: CampaignShape, 409: ChangedShape},
         tag="campaigns",
         request=ChangedTermsShape,
         sent={"deadline": "2026-12-31", "is_open": True},
         example={**A_CAMPAIGN, "study": A_STUDY},
         refuses=(422,),
+        parameters=[IF_MATCH],
         operation_id="campaigns_change",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
-        wanted = checked(ChangedTermsShape, request.data)
-        try:
-            change(campaign, terms_of(wanted), wanted.get("is_open"), user)
-        except DesignError as error:
-            sentence = "the campaign stays as it was"
-            raise RefusedBodyError(sentence, [problem(str(error))]) from error
-        return Response(as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0])
+        user, wanted = person(request), checked(ChangedTermsShape, request.data)
+        with transaction.atomic():
+            campaign = still_as_seen(request, pk)
+            try:
+                change(campaign, terms_of(wanted), wanted.get("is_open"), user)
+            except DesignError as error:
+                sentence = "the campaign stays as it was"
+                raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        return Response(_shown(user, pk), headers={"ETag": terms_tag(campaign)})
+
+
+def still_as_seen(request: Request, pk: int) -> Campaign:
+    """A campaign, held until the transaction ends. Raises StandingError where its terms changed."""
+    user = person(request)
+    rows = visible_studies(user).select_related(None).select_for_update()
+    campaign = get_object_or_404(rows, pk=pk)
+    check_seen(request, terms_tag(campaign), lambda: _shown(user, pk))
+    return campaign
+
+
+def _shown(user: User, pk: int) -> Any:
+    return as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0]
 
 
 class Draws(List):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
     takes = DrawParameters
 
     @described(
@@ -140,6 +178,8 @@ class Draws(List):
     def get(self, request: Request, pk: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
+        # A stratum tells what others, or a judge, said of a unit.
+        check_blind(user, campaign)
         if self.chosen["of"] == "query":
             return self.page(visible_query_draws(user, campaign), lambda r: [*map(query_line, r)])
         return self.page(visible_unit_draws(user, campaign), lambda r: [*map(unit_line, r)])
@@ -147,6 +187,7 @@ class Draws(List):
 
 class KnownAnswers(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Set known answers",
@@ -164,6 +205,7 @@ class KnownAnswers(Resource):
         refuses=(422,),
         operation_id="campaigns_known",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         wanted = checked(NewKnownShape, request.data)

@@ -14,9 +14,11 @@ from rest_framework.response import Response
 from annotation import exporting
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
+from audit.recording import record
 from datasets.api.base import READERS
 from datasets.api.describing import described
 from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
+from datasets.api.scopes import READ
 
 A_UNIT = {
     "item": "r1",
@@ -142,6 +144,7 @@ class FoundInCampaign(Found):
 
 class CampaignLines(Lines):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
     tells_answers: ClassVar[bool] = True
 
@@ -149,6 +152,11 @@ class CampaignLines(Lines):
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         if type(self).tells_answers:
             check_blind(person(request), campaign)
+        # A page after the first belongs to what was begun with it.
+        if request.method == "GET" and "cursor" not in self.chosen:
+            form = "jsonl" if self.streamed else "pages"
+            what = type(self).__name__.lower()
+            record("export", pk, ("campaign", pk), what=what, form=form)
         return self.answer(FoundInCampaign(campaign, type(self).export))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -27,8 +28,12 @@ from annotation.people.invitations import invite, revoke
 from annotation.people.overview import invitations_of
 from datasets.api.base import ADMIN, READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
-from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.shapes import PageParameters
+from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
+from datasets.api.limits import seconds_to_wait
+from datasets.api.once import done_once, keyed, once
+from datasets.api.scopes import PEOPLE
+from datasets.api.shapes import ErrorShape, PageParameters
+from datasets.api.versions import IF_MATCH, check_seen, etag_of
 
 
 def visible_accounts(user: User) -> QuerySet[User]:
@@ -40,6 +45,7 @@ def visible_accounts(user: User) -> QuerySet[User]:
 
 class People(List):
     roles = {"GET": (ADMIN,)}
+    scopes = {"GET": (PEOPLE,)}
 
     @described(
         "List people",
@@ -55,8 +61,13 @@ class People(List):
         return self.page(rows, lambda found: rendered(PersonShape, found))
 
 
+class ChangedPersonShape(ErrorShape):
+    current = PersonShape(help_text="as it stands")
+
+
 class OnePerson(Resource):
     roles = {"GET": (ADMIN,), "PUT": (ADMIN,)}
+    scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
     @described(
         "Read a person",
@@ -67,30 +78,39 @@ class OnePerson(Resource):
         operation_id="people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(
-            PersonShape(get_object_or_404(visible_accounts(person(request)), pk=pk)).data
-        )
+        return _told(get_object_or_404(visible_accounts(person(request)), pk=pk))
 
     @described(
         "Change a person",
         "Another role, or switched off or on. Log-ins and tokens of the account end; labels stay.",
-        {200: PersonShape},
+        {200: PersonShape, 409: ChangedPersonShape},
         tag="people",
         request=PersonChangeShape,
         sent={"is_active": False},
         example={**A_PERSON, "is_active": False},
         refuses=(422,),
+        parameters=[IF_MATCH],
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me = person(request)
-        found = get_object_or_404(visible_accounts(me), pk=pk)
-        wanted = checked(PersonChangeShape, request.data)
-        try:
-            _change(me, found, wanted)
-        except PeopleError as error:
-            raise refused(error) from error
-        return Response(PersonShape(visible_accounts(me).get(pk=pk)).data)
+        me, wanted = person(request), checked(PersonChangeShape, request.data)
+        with transaction.atomic():
+            rows = visible_accounts(me).select_related(None).select_for_update()
+            found = get_object_or_404(rows, pk=pk)
+            check_seen(request, _tag(found), lambda: PersonShape(found).data)
+            try:
+                _change(me, found, wanted)
+            except PeopleError as error:
+                raise refused(error) from error
+        return _told(visible_accounts(me).get(pk=pk))
+
+
+def _told(found: User) -> Response:
+    return Response(PersonShape(found).data, headers={"ETag": _tag(found)})
+
+
+def _tag(found: User) -> str:
+    return etag_of(found.pk, found.role, found.is_active)
 
 
 def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
@@ -106,6 +126,7 @@ def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
 
 class Invitations(List):
     roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (PEOPLE,), "POST": (PEOPLE,)}
 
     @described(
         "List invitations",
@@ -123,7 +144,8 @@ class Invitations(List):
     @described(
         "Invite somebody",
         "Makes a link that works once, for seven days. A researcher invites annotators to a "
-        "campaign of theirs, an admin whomever.",
+        "campaign of theirs, an admin whomever. The link is told once: in an answer that is "
+        "repeated for an Idempotency-Key it is null.",
         {201: MadeInvitationShape},
         tag="people",
         request=NewInvitationShape,
@@ -133,24 +155,34 @@ class Invitations(List):
         refuses=(422,),
         operation_id="invitations_create",
     )
+    @keyed
     def post(self, request: Request) -> Response:
-        me, wanted = person(request), checked(NewInvitationShape, request.data)
-        if pk := wanted.pop("campaign", None):
-            wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
-            if wanted["campaign"] is None:
-                wrong = [problem("names no campaign of yours", "campaign")]
-                raise RefusedBodyError("nobody is invited", wrong)
-        try:
-            made = invite(by=me, **wanted)
-        except PeopleError as error:
-            raise refused(error) from error
-        address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
-        shown = {**InvitationShape(made.invitation).data, "link": address}
-        return Response(shown, status=201)
+        wanted = checked(NewInvitationShape, request.data)
+        return done_once(request, lambda: _invited(request, wanted), hidden=("link",))
+
+
+def _invited(request: Request, wanted: dict[str, Any]) -> Response:
+    me = person(request)
+    if pk := wanted.pop("campaign", None):
+        wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
+        if wanted["campaign"] is None:
+            wrong = [problem("names no campaign of yours", "campaign")]
+            raise RefusedBodyError("nobody is invited", wrong)
+    wait = seconds_to_wait("invite", me.pk)
+    if wait is not None:
+        raise TooOftenHereError("sixty invitations an hour are the most", wait)
+    try:
+        made = invite(by=me, **wanted)
+    except PeopleError as error:
+        raise refused(error) from error
+    address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
+    shown = {**InvitationShape(made.invitation).data, "link": address}
+    return Response(shown, status=201)
 
 
 class TakeBack(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (PEOPLE,)}
 
     @described(
         "Take an invitation back",
@@ -160,6 +192,7 @@ class TakeBack(Resource):
         example={**AN_INVITATION, "state": "revoked"},
         operation_id="invitations_revoke",
     )
+    @once
     def post(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(invitations_of(person(request)), pk=pk)
         revoke(found)

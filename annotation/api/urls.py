@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.api import answers, assignments, campaigns, cast, designing, exports, people
+from annotation.api import (
+    adjudication,
+    answers,
+    asked,
+    assignments,
+    campaigns,
+    cast,
+    designing,
+    exports,
+    files,
+    imports,
+    items,
+    people,
+    progress,
+    trail,
+)
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
@@ -14,6 +29,20 @@ urlpatterns = [
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
     path("campaigns/<int:pk>/labels/", exports.Labels.as_view(), name="api-labels"),
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
+    path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
+    path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path(
+        "campaigns/<int:pk>/assignments/",
+        asked.AskedInCampaign.as_view(),
+        name="api-campaign-assignments",
+    ),
+    path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
+    path(
+        "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
+        files.OneExport.as_view(),
+        name="api-export",
+    ),
+    path("campaigns/<int:pk>/imports/", imports.Imports.as_view(), name="api-imports"),
     path("campaigns/<int:pk>/terms/", designing.ChangedTerms.as_view(), name="api-terms"),
     path("campaigns/<int:pk>/draws/", designing.Draws.as_view(), name="api-draws"),
     path("campaigns/<int:pk>/known/", designing.KnownAnswers.as_view(), name="api-known"),
@@ -25,10 +54,29 @@ urlpatterns = [
         name="api-exclusion",
     ),
     path(
+        "campaigns/<int:pk>/raters/<int:rater>/admission/",
+        cast.Admitted.as_view(),
+        name="api-admission",
+    ),
+    path(
         "campaigns/<int:pk>/raters/<int:rater>/free/",
         cast.Freed.as_view(),
         name="api-free",
     ),
+    path("campaigns/<int:pk>/progress/", progress.Progress.as_view(), name="api-progress"),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/progress/",
+        progress.ProgressOfPerson.as_view(),
+        name="api-rater-progress",
+    ),
+    path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
+    path(
+        "campaigns/<int:pk>/adjudication/<int:unit>/",
+        adjudication.OneDispute.as_view(),
+        name="api-dispute",
+    ),
+    path("campaigns/<int:pk>/audit/", trail.CampaignTrail.as_view(), name="api-campaign-audit"),
+    path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),

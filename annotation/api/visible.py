@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
+from annotation.adjudication.members import adjudicable
 from annotation.models import Assignment, Campaign, Item, User
 from annotation.opening import open_now
 from annotation.people.late import take_again
@@ -59,6 +60,11 @@ def check_blind(user: User, campaign: Campaign) -> None:
         raise BlindError(
             "you have an open item in this campaign; answer it before you read what others said"
         )
+
+
+def visible_adjudications(user: User) -> QuerySet[Campaign]:
+    """The campaigns that an account adjudicates."""
+    return adjudicable(user)
 
 
 def visible_open_campaigns(user: User) -> QuerySet[Campaign]:

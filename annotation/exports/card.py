@@ -65,7 +65,7 @@ def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"{counts['spans']} spans; raters: {raters or 'none'}.\n"
     yield "## What was asked\n\n| variable | of a | codes | level |\n| --- | --- | --- | --- |"
     for v in schema(campaign).variables:
-        codes = ", ".join(f"`{code}`" for code in v.answers)
+        codes = ", ".join(_inline(code).replace("|", "\\|") for code in v.answers)
         yield f"| `{v.name}` | {v.kind} | {codes} | {v.level} |"
     yield "\n## Files\n\n| file | rows | a row is |\n| --- | --- | --- |"
     for file in manifest["files"]:

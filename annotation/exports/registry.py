@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import exporting
+from annotation.adjudication import references
 from annotation.exports.label_studio import label_studio
 from annotation.exports.qrels import (
     NoGradesError,
@@ -68,6 +69,11 @@ EXPORTS: dict[str, Export] = {
         responses.COLUMNS,
     ),
     "spans": Export("one highlight, with the label that it stands for", exporting.spans, _SPANS),
+    "references": Export(
+        "one label that an adjudicator decided, with the reason",
+        references.references,
+        references.COLUMNS,
+    ),
     "qrels": Export(
         "one graded passage, by subtopic where the protocol has any", qrels, QRELS, ("trec", *TABLE)
     ),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from annotation.files.cells import strict_json
@@ -22,6 +23,10 @@ from datasets.rows import InputError, Place
 KINDS = ("human", "judge", "reference")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
+_REPEATED = (
+    "campaign", "protocol", "item", "kind", "variable", "value", "missing", "rater", "rater_kind",
+    "created_at", "assisted_by", "batch", "query", "system", "setting",
+)  # fmt: skip
 _UNLIMITED = float("inf")
 MAX_RATER = 150
 MAX_FIELD = 300
@@ -42,7 +47,15 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(raw, place, known=COLUMNS), place, rater)
+        yield _row(Fields(_shared(raw), place, known=COLUMNS), place, rater)
+
+
+def _shared(raw: dict[str, Any]) -> dict[str, Any]:
+    """Texts that many lines have in common are one in memory: a million lines are held at once."""
+    for name in _REPEATED:
+        if type(raw.get(name)) is str:
+            raw[name] = intern(raw[name])
+    return raw
 
 
 def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

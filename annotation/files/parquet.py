@@ -71,6 +71,12 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         | {"replicate": pa.int64(), "field": pa.string(), "start": pa.int64(), "end": pa.int64(),
            "text": pa.string()}
     ),
+    "references": _schema(
+        _strings("campaign item unit kind query variable value")
+        | {"spans": pa.list_(_SPAN)}
+        | _strings("reason decided_by")
+        | {"decided_at": _MOMENT, "revision": pa.int64()}
+    ),
     **dict.fromkeys(
         ("qrels", "qrels-graded", "qrels-diversity"),
         _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),

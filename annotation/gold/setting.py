@@ -12,6 +12,7 @@ from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
 from annotation.known import CheckedRow, KnownItems
 from annotation.models import Assignment, Campaign, Item, KnownAnswer, Unit
+from audit.recording import record
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
 
@@ -78,6 +79,8 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
     )
     Item.objects.filter(pk__in=items).update(use=use, quota=MANY)
     _tell_campaign(campaign, use)
+    stands = sorted(map(str, wanted.items()))
+    record("known.set", campaign.pk, campaign, None, stands, answers=len(wanted), use=str(use))
     return Known(len(wanted), len(items))
 
 

@@ -55,7 +55,7 @@ def _place(seed: int, rater: str, run: int, every: int) -> int:
 
 
 def next_of(campaign: Campaign, rater: Rater, ready: QuerySet[Item]) -> Item | None:
-    """The next of the items that a person may take now."""
+    """The next of the items that a person may take now; None only where there is none at all."""
     for items in _in_turn(campaign, rater, ready):
         if (found := items.first()) is not None:
             return found
@@ -117,9 +117,11 @@ def _study(
     from_there = in_order.filter(position__gte=start)
     if order == "random":
         yield from_there
-        return
-    query = from_there.values_list("query", flat=True).first()
-    yield in_order.filter(query=query)
+    else:
+        query = from_there.values_list("query", flat=True).first()
+        yield in_order.filter(query=query)
+    # Others may have taken what there was between two of these queries.
+    yield in_order
 
 
 def _last_query(campaign: Campaign, rater: Rater) -> int | None:

@@ -1,5 +1,6 @@
 """Who was asked what, and what they answered: people and judges alike."""
 
+from annotation.models.adjudication import Decision
 from annotation.models.answers import Draft, Label, Response, Span
 from annotation.models.campaigns import Assignment, Campaign, Item, Unit
 from annotation.models.people import Rater, User
@@ -17,11 +18,13 @@ from annotation.models.taking_part import (
     Participant,
     ProlificStudy,
 )
+from annotation.models.tallies import Tally
 
 __all__ = [
     "Admission",
     "Assignment",
     "Campaign",
+    "Decision",
     "Draft",
     "Exclusion",
     "GuidelineVersion",
@@ -36,6 +39,7 @@ __all__ = [
     "Rater",
     "Response",
     "Span",
+    "Tally",
     "Unit",
     "UnitDraw",
     "User",

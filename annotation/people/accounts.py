@@ -17,12 +17,15 @@ from annotation.people.errors import PeopleError
 from annotation.people.invitations import revoke_all_of
 from annotation.people.leases import Ended, give_back_all
 from annotation.people.members import AT_MOST
+from audit.recording import folded, record
 
 
 def end_sessions(user: User) -> None:
     """Ends all log-ins and tokens of an account."""
-    User.objects.filter(pk=user.pk).update(sessions=F("sessions") + 1)
-    AuthToken.objects.filter(user=user).delete()
+    with transaction.atomic():
+        User.objects.filter(pk=user.pk).update(sessions=F("sessions") + 1)
+        tokens = AuthToken.objects.filter(user=user).delete()[1].get(AuthToken._meta.label, 0)
+        record("account.sessions", of=("account", user.pk), tokens=tokens)
     user.refresh_from_db(fields=["sessions"])
 
 
@@ -40,11 +43,13 @@ def change_role(user: User, role: str) -> bool:
         if user.role == role:
             return False
         _keep_an_admin(user, "give another account the role first")
+        before, user.role = user.role, role
         User.objects.filter(pk=user.pk).update(role=role)
-        user.role = role
-        _trim_memberships(user)
-        revoke_all_of(user)
-        end_sessions(user)
+        with folded():
+            _trim_memberships(user)
+            revoke_all_of(user)
+            end_sessions(user)
+        record("account.role", None, ("account", user.pk), before, role, was=before, now=role)
     return True
 
 
@@ -70,15 +75,20 @@ def switch_off(user: User) -> bool:
         _keep_an_admin(user, "make another admin first")
         User.objects.filter(pk=user.pk).update(is_active=False)
         user.is_active = False
-        revoke_all_of(user)
-        end_sessions(user)
-        give_back_all(user, Ended.LEFT)
+        with folded():
+            revoke_all_of(user)
+            end_sessions(user)
+            give_back_all(user, Ended.LEFT)
+        record("account.off", of=("account", user.pk))
     return True
 
 
 def switch_on(user: User) -> bool:
     """Lets an account in again, by its old password; False where it was on already."""
-    changed = User.objects.filter(pk=user.pk, is_active=False).update(is_active=True)
+    with transaction.atomic():
+        changed = User.objects.filter(pk=user.pk, is_active=False).update(is_active=True)
+        if changed:
+            record("account.on", of=("account", user.pk))
     user.is_active = True
     return bool(changed)
 
@@ -97,6 +107,7 @@ def rename_rater(rater: Rater, name: str = "") -> str:
         if Rater.objects.filter(name=wanted).exclude(pk=rater.pk).exists():
             raise PeopleError("another rater has this name; choose another pseudonym")
         Rater.objects.filter(pk=rater.pk).update(name=wanted)
+        record("account.pseudonym", of=rater, before=rater.name, after=wanted)
     rater.name = wanted
     return wanted
 
@@ -112,12 +123,15 @@ def forget(user: User) -> str | None:
     The pseudonym, or None where the person never took an item. Raises PeopleError.
     """
     with transaction.atomic():
-        switch_off(user)
-        rater = Rater.objects.filter(user=user).first()
-        name = _forget_rater(rater) if rater else None
+        with folded():
+            switch_off(user)
+            rater = Rater.objects.filter(user=user).first()
+            name = _forget_rater(rater) if rater else None
         AuthToken.objects.filter(user=user).delete()
         Invitation.objects.filter(used_by=user).update(note="")
         AccessAttempt.objects.filter(username=user.username).delete()
+        # The trail keeps the number of an account that is no more, and nothing else of it.
+        record("account.forgotten", of=("account", user.pk), labels_kept=name is not None)
         user.delete()
     return name
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Campaign, Exclusion, Rater, User
 from annotation.models.taking_part import LONGEST_REASON
 from annotation.people.errors import PeopleError
+from audit.recording import folded, record
 
 
 def excluded(campaign: str) -> dict[str, str]:
@@ -30,7 +31,9 @@ def exclude(campaign: Campaign, rater: Rater, reason: str, by: User | None = Non
             standing = campaign.exclusions.filter(rater=rater, undone_at=None).first()
             if standing and standing.reason == reason:
                 return standing
-            include(campaign, rater, by)
+            with folded():
+                include(campaign, rater, by)
+            record("exclusion.made", campaign.pk, rater, standing and standing.reason, reason)
             return Exclusion.objects.create(campaign=campaign, rater=rater, reason=reason, by=by)
     except IntegrityError as error:
         raise PeopleError("somebody else excluded this rater just now; look again") from error
@@ -39,4 +42,8 @@ def exclude(campaign: Campaign, rater: Rater, reason: str, by: User | None = Non
 def include(campaign: Campaign, rater: Rater, by: User | None = None) -> bool:
     """Takes an exclusion back; False where there is none."""
     standing = campaign.exclusions.filter(rater=rater, undone_at=None)
-    return bool(standing.update(undone_at=timezone.now(), undone_by=by))
+    with transaction.atomic():
+        undone = bool(standing.update(undone_at=timezone.now(), undone_by=by))
+        if undone:
+            record("exclusion.undone", campaign.pk, rater)
+    return undone

@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.models import Campaign, Invitation, Membership, User
 from annotation.people.errors import PeopleError
 from annotation.people.members import AT_MOST, add_member, readable
+from audit.recording import folded, record
 
 LIFE = timedelta(days=7)
 BYTES = 32
@@ -50,15 +51,18 @@ def invite(
     if campaign is not None and campaign_role not in AT_MOST[role]:
         raise PeopleError(f"an account with the role {role} cannot be {campaign_role}; mend one")
     key = secrets.token_urlsafe(BYTES)
-    invitation = Invitation.objects.create(
-        digest=digest_of(key),
-        role=role,
-        campaign=campaign,
-        campaign_role=campaign_role,
-        note=" ".join(note.split())[:150],
-        by=by,
-        expires_at=timezone.now() + LIFE,
-    )
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            digest=digest_of(key),
+            role=role,
+            campaign=campaign,
+            campaign_role=campaign_role,
+            note=" ".join(note.split())[:150],
+            by=by,
+            expires_at=timezone.now() + LIFE,
+        )
+        within = str(campaign_role) if campaign else None
+        record("invitation.made", invitation.campaign_id, invitation, role=role, within=within)
     return Invited(invitation, key)
 
 
@@ -97,6 +101,7 @@ def accept(invitation: Invitation, name: str, password: str) -> User:
             user.save()
             _use_up(invitation, user)
             _make_member(invitation, user)
+            _tell_used(invitation, user, new=True)
     except IntegrityError as error:
         raise AccountError({"name": ["Somebody has this name already; choose another."]}) from error
     return user
@@ -109,21 +114,35 @@ def join(invitation: Invitation, user: User) -> None:
     with transaction.atomic():
         _use_up(invitation, user)
         _make_member(invitation, user)
+        _tell_used(invitation, user, new=False)
 
 
 def _make_member(invitation: Invitation, user: User) -> None:
     if invitation.campaign is not None:
-        add_member(invitation.campaign, user, invitation.campaign_role, invitation.by)
+        with folded():
+            add_member(invitation.campaign, user, invitation.campaign_role, invitation.by)
+
+
+def _tell_used(invitation: Invitation, user: User, new: bool) -> None:
+    record("invitation.used", invitation.campaign_id, invitation, by=user.pk, new_account=new)
 
 
 def _use_up(invitation: Invitation, user: User) -> None:
     """One update decides: of two who come at once, one finds the link used."""
+    _check_still_theirs(invitation)
     now = timezone.now()
     there = Invitation.objects.filter(
         pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=now
     )
     if not there.update(used_at=now, used_by=user):
         raise PeopleError("this link was used or taken back just now; ask for a new one")
+
+
+def _check_still_theirs(invitation: Invitation) -> None:
+    """Whoever was put out of a campaign brings nobody in by a link from before."""
+    by, campaign = invitation.by, invitation.campaign
+    if by and campaign and not readable(by).filter(pk=campaign.pk).exists():
+        raise PeopleError("whoever made this link has left the campaign; ask for a new one")
 
 
 def _check_account(user: User, password: str) -> None:
@@ -147,7 +166,11 @@ def _check_account(user: User, password: str) -> None:
 def revoke(invitation: Invitation) -> bool:
     """Takes an invitation back; False where it is used or taken back already."""
     there = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
-    return bool(there.update(revoked_at=timezone.now()))
+    with transaction.atomic():
+        revoked = bool(there.update(revoked_at=timezone.now()))
+        if revoked:
+            record("invitation.revoked", invitation.campaign_id, invitation)
+    return revoked
 
 
 def revoke_all_of(user: User) -> None:

@@ -14,6 +14,7 @@ from django.db.models import DateTimeField, F, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item, User
+from audit.recording import record
 from datasets.prepared import Given, Prepared
 
 Status = Assignment.Status
@@ -75,16 +76,29 @@ def give_back(assignment: Assignment, why: Ended) -> bool:
     return _give_back(assignment.pk, assignment.item_id, why)
 
 
+def free(campaign: Campaign, rater: int) -> int:
+    """Takes the places back that a rater holds in a campaign; how many went back."""
+    with transaction.atomic():
+        freed = _give_back_rows(held(campaign).filter(rater=rater), Ended.FREED)
+        if freed:
+            record("places.freed", campaign.pk, ("rater", rater), places=freed)
+    return freed
+
+
 def give_back_all(user: User, why: Ended, campaign: Campaign | None = None) -> int:
     """The same for all places that a person holds, in one campaign or everywhere."""
     mine = Assignment.objects.filter(_is_held(), rater__user=user)
     if campaign is not None:
         mine = mine.filter(item__campaign=campaign)
     with transaction.atomic():
-        # All assignments before any item, which go in one order for everybody: a person who saves
-        # meanwhile holds an assignment, and may wait for an item.
-        locked = list(mine.select_for_update(of=("self",)).order_by("pk"))
-        return sum(give_back(each, why) for each in sorted(locked, key=lambda a: a.item_id))
+        return _give_back_rows(mine, why)
+
+
+def _give_back_rows(rows: QuerySet[Assignment], why: Ended) -> int:
+    # All assignments before any item, which go in one order for everybody: a person who saves
+    # meanwhile holds an assignment, and may wait for an item.
+    locked = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    return sum(give_back(each, why) for each in sorted(locked, key=lambda a: a.item_id))
 
 
 def _give_back(pk: int, item: int, why: Ended, also: Q | None = None) -> bool:

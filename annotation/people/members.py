@@ -6,6 +6,8 @@ one has that one there, and an ended one keeps its person out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
@@ -15,6 +17,7 @@ from django.utils import timezone
 from annotation.models import Campaign, Membership, User
 from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
+from audit.recording import folded, record
 
 Role = Membership.Role
 WORKING = (Role.ANNOTATOR, Role.RESEARCHER)
@@ -79,12 +82,20 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
     if not user.is_active:
         raise PeopleError(f"{user.username} is switched off; switch the account on first")
     with transaction.atomic():
+        before = _role_in(campaign, user)
         member, _ = Membership.objects.update_or_create(
             campaign=campaign, user=user, defaults={"role": role, "by": by, "ended_at": None}
         )
         if role not in WORKING:
             give_back_all(user, Ended.FREED, campaign)
+        of, now = ("account", user.pk), str(role)
+        record("member.added", campaign.pk, of, before, now, was=before, now=now)
     return member
+
+
+def _role_in(campaign: Campaign, user: User) -> str | None:
+    there = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
+    return there.values_list("role", flat=True).first()
 
 
 def _too_much(user: User, role: str) -> str:
@@ -102,6 +113,24 @@ def end_membership(campaign: Campaign, user: User, by: User | None = None) -> No
             defaults={"ended_at": timezone.now(), "by": by},
         )
         give_back_all(user, Ended.FREED, campaign)
+        record("member.ended", campaign.pk, ("account", user.pk))
+
+
+@contextmanager
+def arranging(campaign: Campaign) -> Iterator[None]:
+    """What is changed within about who takes part is written down as one change, if it is any."""
+    before = _arranged(campaign.pk)
+    with transaction.atomic():
+        with folded():
+            yield
+        after = _arranged(campaign.pk)
+        if before != after:
+            record("campaign.people", campaign.pk, campaign, before, after, **after)
+
+
+def _arranged(campaign: int) -> dict[str, Any]:
+    rows = Campaign.objects.filter(pk=campaign)
+    return dict(rows.values("pool", "hold_minutes", "items_per_person").get())
 
 
 def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
@@ -109,7 +138,7 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
 
     A researcher who closes it becomes one of them, so as not to be shut out.
     """
-    with transaction.atomic():
+    with arranging(campaign):
         campaign.pool = pool
         campaign.save(update_fields=["pool"])
         if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
@@ -117,5 +146,6 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
 
 
 def set_most_items(campaign: Campaign, most: int | None) -> None:
-    campaign.items_per_person = most
-    campaign.save(update_fields=["items_per_person"])
+    with arranging(campaign):
+        campaign.items_per_person = most
+        campaign.save(update_fields=["items_per_person"])

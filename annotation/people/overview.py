@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, F, Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 
-from annotation.models import Assignment, Campaign, Exclusion, Invitation, Rater, User
+from annotation.models import Campaign, Exclusion, Invitation, Rater, User
+from annotation.people.leases import held
 from annotation.people.members import readable
+from annotation.tallies.reading import answers_by_rater
 
 
 @dataclass(frozen=True)
@@ -31,23 +33,28 @@ class Answering:
 
 def answering(campaign: Campaign) -> list[Answering]:
     """Everybody who has an answer or a place in a campaign, people first, by their pseudonyms."""
-    held = Q(status=Assignment.Status.OPEN, slot__isnull=False)
-    rows = (
-        Assignment.objects.filter(item__campaign=campaign)
-        .exclude(rater__kind=Rater.Kind.TRIAL)
-        .order_by()
-        .values("rater", name=F("rater__name"), kind=F("rater__kind"))
-        .annotate(
-            done=Count("pk", filter=Q(status=Assignment.Status.DONE)),
-            held=Count("pk", filter=held),
-            since=Min("created_at", filter=held),
-            held_until=Min("held_until", filter=held),
-        )
-    )
-    out = standing_exclusions(campaign)
-    found = [Answering(**row, excluded=out.get(row["rater"])) for row in rows]
+    numbers = answers_by_rater(campaign)
+    raters = Rater.objects.filter(pk__in=numbers).exclude(kind=Rater.Kind.TRIAL)
+    times, out = _times_of_places(campaign), standing_exclusions(campaign)
+    found = []
+    for pk, name, kind in raters.values_list("pk", "name", "kind"):
+        done, places = _with(numbers[pk], "done"), _with(numbers[pk], "open", "placed")
+        since, until = times.get(pk, (None, None))
+        found.append(Answering(pk, name, kind, done, places, since, until, out.get(pk)))
     kinds = list(Rater.Kind.values)
     return sorted(found, key=lambda each: (kinds.index(each.kind), each.name))
+
+
+def _with(numbers: Mapping[str, int], *words: str) -> int:
+    """The sum of what is under all of these words."""
+    return sum(n for what, n in numbers.items() if set(words) <= set(what.split("/")))
+
+
+def _times_of_places(campaign: Campaign) -> dict[int, tuple[datetime, datetime | None]]:
+    """Since when somebody holds a place, and until when the first of them."""
+    rows = held(campaign).order_by().values_list("rater")
+    times = rows.annotate(since=Min("created_at"), until=Min("held_until"))
+    return {pk: (since, until) for pk, since, until in times}
 
 
 def standing_exclusions(campaign: Campaign) -> Mapping[int, Exclusion]:

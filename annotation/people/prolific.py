@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, Q, QuerySet
 
 from annotation.models import Campaign, Membership, Participant, ProlificStudy, User
 from annotation.models.people import LETTERS, rater_of
 from annotation.people.accounts import switch_off, switch_on
 from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
+from audit.recording import folded, record
 
 Status = Participant.Status
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -51,7 +52,10 @@ def set_study(campaign: Campaign, study_id: str, code: str, most: int) -> Prolif
     if not CODE.fullmatch(code):
         raise PeopleError("the completion code is letters, digits, - and _; mend it")
     values = {"study_id": study_id, "completion_code": code, "most_people": most}
-    return ProlificStudy.objects.update_or_create(campaign=campaign, defaults=values)[0]
+    with transaction.atomic():
+        study, _ = ProlificStudy.objects.update_or_create(campaign=campaign, defaults=values)
+        record("prolific.study", campaign.pk, study, after=values, people=most)
+    return study
 
 
 def enter(study: ProlificStudy, arrival: Arrival) -> User:
@@ -67,7 +71,10 @@ def enter(study: ProlificStudy, arrival: Arrival) -> User:
         # Whoever comes at once waits here, so that no more are let in than the study takes.
         ProlificStudy.objects.select_for_update().get(pk=study.pk)
         there = study.participants.select_related("user").filter(pid=arrival.pid).first()
-        return _come_again(study, there, arrival) if there else _let_in(study, arrival)
+        with folded():
+            user = _come_again(study, there, arrival) if there else _let_in(study, arrival)
+        record("prolific.arrived", study.campaign_id, study, by=user.pk, again=there is not None)
+    return user
 
 
 def _let_in(study: ProlificStudy, arrival: Arrival) -> User:
@@ -113,14 +120,22 @@ def end(participant: Participant, status: str) -> int:
     with transaction.atomic():
         Participant.objects.filter(pk=participant.pk).update(status=status)
         participant.status = status
-        freed = give_back_all(participant.user, Ended.LEFT)
-        switch_off(participant.user)
+        with folded():
+            freed = give_back_all(participant.user, Ended.LEFT)
+            switch_off(participant.user)
+        campaign = participant.study.campaign_id
+        record("prolific.ended", campaign, participant, status=status, places=freed)
     return freed
 
 
 def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
-    """The code for a guest who is through, and the address on Prolific that takes it."""
+    """The code for a guest who is through, and the address on Prolific that takes it.
+
+    None for one whom a researcher put out.
+    """
     there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
+    here = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
+    there = there.filter(Exists(here))
     code = there.values_list("study__completion_code", flat=True).first()
     return {"code": code, "address": COMPLETE.format(code=code)} if code else None
 

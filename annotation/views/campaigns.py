@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.models import Assignment, Campaign, Item, User
+from annotation.models import Campaign, Item, Rater, User
 from annotation.people.members import readable
 from annotation.protocols import PROTOCOLS
+from annotation.tallies.counts import answers
+from annotation.tallies.reading import raters_with, tallied
 from annotation.views.mine import user_of
 from datasets.access import role_required
+
+STUDY = Item.Use.STUDY.value
+PLACED, IMPORTED = (answers(STUDY, "done", placed) for placed in (True, False))
+PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
 
 
 @require_safe
@@ -29,32 +34,14 @@ def counted(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     """The campaigns with `items_total`, `places`, and what people and judges have submitted.
 
     `people_done` holds both the answers of people with a place and those that were `imported`.
+    Gold and practice items, which have no end of places, are left out.
     """
-    people = Q(rater__kind="human")
     return campaigns.select_related("batch").annotate(
-        items_total=_number(_study(), "campaign", Count("pk")),
-        places=_number(_study(), "campaign", Sum("quota")),
-        people_done=_number(_done(people), "item__campaign", Count("pk")),
-        places_done=_number(_done(people & Q(slot__isnull=False)), "item__campaign", Count("pk")),
-        imported=_number(_done(people & Q(slot=None)), "item__campaign", Count("pk")),
-        people=_number(_done(people), "item__campaign", Count("rater", distinct=True)),
-        judges=_number(
-            _done(Q(rater__kind="judge")), "item__campaign", Count("rater", distinct=True)
-        ),
+        items_total=tallied(f"items/{STUDY}"),
+        places=tallied(f"places/{STUDY}"),
+        places_done=tallied(PLACED, raters=PEOPLE),
+        imported=tallied(IMPORTED, raters=PEOPLE),
+        people_done=F("places_done") + F("imported"),
+        people=raters_with(PLACED, IMPORTED, raters=PEOPLE),
+        judges=raters_with(PLACED, IMPORTED, raters=JUDGES),
     )
-
-
-def _study() -> QuerySet[Item]:
-    """Without gold and practice items, which have no end of places."""
-    return Item.objects.filter(campaign=OuterRef("pk"), use=Item.Use.STUDY)
-
-
-def _done(raters: Q) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(
-        raters, item__campaign=OuterRef("pk"), item__use=Item.Use.STUDY, status="done"
-    )
-
-
-def _number(rows: QuerySet, group: str, measure: Count | Sum) -> Coalesce:
-    counted = rows.order_by().values(group).annotate(number=measure).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)

@@ -9,7 +9,9 @@ from django.views.decorators.http import require_safe
 
 from annotation.exports.offered import BlankError, download, offers, tells_answers
 from annotation.models import Assignment, Campaign, User
+from annotation.people.members import readable
 from annotation.views.mine import my_assignments, user_of
+from audit.recording import record
 from datasets.access import role_required
 from datasets.api.limits import seconds_to_wait
 
@@ -24,14 +26,14 @@ TOO_MANY = "Twelve exports of a campaign an hour are the limit. Come again a lit
 @require_safe
 @role_required(*READERS)
 def exports(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, _campaign(pk))
+    return _page(request, _campaign(request, pk))
 
 
 @require_safe
 @role_required(*READERS)
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
     """One of them, streamed; the page with a word on why not, where it may not be had now."""
-    campaign, user = _campaign(pk), user_of(request)
+    campaign, user = _campaign(request, pk), user_of(request)
     if what not in {offer.what for offer in offers(campaign)}:
         raise Http404("No such export of this campaign.")
     if tells_answers(what) and is_blind(user, campaign):
@@ -47,6 +49,8 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
         raise Http404("It does not come in that form.") from error
     except BlankError as error:
         return _page(request, campaign, f"{error}.", 422)
+    if request.method == "GET":
+        record("export", pk, ("campaign", pk), what=what, form=form)
     response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
     response["Content-Disposition"] = f'attachment; filename="{found.name}"'
     return response
@@ -58,8 +62,8 @@ def is_blind(user: User, campaign: Campaign) -> bool:
     return campaign.is_open and begun.exists()
 
 
-def _campaign(pk: int) -> Campaign:
-    return get_object_or_404(Campaign.objects.select_related("batch"), pk=pk)
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)
 
 
 def _page(

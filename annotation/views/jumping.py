@@ -1,4 +1,4 @@
-"""Going to an item of one's own in a campaign by its number, counted from 1 in the items' order."""
+"""Going to an item of one's own in a campaign by its number, counted from 1 as they were taken."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     wanted = request.GET.get("number", "").strip()
     if not wanted.isdecimal() or len(wanted) > LONGEST:
         return redirect("item", uid)
-    rows = _all_of(assignment).order_by("item__position")
+    rows = _all_of(assignment).order_by("pk")
     number = min(max(1, int(wanted)), rows.count())
     return redirect("item", rows.values_list("uid", flat=True)[number - 1])
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, UUIDField
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
 from annotation import follows
+from annotation.gold.scoring import is_ready
 from annotation.gold.turns import left_known
-from annotation.models import Assignment, Campaign, Item, Rater, User
+from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from annotation.places import free_items
 from datasets.prepared import Given, Prepared, PreparedModels
 
 MAY_WORK = (User.Role.ANNOTATOR, User.Role.RESEARCHER)
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
-MANY = 500
-STALE = 10.0  # seconds
+FREE = f"free/{Item.Use.STUDY.value}"
 
 
 def user_of(request: HttpRequest) -> User:
@@ -50,14 +49,17 @@ def _ever_my_one() -> QuerySet[Assignment]:
 
 
 def _with_all_beside() -> QuerySet[Assignment]:
-    """One's own assignment, with one's own before and after it in the campaign's order."""
+    """One's own assignment, with one's own before and after it in the order in which one took them.
+
+    In the campaign's order, an item that was put in between would stand out by its number.
+    """
     mine = own(
         Assignment.objects.filter(
             rater=OuterRef("rater"), item__campaign=OuterRef("item__campaign")
         )
     )
-    before = mine.filter(item__position__lt=OuterRef("item__position")).order_by("-item__position")
-    after = mine.filter(item__position__gt=OuterRef("item__position")).order_by("item__position")
+    before = mine.filter(pk__lt=OuterRef("pk")).order_by("-pk")
+    after = mine.filter(pk__gt=OuterRef("pk")).order_by("pk")
     so_many = before.order_by().values("item__campaign").annotate(n=Count("pk")).values("n")
     return _my_one().annotate(
         previous=Subquery(before.values("uid")[:1]),
@@ -106,7 +108,7 @@ def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
 
 @dataclass(frozen=True)
 class Beside:
-    """One's own before and after an item in the campaign's order, and its number among them."""
+    """One's own before and after an item as one took them, and its number among them."""
 
     previous: uuid.UUID | None
     following: uuid.UUID | None
@@ -147,8 +149,8 @@ class Progress:
 def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
     """A person's progress by campaign id, in two queries.
 
-    What is free is what has a place, less what of it this person has had: so one count goes over
-    an index, and the other over the person's own work.
+    What is free is what has a place, less what of it this person has had: so one number is there
+    already, and the other is counted over the person's own work.
     """
     mine = _mine(rater__user=user, item__campaign__in=campaigns)
     return _added_up(campaigns, mine, _free(campaign__in=campaigns))
@@ -194,6 +196,9 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
         return numbers
     # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
+    if not is_ready(campaign, rater):
+        # All of them wait for the practice, so they need not be counted.
+        return replace(numbers, free=0, waiting=numbers.free)
     study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
     held = study.filter(follows.waits_for(campaign, rater)).count()
     return replace(numbers, free=max(0, numbers.free - held), waiting=held)
@@ -202,17 +207,7 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
 def progress_in(user: User, campaign: int) -> Progress:
     """The same in one campaign."""
     mine = _mine_in_one.rows(user=user.pk, campaign=campaign)
-    return _added_up([campaign], mine, [(campaign, _places(campaign))])[campaign]
-
-
-def _places(campaign: int) -> int:
-    """How many items have a place. To count many takes time, so many are not counted each time."""
-    known, since = _counted.get(campaign, (0, 0.0))
-    if known > MANY and time.monotonic() - since < STALE:
-        return known
-    found = sum(free for _, free in _free_in_one.rows(campaign=campaign))
-    _counted[campaign] = found, time.monotonic()
-    return found
+    return _added_up([campaign], mine, _free_in_one.rows(campaign=campaign))[campaign]
 
 
 def _added_up(
@@ -244,13 +239,11 @@ def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
     )
 
 
-def _free(**which: object) -> QuerySet[Item, tuple[int, ...]]:
+def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
     """By campaign: the items that have a place."""
-    study = Q(taken__lt=F("quota"), use=Item.Use.STUDY.value)
-    places = Item.objects.filter(study, **which).order_by()
-    return places.values_list("campaign").annotate(free=Count("pk"))
+    rows = Tally.objects.filter(what=FREE, **which).order_by()
+    return rows.values_list("campaign").annotate(free=Sum("number"))
 
 
 _mine_in_one = Prepared(lambda: _mine(rater__user=Given("user"), item__campaign=Given("campaign")))
 _free_in_one = Prepared(lambda: _free(campaign=Given("campaign")))
-_counted: dict[int, tuple[int, float]] = {}

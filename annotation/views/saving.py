@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.basis import Basis, basis_of
 from annotation.blinding import Blinding, blinding_of, hidden_problems
-from annotation.doors import Payload, from_form
+from annotation.doors import Payload, from_form, unit_names
 from annotation.drafts import (
     StaleDraftError,
     check_shape,
@@ -25,7 +25,7 @@ from annotation.follows.grounded_answer import shown_beside
 from annotation.models import Assignment, Response
 from annotation.people.late import take_again
 from annotation.people.leases import return_expired
-from annotation.places import next_assignment, next_in_transaction
+from annotation.places import is_put_out, next_assignment, next_in_transaction
 from annotation.presenting import ForgottenItemError, present, schema
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Problem, RefusedError
@@ -55,6 +55,10 @@ PAST = (
 )
 TAKEN_BACK = (
     "this item was taken back, so this does not count; it is kept as a draft: "
+    "ask the campaign's researcher"
+)
+PUT_OUT = (
+    "you take part in this campaign no more, so this does not count; it is kept as a draft: "
     "ask the campaign's researcher"
 )
 CHANGED = "what this item shows or asks was changed since it was opened; load it again"
@@ -118,7 +122,7 @@ def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment, _key(request.POST))
+        sent = _read(request.POST, assignment, key_of(request.POST))
         if sent.late:
             return _keep(sent)
         outcome, following = _submit(sent)
@@ -170,11 +174,12 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
     stands = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
-    changed = _what_changed(stands, basis)
+    changed = what_changed(stands, basis)
     if late or changed:
         _check_not_stored(assignment, key)
     if changed:
         raise ChangedError(changed)
+    blinding.check_names(unit_names(form))
     payload = from_form(asked, blinding.units, form)
     check_shape(payload)
     return Sent(
@@ -183,9 +188,9 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
         asked,
         blinding.revealed(payload),
         blinding,
-        version=_whole(form, "version") or 0,
+        version=whole(form, "version") or 0,
         circumstances=Circumstances(
-            key=key, seen=_whole(form, "seen"), seconds=_seconds(form), basis=basis
+            key=key, seen=whole(form, "seen"), seconds=seconds_of(form), basis=basis
         ),
         late=late,
     )
@@ -195,12 +200,14 @@ def _why_too_late(assignment: Assignment) -> str:
     if assignment.status not in ON_SHOW:
         return TAKEN_BACK
     campaign = assignment.item.campaign
+    if is_put_out(assignment):
+        return PUT_OUT
     if campaign.takes_answers:
         return ""
     return PAST if campaign.is_open else CLOSED
 
 
-def _what_changed(now: Basis, seen: str | None) -> list[str]:
+def what_changed(now: Basis, seen: str | None) -> list[str]:
     """A guideline that was mended does not make an answer useless: it is stored with the old one's
     digest. Other questions or texts do."""
     return [] if seen is None else [what for what in now.differs(seen) if what != "guideline"]
@@ -242,7 +249,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
     return outcome, address_of(following, campaign)
 
 
-def _whole(form: QueryDict, name: str) -> int | None:
+def whole(form: QueryDict, name: str) -> int | None:
     text = form.get(name)
     if text is None:
         return None
@@ -251,7 +258,7 @@ def _whole(form: QueryDict, name: str) -> int | None:
     return int(text)
 
 
-def _seconds(form: QueryDict) -> float | None:
+def seconds_of(form: QueryDict) -> float | None:
     try:
         seconds = float(form.get("seconds", "nan"))
     except ValueError:
@@ -259,7 +266,7 @@ def _seconds(form: QueryDict) -> float | None:
     return min(seconds, LONGEST) if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _key(form: QueryDict) -> str | None:
+def key_of(form: QueryDict) -> str | None:
     try:
         key = form.get("key")
         return None if key is None else str(uuid.UUID(key))

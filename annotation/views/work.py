@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import follows
-from annotation.models import Assignment, Campaign, Draft, Rater, User
+from annotation.adjudication.members import adjudicable
+from annotation.models import Assignment, Campaign, Draft, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.opening import open_now
 from annotation.people.members import workable
@@ -42,7 +43,8 @@ def work(request: HttpRequest) -> HttpResponse:
         for campaign in campaigns
         if numbers[campaign.pk].total
     ]
-    return render(request, "work/list.html", {"studies": studies})
+    context = {"studies": studies, "adjudicating": list(adjudicable(user))}
+    return render(request, "work/list.html", context)
 
 
 @require_POST
@@ -88,15 +90,16 @@ def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
 
 def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     """The items that a person has submitted, the last `RECENT` of them, by campaign."""
+    answers = Response.objects.filter(assignment=OuterRef("pk"))
     rows = (
         my_assignments(user)
         .filter(status="done", item__campaign__in=campaigns)
         .select_related("item__query")
         .annotate(
-            submitted_at=Max("responses__created_at"),
+            submitted_at=Subquery(answers.order_by("-created_at").values("created_at")[:1]),
             has_draft=Exists(Draft.objects.filter(assignment=OuterRef("pk"))),
         )
-        .order_by("-item__position")[:RECENT]
+        .order_by("-pk")[:RECENT]
     )
     found: dict[int, list[Assignment]] = {}
     for row in rows:

@@ -15,12 +15,15 @@ import weakref
 from functools import lru_cache
 from typing import Any
 
-from django.db.backends.sqlite3 import base
+from django.db.backends.sqlite3 import base, operations
 from django.db.utils import OperationalError
+
+from audit.append_only import put_on, take_off
 
 # Its stubs leave out what is overridden here.
 _Django: Any = base.DatabaseWrapper
 _Cursor: Any = base.SQLiteCursorWrapper
+_Operations: Any = operations.DatabaseOperations
 STEP = 0.001
 FREE = -1
 
@@ -39,8 +42,18 @@ def _converted(query: str) -> str:
     return str(base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
 
+class Operations(_Operations):
+    """`flush` empties the audit trail too, by statements that its triggers would refuse."""
+
+    def sql_flush(self, style: Any, tables: Any, **how: Any) -> list[str]:
+        emptied = super().sql_flush(style, tables, **how)
+        return [*take_off("sqlite"), *emptied, *put_on("sqlite")] if emptied else []
+
+
 class DatabaseWrapper(_Django):
     """One connection. The kernel frees the turn of a process that was killed."""
+
+    ops_class = Operations
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

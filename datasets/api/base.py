@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from datasets.api.scopes import UNLESS_SAID, ScopeMaySuffice
 from datasets.api.shapes import NoParameters, PageParameters, Strict
 
 ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
@@ -36,15 +37,16 @@ class RoleMayAsk(BasePermission):
 class Resource(APIView):
     """One address.
 
-    `roles` says by method who may ask: 401 without a token, 403 for another role, before anything
-    is looked up. Objects are reached only through functions `visible_…` that are given the user,
-    so what is not for this user is not there (404). `takes` are the parameters of a GET; any other
-    is refused by its name (400).
+    `roles` says by method who may ask, and `scopes` with what kind of token, any one of them: 401
+    without a token, 403 for another role or scope, before anything is looked up. Objects are
+    reached only through functions `visible_…` that are given the user, so what is not for this user
+    is not there (404). `takes` are the parameters of a GET; any other is refused by its name (400).
     """
 
     roles: ClassVar[Mapping[str, Sequence[str]]]
+    scopes: ClassVar[Mapping[str, Sequence[str]]] = UNLESS_SAID
     takes: ClassVar[type[Strict]] = NoParameters
-    permission_classes = [IsAuthenticated, RoleMayAsk]
+    permission_classes = [IsAuthenticated, RoleMayAsk, ScopeMaySuffice]
     http_method_names = ["get", "head", "post", "put"]
     chosen: Mapping[str, Any]
 
@@ -105,7 +107,7 @@ class List(Resource):
     takes = PageParameters
 
     def page(
-        self, rows: QuerySet[Any], as_results: Callable[[list[Any]], Sequence[Any]]
+        self, rows: QuerySet[Any] | Sequence[Any], as_results: Callable[[list[Any]], Sequence[Any]]
     ) -> Response:
         paginator = Paginator(rows, self.chosen["page_size"])
         try:

@@ -19,7 +19,7 @@ Body = dict[str, Any]
 SENTENCES: Mapping[type[Exception], str] = {
     exceptions.ValidationError: "the request is not as described; mend what `problems` names",
     exceptions.NotAuthenticated: "send a token, as in `Authorization: Token tandem_…`; "
-    "`manage.py create_token` makes one",
+    "the page of tokens and `manage.py create_token` make one",
     exceptions.AuthenticationFailed: "the token is unknown or has run out; make a new one",
     exceptions.PermissionDenied: "your role may not do this; ask an admin of this site",
     PermissionDenied: "your role may not do this; ask an admin of this site",
@@ -56,6 +56,12 @@ class StandingError(TellingError):
 
 class BlindError(TellingError):
     """The account may read this, but not before its own work."""
+
+    status_code = 403
+
+
+class ScopeError(TellingError):
+    """The account may do this, but not with this token."""
 
     status_code = 403
 

@@ -56,13 +56,22 @@ class PerReport(PerUser):
     scope = "report"
 
 
-def seconds_to_wait(scope: str, user: int, *of: object) -> int | None:
-    """Counts a request that comes by a page, together with the API's; None where it may go on."""
+class PerImport(PerUser):
+    """The same for labels made elsewhere, of which one request holds thousands."""
+
+    scope = "import"
+
+
+def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
+    """Counts a request that comes by a page, together with the API's; None where it may go on.
+
+    `who` is an account's number, or the address of somebody without one.
+    """
     limit = _limit(scope)
     if limit is None:
         return None
     most, window = limit
-    key = ":".join(map(str, (f"limit:{scope}:{user}:{_now() // window}", *of)))
+    key = ":".join(map(str, (f"limit:{scope}:{who}:{_now() // window}", *of)))
     return None if _count(key, window) <= most else window - _now() % window
 
 

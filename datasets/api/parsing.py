@@ -19,7 +19,7 @@ DEEPEST = 64
 class StrictJSONParser(BaseParser):
     """One JSON value.
 
-    Refused are a body above Django's DATA_UPLOAD_MAX_MEMORY_SIZE (413); and with 400 a key that
+    Refused are a body above LONGEST_JSON of the settings (413); and with 400 a key that
     comes twice, a number that is none or beyond what a float holds, more than 64 levels, and a NUL
     or half a surrogate pair in any text, which no database of ours could keep.
     """
@@ -32,7 +32,7 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        most = min(settings.LONGEST_JSON, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         given = stream.read(most + 1)
         if len(given) > most:
             raise TooLargeError(f"the body is above {most} bytes; send less at once")

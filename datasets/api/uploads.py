@@ -16,6 +16,8 @@ from rest_framework.response import Response
 from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, StandingError, TooOftenHereError
+from datasets.api.once import came_before, done_once, keyed, once
+from datasets.api.scopes import MANAGE, READ
 from datasets.api.shapes import PageParameters, Strict
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
@@ -128,6 +130,7 @@ UPLOAD_KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
 
 class Uploads(List):
     roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ, MANAGE), "POST": (MANAGE,)}
     parser_classes = [MultiPartParser]
 
     @described(
@@ -157,31 +160,36 @@ class Uploads(List):
         refuses=(422,),
         operation_id="uploads_create",
     )
+    @keyed
     def post(self, request: Request) -> Response:
         self._check_rate(request)
         given = checked(NewUpload, _parts(request))
-        try:
-            made = receive(
-                request.user, given["files"], given.get("name", ""), given.get("format", "")
-            )
-        except TooOftenError as error:
-            raise TooOftenHereError(str(error), error.seconds) from error
-        except InputError as error:
-            raise RefusedBodyError(str(error)) from error
-        return Response(UploadShape(made).data, status=202)
+        return done_once(request, lambda: _received(request, given))
 
     def _check_rate(self, request: Request) -> None:
         """Before anything is read of the files, which then stream to the disk."""
         try:
-            check_rate(request.user)
+            if not came_before(request):
+                check_rate(request.user)
         except TooOftenError as error:
             raise TooOftenHereError(str(error), error.seconds) from error
         plain: HttpRequest = request._request
         into_files(plain)
 
 
+def _received(request: Request, given: dict[str, Any]) -> Response:
+    try:
+        made = receive(request.user, given["files"], given.get("name", ""), given.get("format", ""))
+    except TooOftenError as error:
+        raise TooOftenHereError(str(error), error.seconds) from error
+    except InputError as error:
+        raise RefusedBodyError(str(error)) from error
+    return Response(UploadShape(made).data, status=202)
+
+
 class OneUpload(Resource):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
 
     @described(
         "Read an upload",
@@ -198,6 +206,7 @@ class OneUpload(Resource):
 
 class KeepUpload(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Keep an upload",
@@ -214,6 +223,7 @@ class KeepUpload(Resource):
         parameters=[UPLOAD_KEY],
         operation_id="uploads_keep",
     )
+    @once
     def post(self, request: Request, key: str) -> Response:
         found, given = _upload(request.user, key), checked(Decision, request.data)
         try:
@@ -227,6 +237,7 @@ class KeepUpload(Resource):
 
 class DiscardUpload(Resource):
     roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
 
     @described(
         "Discard an upload",
@@ -238,6 +249,7 @@ class DiscardUpload(Resource):
         parameters=[UPLOAD_KEY],
         operation_id="uploads_discard",
     )
+    @once
     def post(self, request: Request, key: str) -> Response:
         found = _upload(request.user, key)
         try:

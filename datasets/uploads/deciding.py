@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from audit.recording import record
 from datasets.loading import check_name
 from datasets.models import Batch, Upload
 from datasets.readers import READERS
@@ -64,7 +65,7 @@ def keep(upload: Upload, seen: str, name: str) -> None:
     if Batch.objects.filter(name=name).exclude(digest=upload.digest).exists():
         raise TakenNameError(name)
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
-    _order(upload, ready, state=State.KEEPING, name=name, error="")
+    _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="")
 
 
 def read_as(upload: Upload, format: str) -> None:
@@ -72,7 +73,8 @@ def read_as(upload: Upload, format: str) -> None:
     if format and format not in READERS:
         raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY)
-    _order(upload, ready, state=State.READING, format=format, digest="", found={}, error="")
+    anew = {"format": format, "digest": "", "found": {}, "error": ""}
+    _order(upload, ready, "upload.read", state=State.READING, **anew)
 
 
 def discard(upload: Upload) -> None:
@@ -81,7 +83,12 @@ def discard(upload: Upload) -> None:
     if upload.state == State.DISCARDED:
         return
     now = timezone.now()
-    if not open_to_it.update(state=State.DISCARDED, turn=None, found={}, error="", changed_at=now):
+    values = {"state": State.DISCARDED, "turn": None, "found": {}, "error": "", "changed_at": now}
+    with transaction.atomic():
+        discarded = open_to_it.update(**values)
+        if discarded:
+            record("upload.discarded", of=upload)
+    if not discarded:
         upload.refresh_from_db()
         raise StaleError(upload)
     quarantine.remove(upload.key)
@@ -118,8 +125,11 @@ def is_silent(upload: Upload) -> bool:
     return silent > SILENT_SECONDS
 
 
-def _order(upload: Upload, ready: QuerySet[Upload], **values: object) -> None:
-    updated = ready.update(turn=None, changed_at=timezone.now(), **values)
+def _order(upload: Upload, ready: QuerySet[Upload], event: str, **values: object) -> None:
+    with transaction.atomic():
+        updated = ready.update(turn=None, changed_at=timezone.now(), **values)
+        if updated:
+            record(event, of=upload, after=upload.digest)
     upload.refresh_from_db()
     if not updated:
         raise StaleError(upload)

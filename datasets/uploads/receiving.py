@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from audit.recording import record
 from datasets.loading import check_name
 from datasets.models import Batch, Upload
 from datasets.readers import READERS
@@ -75,6 +76,7 @@ def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) ->
             temporary = cast(Sequence[TemporaryUploadedFile], files)
             upload.files = quarantine.take(upload.key, temporary)
             upload.save(force_insert=True)
+            record("upload.received", of=upload, files=len(upload.files))
             transaction.on_commit(lambda: launching.start(upload.key))
     except BaseException:
         quarantine.remove(upload.key)

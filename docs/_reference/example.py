@@ -21,12 +21,13 @@ QUERIES = 16
 
 @cache
 def report() -> dict[str, Any]:
-    """A report with every block: three people, a judge, one person who checks it, and strata."""
+    """A report with every block: three people, a judge, one person who checks it, an adjudicator,
+    and strata."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
         levels = {"answerable": "nominal", "rating": "ordinal"}
-        made = labels_report([path], levels, Choices(resamples=20))  # type: ignore[arg-type]
+        made = labels_report([path], levels, Choices(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
@@ -47,6 +48,9 @@ def _labels() -> Iterator[dict[str, Any]]:
             said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
             yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
             yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
+        if n % 3 == 0:
+            decided = {"rater": "REFERENCE", "rater_kind": "reference", "value": "yes"}
+            yield place | decided | {"variable": "answerable"}
         checked = {"rater": "FOURTH", "assisted_by": JUDGE, "value": ("yes", "no")[question]}
         yield place | checked | {"variable": "answerable"}
 

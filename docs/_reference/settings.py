@@ -15,7 +15,8 @@ For whoever sets Tandem up: every environment variable that it reads, with its d
 
 They are read once, when a process starts, and checked then: a value that cannot be used stops the
 process with a line that says what to set. [Deploy](../how-to/deploy.md) says which of them a server
-needs. `TANDEM_MAX_UPLOAD_MB` is checked like the others, but no page uses it yet.
+needs. `TANDEM_MAX_UPLOAD_MB` is for batches that are sent in the browser or by the API; other
+bodies have limits of their own, see [Limits](../how-to/limits.md).
 
 `TANDEM_JUDGE_HOSTS` is for judges that are defined
 [in the browser](../how-to/add-a-judge.md#judges-in-the-browser): `vllm:8000,127.0.0.1:8001` lets

@@ -6,7 +6,6 @@ A run whose judge asks a server holds the lease of its lane too, so that one run
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,10 +14,12 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
+from audit.recording import folded, record
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompting import sha256_of
 from judging.rows import lanes, ledger, planning
 from judging.rows.checking import ChangedPromptError, check_granularity, check_prompt, prompt_of
+from judging.rows.orders import HeldError, Orders, OutError
 from judging.rows.turns import free, neglected, next_after
 
 __all__ = [
@@ -32,22 +33,6 @@ State, Wish = JudgeRun.State, JudgeRun.Wish
 _WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
 INTENT = "batch_intent"
 _GIVEN_BACK: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
-
-
-class HeldError(Exception):
-    """Another run of this judge over this campaign holds a lease, alive or left by a dead one."""
-
-
-class OutError(Exception):
-    """The judge's requests are out in a file, and must come back or be given up first."""
-
-
-@dataclass(frozen=True)
-class Orders:
-    """What people want of a run that is under way: a wish, and a number of calls at once."""
-
-    wish: str = ""
-    concurrency: int | None = None
 
 
 def start(
@@ -81,6 +66,7 @@ def start(
                 most_tokens=most_tokens, most_cost=most_cost, concurrency=concurrency,
                 reuse=reuse, prompt_sha256=prompt,
             )  # fmt: skip
+            record("run.started", campaign.pk, run, after=prompt, limit=limit, offline=offline)
     except IntegrityError as error:
         raise HeldError(f"another run of judge {judge} has just begun") from error
     if lane is not None:
@@ -129,6 +115,7 @@ def _close(run: JudgeRun, state: str, error: str = "") -> None:
     JudgeRun.objects.filter(pk=run.pk).update(
         **_GIVEN_BACK, state=state, error=error, ended_at=Now()
     )
+    record("run.ended", run.campaign_id, run, state=str(state))
 
 
 def take(run: JudgeRun) -> uuid.UUID | None:
@@ -217,7 +204,9 @@ def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
         raise HeldError(f"a run of judge {judge} has ended just now; try again")
     if _asks_nobody(run):
         raise HeldError(f"{run} of judge {judge} is writing its requests to a file; try again")
-    active(campaign, judge).filter(pk=run.pk).update(queued=True)
+    with transaction.atomic():
+        if active(campaign, judge).filter(pk=run.pk, queued=False).update(queued=True):
+            record("run.changed", campaign.pk, run, queued=True)
     run.queued = True
     if run.lane is not None:
         lanes.resume(run.lane)
@@ -241,9 +230,12 @@ def ask_to_cancel(run: JudgeRun) -> bool:
 
 def _wish(run: JudgeRun, wish: str) -> bool:
     """Whoever holds the run reads this when he renews his lease; a run that nobody holds ends."""
-    if not _unended(run).update(wish=wish):
-        return False
-    _heeded(run)
+    with transaction.atomic():
+        if not _unended(run).update(wish=wish):
+            return False
+        record("run.stopped", run.campaign_id, run, wish=str(wish))
+    with folded():
+        _heeded(run)
     return True
 
 
@@ -278,7 +270,11 @@ def state_wished(run: JudgeRun) -> str:
 
 def set_concurrency(run: JudgeRun, calls: int) -> bool:
     """How many calls at once from now on, at least 1; False if the run has ended already."""
-    return bool(_unended(run).update(concurrency=max(1, calls)))
+    with transaction.atomic():
+        changed = bool(_unended(run).update(concurrency=max(1, calls)))
+        if changed:
+            record("run.changed", run.campaign_id, run, concurrency=max(1, calls))
+    return changed
 
 
 def remaining(run: JudgeRun) -> int | None:

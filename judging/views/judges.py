@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -22,12 +20,12 @@ from judging.defining import JudgeError, define
 from judging.models import ACTIVE, Judge
 from judging.pages.forms import NEW, PARAM_HELP, JudgeForm, TryForm
 from judging.pages.showing import shown, standing_of, with_clock
+from judging.pages.tries import TooOftenError, one_try
 from judging.pages.trying import BusyError, NothingToTryError, Trial, try_judge
 from judging.prompting import PromptError
 from judging.rows.guarding import GUARDED, Server
 from judging.views.access import BLIND, READERS, is_blind, person, runs_of
 
-TRIES, WINDOW = 10, 60
 BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
 RUNS_SHOWN = 50
 
@@ -135,20 +133,16 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     status, told = 200, {}
     if not form.is_valid():
         status = 422
-    elif _tries(person(request).pk) > TRIES:
-        status, told = 429, {"wrong": f"You tried {TRIES} times in this minute; wait a little."}
     elif is_blind(person(request), form.cleaned_data["campaign"]):
         status, told = 409, {"wrong": BLIND}
-    elif not cache.add(mine := f"judge-trying:{person(request).pk}", 1, timeout=WINDOW):
-        # A try keeps a thread of the web server busy for up to 45 seconds.
-        status, told = 429, {"wrong": "A try of yours is still under way; wait for its end."}
     else:
         try:
-            told = _tried(judge, form)
+            with one_try(person(request).pk):
+                told = _tried(judge, form)
+        except TooOftenError as error:
+            status, told = 429, {"wrong": f"{str(error)[:1].upper()}{str(error)[1:]}."}
         except BusyError:
             status, told = 503, {"wrong": BUSY}
-        finally:
-            cache.delete(mine)
     if request.headers.get("HX-Request"):
         # htmx leaves the page as it is when it hears of an error.
         context = {"judge": judge, "form": form, **told}
@@ -177,17 +171,6 @@ def _shown(trial: Trial) -> dict[str, Any]:
         "body": shown(told.body, 4000) if told else "",
         "problems": [shown(str(problem), 500) for problem in trial.problems],
     }
-
-
-def _tries(user: int) -> int:
-    """How many tries this account had in this minute, this one among them."""
-    key = f"judge-tries:{user}:{int(time.time()) // WINDOW}"
-    cache.add(key, 0, timeout=2 * WINDOW)
-    try:
-        return int(cache.incr(key))
-    except ValueError:
-        # The cache dropped the key in between, to make room.
-        return 1
 
 
 def _judge(pk: int) -> Judge:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,14 +14,14 @@ from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of
 from judging.estimating import estimate
-from judging.models import ACTIVE, Judge, JudgeRun
+from judging.models import Judge, JudgeRun
 from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
-from judging.rows import lanes, ledger, runs
+from judging.rows import runs
+from judging.running.beginning import NothingOpenError, begin, resume
 from judging.running.manifests import manifest_of
-from judging.tasks import ring
-from judging.views.access import READERS, person, runs_of
+from judging.views.access import READERS, blind_page, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -45,7 +44,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     if "estimate" in request.POST:
         return _start_page(request, judge, campaign, form)
     try:
-        run = _begun(judge, campaign, form.cleaned_data)
+        run = begin(judge, campaign, form.cleaned_data)
     except (
         NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError, SetupError,
         PromptError,
@@ -53,23 +52,6 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _start_page(request, judge, campaign, form, 409)
     return redirect("judge-run", run.pk)
-
-
-class NothingOpenError(ValueError):
-    """The judge has a result for all of the campaign."""
-
-
-def _begun(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
-    """A queued run; the one that is there, where somebody else was faster."""
-    runs.plan(campaign, judge)
-    if not ledger.waiting(campaign, judge):
-        raise NothingOpenError("nothing is open: the judge is through with this campaign")
-    try:
-        run = runs.start(campaign, judge, queued=True, **limits)
-    except runs.HeldError:
-        run = runs.queue_active(campaign, judge)
-    transaction.on_commit(lambda: ring(run.pk))
-    return run
 
 
 def _start_page(
@@ -138,9 +120,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     elif wanted == "cancel":
         runs.ask_to_cancel(found)
     elif wanted == "resume" and found.lane is not None:
-        lanes.resume(found.lane)
-        if found.state in ACTIVE:
-            transaction.on_commit(lambda: ring(pk))
+        resume(found)
     return redirect("judge-run", pk)
 
 
@@ -148,7 +128,10 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     """All that the run was made with, as a file."""
-    text = json.dumps(manifest_of(_run(request, pk)), ensure_ascii=False, indent=2, sort_keys=True)
+    found = _run(request, pk)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response

@@ -3,9 +3,9 @@
 //   paint(container, text, highlights, { suggested })
 //     highlights  [{ start, end, unit, now, kept, lit }]: `unit` counts from 0; `now` is the
 //                 question in hand, `kept` is left aside by its answer, `lit` is pointed at
-//     suggested   [{ start, end, said, lit }]: passages that someone else proposed, drawn dashed
-//                 beneath the highlights, without number; `said` is for screen readers and is
-//                 "suggested passage" where it is left out
+//     suggested   [{ start, end, said, sign, lit }]: passages that someone else proposed, drawn
+//                 dashed beneath the highlights, without number; `sign` stands at the end if it is
+//                 given; `said` is for screen readers, "suggested passage" where it is left out
 //   selectedRange(container), select(container, range), rangeOf(container, range),
 //   placeAt(container, x, y): selections and places in it
 //
@@ -84,7 +84,7 @@ function washes(start, end, here) {
     depth: own.length ? String(Math.min(own.length, 3)) : undefined,
     units: own.length ? own.map((one) => one.unit).join(" ") : undefined,
     kind: own.length < over.length ? "suggested" : undefined,
-    ends: last.filter((one) => !one.kind).map((one) => one.unit + 1).join(" ") || undefined,
+    ends: last.map((one) => (one.kind ? one.sign : one.unit + 1)).filter(Boolean).join(" ") || undefined,
     opens: first.length ? `[${words(first)}: ` : undefined,
     closes: last.length ? ` end of ${words(last)}]` : undefined,
     className: ["now", "kept", "lit"].filter((name) => worn(name, own, over)).join(" "),

@@ -59,8 +59,10 @@ export class Saver {
     this.sent = local.sent ?? [];
     const current = local.version === this.version && local.seen === this.seen;
     const ours = current || outbox.of(this.uid).length || this.sent.some((one) => same(one, shown));
-    if (ours) this.keeping.keep(this.work);
-    else this.clash({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
+    if (ours) {
+      this.keeping.keep(this.work);
+      if (!this.draftUrl) this.stay();
+    } else this.clash({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
   }
 
   changed() {
@@ -69,9 +71,16 @@ export class Saver {
     this.unmended = "";
     this.keeping.keep(this.work);
     if (this.clashing || this.stopped) return;
+    if (!this.draftUrl) return this.stay();
     this.waitingSince ??= performance.now();
     this.busyWith("saving");
     this.soon();
+  }
+
+  // A page without drafts on the server: until it is submitted, its work is kept in this browser.
+  stay() {
+    this.kept = this.edition;
+    this.status.show("kept");
   }
 
   // What did not work is said until it works, not only until it is tried again.
@@ -137,7 +146,7 @@ export class Saver {
   step() {
     const [entry] = outbox.of(this.uid);
     if (entry) return this.sendAnswer(entry);
-    return this.edition > this.kept ? this.sendDraft() : false;
+    return this.draftUrl && this.edition > this.kept ? this.sendDraft() : false;
   }
 
   async sendDraft() {
@@ -172,6 +181,7 @@ export class Saver {
     outbox.remove(key);
     this.acknowledged(0, body.revision);
     if (!same(this.sheet.payload(true), payload)) {
+      if (!this.draftUrl) return this.stay();
       this.kept = this.edition - 1;
       return true;
     }
@@ -266,7 +276,7 @@ export class Saver {
     this.acknowledged(version, revision);
     if (keepMine) {
       this.edition += 1;
-      return this.pump();
+      return this.draftUrl ? this.pump() : this.stay();
     }
     this.page.apply(theirs);
     this.kept = this.edition;
@@ -281,7 +291,7 @@ export class Saver {
 
   // The page goes: a last draft that the browser sends on its own.
   lastWords() {
-    if (this.edition === this.kept || this.busy || this.clashing || this.stopped) return;
+    if (!this.draftUrl || this.edition === this.kept || this.busy || this.clashing || this.stopped) return;
     if (outbox.of(this.uid).length) return;
     const { version, seen, basis } = this;
     const payload = this.sheet.payload();

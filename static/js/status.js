@@ -5,6 +5,7 @@ const WORDS = {
   fresh: "Nothing to save yet",
   saving: "Saving…",
   saved: "Saved",
+  kept: "Kept",
   submitting: "Submitting…",
   submitted: "Submitted",
   unsaved: "Not saved",
@@ -17,6 +18,7 @@ const WORDS = {
   closed: "Closed",
 };
 const MORE = {
+  kept: "in this browser, not submitted",
   unsaved: "will be sent again",
   offline: "kept in this browser",
   conflict: "two versions",

@@ -11,7 +11,6 @@ from annotation import exporting
 from annotation.models import Assignment, Campaign, Draft, Item, Rater, User
 from annotation.models.people import rater_of
 from annotation.submit import submit
-from annotation.views import mine as pages
 from annotation.views.mine import progress, progress_in
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
@@ -84,17 +83,13 @@ class TestProgress:
         numbers = progress(study.ada, [study.campaign.pk])[study.campaign.pk]
         assert numbers.free == free_of(study.ada, study.campaign) == 3
 
-    def test_many_places_are_not_counted_for_every_page(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_follows_whoever_takes_places_away(self) -> None:
         study = make_study(reports=5)
-        monkeypatch.setattr(pages, "_counted", {})
-        monkeypatch.setattr(pages, "MANY", 3)
-        for reports_left, said in ((5, 5), (4, 5), (2, 5)):
-            Item.objects.filter(position__gte=reports_left).update(taken=F("quota"))
-            assert progress_in(study.rita, study.campaign.pk).free == said
-        monkeypatch.setattr(pages, "STALE", 0.0)
-        assert progress_in(study.rita, study.campaign.pk).free == 2
+        for left in (5, 4, 2, 0):
+            Item.objects.filter(position__gte=left).update(taken=F("quota"))
+            assert progress_in(study.rita, study.campaign.pk).free == left
+        Item.objects.update(taken=0)
+        assert progress_in(study.rita, study.campaign.pk).free == 5
 
     def test_a_person_without_a_name_yet_has_all_before_them(self) -> None:
         study = make_study(reports=5)

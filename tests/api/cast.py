@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.test import Client
-from knox.models import AuthToken
 
 from annotation.models import Assignment, User
+from datasets.api.scopes import MOST
+from datasets.granting import make_token
 from tests.page_cast import TEXT
 
 V1 = "/api/v1"
@@ -50,8 +51,9 @@ def as_json(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def script_of(user: User) -> Script:
-    return Script(AuthToken.objects.create(user)[1])
+def script_of(user: User, *scopes: str) -> Script:
+    """With all scopes that are of use to its role, unless some are named."""
+    return Script(make_token(user, scopes or MOST[user.role])[1])
 
 
 def stranger() -> Script:

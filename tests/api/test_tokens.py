@@ -54,8 +54,8 @@ def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
     ("arguments", "said"),
     [
         (("nobody",), "There is no account"),
-        (("ada", "--days", "0"), "--days is from 1"),
-        (("ada", "--days", "99999999"), "--days is from 1"),
+        (("ada", "--days", "0"), "lasts from 1 to 3650 days"),
+        (("ada", "--days", "99999999"), "lasts from 1 to 3650 days"),
         (("ada", "--days", "1", "--revoke"), "not allowed with"),
     ],
 )

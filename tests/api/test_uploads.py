@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from knox.models import AuthToken
 
 from annotation.models import User
 from datasets.models import Batch, Upload
@@ -23,7 +22,7 @@ def rita(study: Study) -> Script:
 
 
 def post(user: User, **fields: Any) -> Any:
-    token = AuthToken.objects.create(user)[1]
+    token = script_of(user).token
     headers = {"authorization": f"Token {token}"}
     client = Client(raise_request_exception=False)
     return client.post("/api/v1/uploads/", fields, headers=headers)

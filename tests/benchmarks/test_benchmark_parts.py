@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.files import MOST_MEMORY
+from benchmarks.files import lines as file_lines
 from benchmarks.material import write_tasks
 from benchmarks.page import SHAPES, WORDS, lines, text_of
 from benchmarks.person import WrongPageError, filled_in
@@ -96,6 +98,23 @@ class TestLinks:
         )
         found = linked("http://h/s/js/m.js", "text/javascript", module)
         assert found == {"http://h/s/js/a.js", "http://h/s/js/b.js", "http://h/s/c.js"}
+
+
+class TestFiles:
+    ROW = {
+        "name": "export labels as csv", "rows": 10, "seconds": 2.0, "rows_per_second": 5.0,
+        "processor_seconds": 1.0, "peak_mb": MOST_MEMORY, "file_mb": 0.1,
+    }  # fmt: skip
+
+    def said(self, **changed: object) -> str:
+        return file_lines({"sqlite": {"rows": [self.ROW | changed]}}).splitlines()[-1]
+
+    def test_an_export_holds_its_bar_or_misses_it(self) -> None:
+        assert " holds: at most 250 MB" in self.said()
+        assert " missed: at most 250 MB" in self.said(peak_mb=MOST_MEMORY + 1)
+
+    def test_an_import_has_no_bar(self) -> None:
+        assert "at most" not in self.said(name="import_labels, labels", peak_mb=9_000.0)
 
 
 class TestComparing:

@@ -15,6 +15,7 @@ import pytest
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
+from judging import engine
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
@@ -228,12 +229,21 @@ class TestTimeIsOver:
 
     def worked(self, campaign: Campaign, seconds: float) -> tuple[JudgeRun, Ending, Control]:
         """A worker's pump with three calls of so many seconds, whose time is over before."""
-        control = Control(seconds=0.3)
+        control, backend = Control(seconds=0.3), Scripted(yes, seconds)
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
         run = runs.start(campaign, rater, queued=True)
         lease = runs.take(run)
         assert lease is not None
-        ending = work(run, lease, control, Scripted(yes, seconds), HASTY)
+        watch = engine._Pump._watch_clock
+
+        async def from_the_calls_on(pump: engine._Pump) -> None:
+            while backend.under_way < 3:
+                await asyncio.sleep(0.01)
+            await watch(pump)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine._Pump, "_watch_clock", from_the_calls_on)
+            ending = work(run, lease, control, backend, HASTY)
         run.refresh_from_db()
         return run, ending, control
 

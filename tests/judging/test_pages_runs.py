@@ -49,7 +49,7 @@ def rita(db: None) -> Client:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     heard: list[int] = []
-    monkeypatch.setattr("judging.views.runs.ring", heard.append)
+    monkeypatch.setattr("judging.running.beginning.ring", heard.append)
     return heard
 
 

@@ -115,7 +115,7 @@ def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
 def test_after_ten_tries_in_a_minute_one_waits(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.views.judges.time.time", lambda: 1_000_000.0)
+    monkeypatch.setattr("judging.pages.tries.time.time", lambda: 1_000_000.0)
     made = judge()
     for _ in range(10):
         assert "word for word" in try_it(rita, made, campaign)

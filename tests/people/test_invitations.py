@@ -17,6 +17,8 @@ from annotation.models import Invitation, Membership, User
 from annotation.people.accounts import change_role, switch_off
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import LIFE, Invited, accept, digest_of, invite, revoke
+from annotation.people.members import end_membership, set_pool
+from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
 
@@ -179,6 +181,19 @@ class TestWhoInvites:
             made.invitation.refresh_from_db()
             assert made.invitation.state == "revoked"
 
+    @pytest.mark.parametrize("there", [False, True])
+    def test_who_was_put_out_brings_nobody_in_afterwards(self, study: Study, there: bool) -> None:
+        set_pool(study.campaign, "named", study.rita)
+        made = invite("annotator", study.campaign, by=study.rita)
+        end_membership(study.campaign, study.rita, study.root)
+        client = client_of(study.ada) if there else Client()
+        answer = client.post(door(made), GOOD)
+        assert answer.status_code == 409
+        assert "has left the campaign" in answer.content.decode()
+        assert not User.objects.filter(username="eve").exists()
+        assert not study.campaign.memberships.filter(ended_at=None).exists()
+        assert Invitation.objects.get().state == "open"
+
 
 class TestTheDatabase:
     def test_it_refuses_one_that_is_used_and_taken_back(self, study: Study) -> None:
@@ -234,3 +249,23 @@ class TestTheCommand:
     def test_it_refuses_more_than_the_account_may_be(self, study: Study) -> None:
         with pytest.raises(CommandError, match="cannot be researcher"):
             run("invite", "--campaign", "Pilot", "--campaign-role", "researcher")
+
+
+class TestHowOften:
+    def test_a_link_is_no_way_to_try_names_for_ever(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        tries = [Client().post(door(made), {**GOOD, "name": "ada"}) for _ in range(21)]
+        assert [answer.status_code for answer in tries] == [422] * 20 + [429]
+        assert int(tries[-1]["Retry-After"]) <= 3600
+        assert Client().post(door(made), GOOD, REMOTE_ADDR="10.0.0.2").status_code == 302
+
+    def test_an_account_invites_sixty_people_an_hour(self, study: Study) -> None:
+        here, rita = reverse("campaign-invite", args=[study.campaign.pk]), client_of(study.rita)
+        sent = {"campaign_role": "annotator", "note": ""}
+        assert {rita.post(here, sent).status_code for _ in range(30)} == {200}
+        script = script_of(study.rita)
+        body = {"campaign": study.campaign.pk}
+        assert {script.post("invitations/", body).status_code for _ in range(30)} == {201}
+        assert rita.post(here, sent).status_code == 429
+        assert script.post("invitations/", body).status_code == 429
+        assert Invitation.objects.count() == 60

@@ -21,7 +21,7 @@ from annotation.people.members import (
 )
 from annotation.places import next_assignment
 from annotation.submit import submit
-from tests.api.cast import script_of
+from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 from tests.people.cast import assert_whole, take
@@ -125,6 +125,22 @@ class TestANamedPool:
         submit(mine, payload("no"), "page")
         end_membership(study.campaign, study.ada)
         assert client_of(study.ada).get(page("item", mine)).status_code == 200
+
+    def test_who_was_put_out_changes_nothing_that_counts(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        mine = study.assignment(study.ada)
+        submit(mine, payload("no"), "page")
+        end_membership(study.campaign, study.ada)
+        form = answers("invalid", "no", "no", version=0, seen=1)
+        answer = client_of(study.ada).post(page("submit", mine), form)
+        assert answer.status_code == 422
+        assert "take part in this campaign no more" in answer.json()["problems"][0]["message"]
+        again = body("invalid", "no", "no", revision=1, draft=1)
+        assert_told(script_of(study.ada).put(place(mine, "response/"), again), 422)
+        assert mine.responses.get().revision == 1
+        add_member(study.campaign, study.ada, "annotator")
+        sent = {**form, "version": 1}
+        assert client_of(study.ada).post(page("submit", mine), sent).status_code == 200
 
 
 class TestTheAccountsRoleIsTheMost:

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
 from annotation import exporting
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Participant, ProlificStudy, User
+from annotation.models import Assignment, Membership, Participant, ProlificStudy, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
 from annotation.people.leases import set_hold
-from annotation.people.members import set_most_items, set_pool
+from annotation.people.members import end_membership, set_most_items, set_pool
 from annotation.people.prolific import Arrival, end, enter, set_study
 from tests.page_cast import Study, answers, client_of, make_study, page
 from tests.people.cast import assert_whole, run_out
@@ -146,6 +147,30 @@ class TestBound:
 def make_other(study: Study) -> int:
     made = create_campaign("Other", "report-coverage", study.campaign.batch, Design())
     return made.campaign.pk
+
+
+class TestPutOut:
+    def test_who_was_put_out_gets_no_code(self, study: Study) -> None:
+        client, first = come(study)
+        work(client, first["Location"])
+        guest = Participant.objects.get().user
+        end_membership(study.campaign, guest, study.rita)
+        closing = client.get(reverse("finished", args=[study.campaign.pk]))
+        assert CODE not in closing.content.decode()
+        Membership.objects.filter(user=guest).update(ended_at=None)
+        study.campaign.items.update(taken=F("quota"))
+        closing = client.get(reverse("finished", args=[study.campaign.pk]))
+        assert CODE in closing.content.decode()
+
+
+class TestHowOften:
+    def test_nobody_fills_a_study_from_one_address(self, study: Study) -> None:
+        set_study(study.campaign, "study1", CODE, 1000)
+        codes = [come(study, f"made-up-{n}")[1].status_code for n in range(61)]
+        assert codes == [302] * 60 + [429]
+        assert Participant.objects.count() == 60
+        other = Client().post(link(study, "p1"), REMOTE_ADDR="10.0.0.2")
+        assert other.status_code == 302
 
 
 class TestOut:

@@ -24,6 +24,8 @@ from annotation.protocols.limits import (
 from annotation.protocols.schema import schema_of
 from config.security import BodyGuard
 from datasets.access import takes_files
+from datasets.api.base import Resource
+from judging.pages.showing import LONGEST_SHOWN, is_cut, shown
 from tests.page_cast import Study, answers, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +72,15 @@ def test_a_body_above_the_limit_is_refused_before_it_is_read(
 def test_a_stranger_may_send_no_more(kind: str) -> None:
     answer = Client().generic("POST", "/login/", b"x" * (8 * MB + 1), kind)
     assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("address", ["/api/v1/campaigns/", "/login/"])
+def test_json_has_a_lower_limit_than_forms(address: str) -> None:
+    answer = Client().generic("POST", address, b" " * (5 * MB // 2 + 1), "application/json")
+    assert answer.status_code == 413
+    assert "more than 2.5 MB" in answer.content.decode()
+    fits = Client().generic("POST", address, b" " * (5 * MB // 2), "application/json")
+    assert fits.status_code != 413
 
 
 def test_a_body_without_a_length_is_refused(client: Client, mine: Assignment) -> None:
@@ -175,6 +186,23 @@ def test_no_kind_of_body_breaks_a_page(client: Client, mine: Assignment, kind: s
 def test_no_page_number_breaks_a_list(study: Study, query: str) -> None:
     answer = client_of(study.root).get(f"/batches/{study.campaign.batch_id}/?{query}")
     assert answer.status_code == 200
+
+
+def test_no_list_of_the_api_has_more_than_200_on_a_page() -> None:
+    waiting, most = [Resource], {}
+    while waiting:
+        view = waiting.pop()
+        waiting += view.__subclasses__()
+        if field := view.takes().fields.get("page_size"):
+            most[view.__name__] = field.max_value  # type: ignore[attr-defined]
+    assert len(most) > 8
+    assert set(most.values()) == {200}
+
+
+def test_a_prompt_is_shown_up_to_a_length_and_says_so() -> None:
+    longest = "x" * LONGEST_SHOWN
+    assert (shown(longest + "y"), is_cut(longest + "y")) == (longest, True)
+    assert (shown(longest), is_cut(longest)) == (longest, False)
 
 
 PROTOCOL = next(p for p in PROTOCOLS.values() if p.written)

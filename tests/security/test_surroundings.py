@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 
 from config import checks, sessions
 from config.env import secret_key
-from config.security import client_address
+from datasets.access import client_address
 from tests.page_cast import Study, client_of, make_study
 from tests.patience import PATIENCE
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from django.test import Client
 from django.utils import timezone
-from knox.models import AuthToken
 
 from analysis.choices import Choices
 from analysis.freezing import freeze
@@ -17,12 +16,21 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Invitation,
+    ProlificStudy,
+    Unit,
+    User,
+)
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
+from datasets.granting import tokens_of
 from datasets.models import Upload
 from judging.models import Judge, JudgeCall, JudgeRun
+from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
@@ -87,12 +95,26 @@ def _invited(study: Study) -> None:
     batch = study.campaign.batch
     made = create_campaign("Named", "report-coverage", batch, Design(raters_per_item=1)).campaign
     set_pool(made, "named")
+    _studied(made)
+
+
+def _studied(named: Campaign) -> None:
+    """A judge has been asked in it, and its report is frozen."""
+    judge = Judge.objects.get()
+    row = Assignment.objects.create(item=named.items.all()[0], rater=judge.rater, asked=[])
+    _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
+    freeze(named, campaign_report(named, Choices(resamples=2)), "", User.objects.get(role=ADMIN))
 
 
 def _judged(study: Study, row: Assignment) -> None:
     """The planted judge has a definition, a run and a call."""
     judge = Judge.objects.create(rater=row.rater, backend="lexical", prompt="planted-judge's own")
-    run = JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64)
+    _called(
+        JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64), row
+    )
+
+
+def _called(run: JudgeRun, row: Assignment) -> None:
     JudgeCall.objects.create(
         run=run,
         assignment=row,
@@ -112,7 +134,7 @@ def enter(world: World, role: str) -> None:
     client.cookies["csrftoken"] = CSRF
     if role != ANONYMOUS:
         client.force_login(world.users[role])
-        world.tokens[role] = AuthToken.objects.create(world.users[role])[1]
+        world.tokens[role] = script_of(world.users[role]).token
 
 
 def renewed(world: World) -> World:
@@ -150,6 +172,16 @@ def _labelled_campaigns(world: World, role: str) -> Objects:
     return Objects((world.study.campaign.pk,), missing=(world.closed.pk, *NO_NUMBERS))
 
 
+def _adjudicated(world: World, role: str) -> Objects:
+    """Nobody here is an adjudicator, whatever else a campaign is to him."""
+    return Objects((), (world.study.campaign.pk, world.closed.pk, _named()), NO_NUMBERS)
+
+
+def _units(world: World, role: str) -> Objects:
+    there = Unit.objects.filter(item__campaign=world.study.campaign).order_by("pk")
+    return Objects((), tuple(there.values_list("pk", flat=True)[:2]), NO_NUMBERS)
+
+
 def _open_campaigns(world: World, role: str) -> Objects:
     """A closed campaign in which somebody did nothing is none of theirs."""
     return Objects((world.study.campaign.pk,), (world.closed.pk, _named()), NO_NUMBERS)
@@ -173,6 +205,14 @@ def _invitations(world: World, role: str) -> Objects:
 def _raters(world: World, role: str) -> Objects:
     there = Assignment.objects.filter(item__campaign=world.study.campaign)
     return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
+
+
+def _people_asked(world: World, role: str) -> Objects:
+    """A judge among those who were asked is no person."""
+    there = Assignment.objects.filter(item__campaign=world.study.campaign)
+    people = there.filter(rater__kind="human").values_list("rater", flat=True).distinct()
+    judges = there.filter(rater__kind="judge").values_list("rater", flat=True).distinct()
+    return Objects(tuple(people), missing=(*judges, *NO_NUMBERS))
 
 
 def _visible_campaigns(world: World, role: str) -> Objects:
@@ -208,17 +248,37 @@ def _uploads(world: World, role: str) -> Objects:
     return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
 
 
-def _rows(model: type[Judge] | type[JudgeRun] | type[JudgeCall]) -> Provider:
-    def found(world: World, role: str) -> Objects:
-        pks = tuple(model._default_manager.values_list("pk", flat=True))
-        return Objects(pks, missing=NO_NUMBERS)
+def _tokens(world: World, role: str) -> Objects:
+    """Everybody but strangers has a token."""
+    grants = {who: tokens_of(user).first() for who, user in world.users.items()}
+    keys = {who: grant.pk for who, grant in grants.items() if grant}
+    others = tuple(pk for who, pk in keys.items() if who != role)
+    return Objects((keys[role],) if role in keys else (), others, NO_NUMBERS)
 
-    return found
+
+def _judges(world: World, role: str) -> Objects:
+    return Objects(tuple(Judge.objects.values_list("pk", flat=True)), missing=NO_NUMBERS)
+
+
+def _runs(world: World, role: str) -> Objects:
+    return _studies(role, dict(JudgeRun.objects.values_list("pk", "campaign__name")))
+
+
+def _calls(world: World, role: str) -> Objects:
+    return _studies(role, dict(JudgeCall.objects.values_list("pk", "run__campaign__name")))
 
 
 def _frozen(world: World, role: str) -> Objects:
-    keys = tuple(FrozenReport.objects.values_list("key", flat=True))
-    return Objects(keys, missing=("0" * 16, "nothing-of-the-kind"))
+    found = _studies(role, dict(FrozenReport.objects.values_list("key", "campaign__name")))
+    return replace(found, missing=("0" * 16, "nothing-of-the-kind"))
+
+
+def _studies(role: str, rows: Mapping[object, str]) -> Objects:
+    """What belongs to campaigns, by the name of its campaign; one is the admin's alone."""
+    if role == ADMIN:
+        return Objects(tuple(rows), missing=NO_NUMBERS)
+    named = tuple(pk for pk, name in rows.items() if name == "Named")
+    return Objects(tuple(pk for pk in rows if pk not in named), named, NO_NUMBERS)
 
 
 Provider = Callable[[World, str], Objects]
@@ -226,12 +286,26 @@ ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
     ("take-next", "pk"): _open_campaigns,
     ("finished", "pk"): _open_campaigns,
+    **{
+        (name, "pk"): _adjudicated
+        for name in (
+            "adjudication",
+            "adjudication-next",
+            "adjudication-guideline",
+            "adjudication-unit",
+            "decide",
+            "api-disputes",
+            "api-dispute",
+        )
+    },
+    **{(name, "unit"): _units for name in ("adjudication-unit", "decide", "api-dispute")},
     ("freeze", "pk"): _campaigns,
     ("exports", "pk"): _campaigns,
     ("export-file", "pk"): _campaigns,
     ("export-file", "what"): _exports,
     ("export-file", "form"): _forms,
     ("prolific", "pk"): _prolific,
+    ("token-take-back", "pk"): _tokens,
     ("person", "pk"): _people,
     ("person-change", "pk"): _people,
     ("api-person", "pk"): _people,
@@ -244,14 +318,32 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-members", "pk"): _campaigns,
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,
+    ("api-admission", "pk"): _labelled_campaigns,
+    ("api-admission", "rater"): _people_asked,
+    ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
+    ("campaign-progress", "pk"): _campaigns,
+    ("campaign-quality", "pk"): _campaigns,
+    ("campaign-rater", "pk"): _labelled_campaigns,
+    ("campaign-rater", "rater"): _people_asked,
+    ("rater-labels", "pk"): _labelled_campaigns,
+    ("rater-labels", "rater"): _people_asked,
+    ("rater-quality", "pk"): _labelled_campaigns,
+    ("rater-quality", "rater"): _people_asked,
+    ("api-progress", "pk"): _campaigns,
+    ("api-quality", "pk"): _campaigns,
+    ("api-rater-progress", "pk"): _labelled_campaigns,
+    ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,
     ("campaign-turn", "pk"): _campaigns,
     ("campaign-known", "pk"): _campaigns,
     ("campaign-admit", "pk"): _campaigns,
     ("campaign-draws", "pk"): _campaigns,
+    ("campaign-audit", "pk"): _campaigns,
+    ("campaign-audit-file", "pk"): _campaigns,
+    ("api-campaign-audit", "pk"): _campaigns,
     ("api-terms", "pk"): _campaigns,
     ("api-draws", "pk"): _campaigns,
     ("api-known", "pk"): _campaigns,
@@ -275,16 +367,34 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-labels", "pk"): _campaigns,
     ("api-responses", "pk"): _campaigns,
     ("api-report", "pk"): _campaigns,
-    ("judge", "pk"): _rows(Judge),
-    ("judge-try", "pk"): _rows(Judge),
-    ("judge-start", "pk"): _rows(Judge),
-    ("judge-run", "pk"): _rows(JudgeRun),
-    ("judge-run-live", "pk"): _rows(JudgeRun),
-    ("judge-run-order", "pk"): _rows(JudgeRun),
-    ("judge-run-manifest", "pk"): _rows(JudgeRun),
-    ("judge-calls", "pk"): _rows(JudgeRun),
-    ("judge-robustness", "pk"): _rows(JudgeRun),
-    ("judge-call", "pk"): _rows(JudgeCall),
+    ("api-items", "pk"): _campaigns,
+    ("api-item", "pk"): _campaigns,
+    ("api-item", "position"): _positions,
+    ("api-campaign-assignments", "pk"): _campaigns,
+    ("api-exports", "pk"): _campaigns,
+    ("api-export", "pk"): _campaigns,
+    ("api-export", "what"): _exports,
+    ("api-export", "form"): _forms,
+    ("api-imports", "pk"): _campaigns,
+    ("api-frozen", "key"): _frozen,
+    ("api-judge", "pk"): _judges,
+    ("api-judge-estimate", "pk"): _judges,
+    ("api-judge-try", "pk"): _judges,
+    ("api-run", "pk"): _runs,
+    ("api-run-order", "pk"): _runs,
+    ("api-run-manifest", "pk"): _runs,
+    ("api-calls", "pk"): _runs,
+    ("api-call", "pk"): _calls,
+    ("judge", "pk"): _judges,
+    ("judge-try", "pk"): _judges,
+    ("judge-start", "pk"): _judges,
+    ("judge-run", "pk"): _runs,
+    ("judge-run-live", "pk"): _runs,
+    ("judge-run-order", "pk"): _runs,
+    ("judge-run-manifest", "pk"): _runs,
+    ("judge-calls", "pk"): _runs,
+    ("judge-robustness", "pk"): _runs,
+    ("judge-call", "pk"): _calls,
     ("judges-compared", "pk"): _campaigns,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 
 from scripts.services.processes import free_port
@@ -97,6 +98,13 @@ class Site:
         lines = (self.folder / "site.log").read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
+    def serving(self, process: subprocess.Popen[bytes]) -> list[int]:
+        """The processes that answer, by their ids; not the one that starts them."""
+        told = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not told.exists():
+            pytest.skip("this system does not say which children a process has")
+        return [int(pid) for pid in told.read_text("utf-8").split()]
+
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:
         with (self.folder / "worker.log").open("ab") as log:
@@ -136,11 +144,16 @@ class Person:
 
     def take_next(self, campaign: int = 1) -> str | None:
         """The id of the next assignment; None at the end."""
-        page = self._insist(f"{self.site.url}/tasks/next/{campaign}/", {})
-        found = re.search(r"/tasks/([0-9a-f-]{36})/", page.url)
-        return found[1] if found else None
+        return _item_of(self._insist(f"{self.site.url}/tasks/next/{campaign}/", {}).url)
 
-    def answer(self, uid: str) -> None:
+    def work(self) -> None:
+        """Answers one item after the other, to the end."""
+        uid = self.take_next()
+        while uid:
+            uid = self.answer(uid)
+
+    def answer(self, uid: str) -> str | None:
+        """Answers an item; the id of the one that the page goes on to, None at the end."""
         text = self._insist_get(f"{self.site.url}/tasks/{uid}/").text
         unit = re.search(r'name="unit-0" value="([^"]+)"', text)
         assert unit is not None
@@ -148,8 +161,9 @@ class Person:
             "unit-0": unit[1], "unit-0-answerable": "no", "unit-0-evidence": "[]",
             "key": str(uuid.uuid4()), "seen": "0", "version": "0", "seconds": "1",
         }  # fmt: skip
-        self._insist(f"{self.site.url}/tasks/{uid}/submit", fields)
+        taken = self._insist(f"{self.site.url}/tasks/{uid}/submit", fields).json()
         self.acknowledged.append(uid)
+        return _item_of(taken["next"])
 
     def _post(self, url: str, fields: dict[str, str]) -> requests.Response:
         headers = {"X-CSRFToken": self.session.cookies.get("csrftoken") or "", "Referer": url}
@@ -175,3 +189,8 @@ class Person:
                 self.odd.append(response.status_code)
             time.sleep(0.3)
         raise AssertionError(f"{self.name} got no answer within {PATIENCE} s; odd: {self.odd}")
+
+
+def _item_of(address: str) -> str | None:
+    found = re.search(r"/tasks/([0-9a-f-]{36})/", address)
+    return found[1] if found else None

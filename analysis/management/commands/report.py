@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
-from analysis.choices import LEAST_WIDTH, ChoiceError, Choices, Offered, read_stratum
+from analysis.choices import LEAST_WIDTH, REFERENCES, ChoiceError, Choices, Offered, read_stratum
 from analysis.formats import FORMATS
 from analysis.reports import campaign_report, labels_report
 from analysis.sources import UnknownLevelError
@@ -59,6 +59,12 @@ class Command(BaseCommand):
             parser.add_argument(
                 f"--{name}", action="append", default=[], metavar=metavar, help=words
             )
+        parser.add_argument(
+            "--reference",
+            choices=REFERENCES,
+            default="majority",
+            help="hold judges against people's majority, or against adjudicators' decisions, too",
+        )
         parser.add_argument(
             "--assisted",
             action="store_true",
@@ -111,6 +117,7 @@ def choices_of(options: dict[str, Any]) -> Choices:
         tuple(options["judge"]),
         tuple(map(read_stratum, options["stratum"])),
         options["width"],
+        options["reference"],
     )
 
 

@@ -10,8 +10,10 @@ from typing import Any
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from annotation.models import User
+from audit.recording import record
 from datasets.console import Command as BaseCommand
 
 
@@ -33,5 +35,7 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         user.set_password(password)
-        user.save()
+        with transaction.atomic():
+            user.save()
+            record("account.made", of=("account", user.pk), role=user.role)
         self.say(f"Made account {user.username!r} with the role {user.role}.")

@@ -1,18 +1,25 @@
-"""Makes a token for an account, or takes all of them back."""
+"""Makes a token for an account, lists its tokens, or takes them back."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError
-from knox.models import AuthToken
 
 from annotation.models import User
+from datasets.api.scopes import SCOPES
 from datasets.console import Command as BaseCommand
-
-LONGEST = 3650
+from datasets.granting import (
+    DAYS,
+    MOST_DAYS,
+    TokenError,
+    make_token,
+    take_all_back,
+    take_back,
+    tokens_of,
+)
+from datasets.models import Grant
 
 
 class Command(BaseCommand):
@@ -20,12 +27,27 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="the name of the account")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=tuple(SCOPES),
+            default=[],
+            help="what the token is for; where none is named label for an annotator, read for "
+            "others",
+        )
+        parser.add_argument("--note", default="", metavar="TEXT", help="what or whom it is for")
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
-            "--days", type=int, default=365, metavar="N", help="how long it lasts (default: 365)"
-        )
+            "--days", type=int, default=DAYS, metavar="N", help=f"how long it lasts, up to "
+            f"{MOST_DAYS} (default: {DAYS})",
+        )  # fmt: skip
+        what.add_argument("--list", action="store_true", help="list the account's tokens instead")
         what.add_argument(
-            "--revoke", action="store_true", help="take back all tokens of the account instead"
+            "--revoke",
+            nargs="?",
+            const="",
+            metavar="N",
+            help="take back token N of the list instead, or without N all tokens of the account",
         )
 
     def run(self, **options: Any) -> None:
@@ -33,17 +55,34 @@ class Command(BaseCommand):
         if user is None:
             name = options["user"]
             raise CommandError(f"There is no account {name!r}; make it with create_account.")
-        if options["revoke"]:
-            count = AuthToken.objects.filter(user=user).delete()[0]
-            self.say(f"Took back {count} tokens of {user.username!r}.")
+        if options["list"]:
+            for grant in tokens_of(user):
+                self.say(_line(grant))
+        elif options["revoke"] is not None:
+            self._revoke(user, options["revoke"])
         else:
-            self.say(_new_token(user, options["days"]))
+            self.say(_new_token(user, options))
+
+    def _revoke(self, user: User, number: str) -> None:
+        if not number:
+            self.say(f"Took back {take_all_back(user)} tokens of {user.username!r}.")
+            return
+        found = tokens_of(user).filter(pk=int(number)).first() if number.isdecimal() else None
+        if found is None:
+            raise CommandError(f"{user.username!r} has no token {number}; see --list.")
+        take_back(found)
+        self.say(f"Took back token {found.pk} of {user.username!r}.")
 
 
-def _new_token(user: User, days: int) -> str:
-    if not 1 <= days <= LONGEST:
-        raise CommandError(f"--days is from 1 to {LONGEST}; mend it.")
-    if not user.is_active:
-        raise CommandError(f"The account {user.username!r} is switched off; no token would serve.")
-    _, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
-    return str(token)
+def _line(grant: Grant) -> str:
+    until = grant.token.expiry
+    left = f"until {until:%Y-%m-%d}" if until else "for ever"
+    note = f", {grant.note}" if grant.note else ""
+    return f"{grant.pk}: {grant}, {' '.join(grant.scopes)}, {left}{note}"
+
+
+def _new_token(user: User, options: dict[str, Any]) -> str:
+    try:
+        return make_token(user, options["scope"], options["days"], options["note"])[1]
+    except TokenError as error:
+        raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error

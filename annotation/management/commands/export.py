@@ -16,6 +16,7 @@ from annotation.exports.registry import EXPORTS, TABLE
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_bytes, write_file, write_folder
 from annotation.models import Campaign
+from audit.recording import record
 from datasets.console import Command as BaseCommand
 
 
@@ -55,6 +56,8 @@ class Command(BaseCommand):
             write(campaign, what, options["format"], options["output"], options["manifest"])
         except (NoGradesError, BlankError) as error:
             raise CommandError(f"{error}.") from error
+        form = options["format"] or "default"
+        record("export", campaign.pk, ("campaign", campaign.pk), what=what, form=form)
 
     def write_one(
         self,

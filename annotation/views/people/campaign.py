@@ -15,7 +15,7 @@ from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members, prolific
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite
-from annotation.people.leases import Ended, give_back, held, set_hold
+from annotation.people.leases import free, set_hold
 from annotation.people.members import readable
 from annotation.people.overview import answering, invitations_of
 from annotation.views.mine import user_of
@@ -26,8 +26,9 @@ from annotation.views.people.forms import (
     ReasonForm,
     SettingsForm,
 )
-from annotation.views.people.inviting import show_link
+from annotation.views.people.inviting import TOO_MANY, show_link
 from datasets.access import role_required
+from datasets.api.limits import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 SHOWN = 50
@@ -64,6 +65,8 @@ def invite_here(request: HttpRequest, pk: int) -> HttpResponse:
     form = CampaignInviteForm(request.POST)
     if not form.is_valid():
         return _page(request, campaign, {"invite": form}, status=422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        return _page(request, campaign, {"invite": form}, TOO_MANY, 429)
     made = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
     return show_link(request, made, reverse("campaign-people", args=[pk]))
 
@@ -84,11 +87,12 @@ def _valid(form: forms.Form) -> dict[str, Any]:
 
 def _settings(campaign: Campaign, request: HttpRequest) -> None:
     given = _valid(SettingsForm(request.POST))
-    if given["pool"] != campaign.pool:
-        members.set_pool(campaign, given["pool"], user_of(request))
-    if given["hold_minutes"] != campaign.hold_minutes:
-        set_hold(campaign, given["hold_minutes"])
-    members.set_most_items(campaign, given["items_per_person"])
+    with members.arranging(campaign):
+        if given["pool"] != campaign.pool:
+            members.set_pool(campaign, given["pool"], user_of(request))
+        if given["hold_minutes"] != campaign.hold_minutes:
+            set_hold(campaign, given["hold_minutes"])
+        members.set_most_items(campaign, given["items_per_person"])
 
 
 def _add(campaign: Campaign, request: HttpRequest) -> None:
@@ -110,17 +114,16 @@ def _remove(campaign: Campaign, request: HttpRequest) -> None:
 
 
 def _exclude(campaign: Campaign, request: HttpRequest) -> None:
-    form = ReasonForm(request.POST)
-    exclusions.exclude(campaign, _rater(request), _valid(form)["reason"], user_of(request))
+    rater, given = _rater(campaign, request), _valid(ReasonForm(request.POST))
+    exclusions.exclude(campaign, rater, given["reason"], user_of(request))
 
 
 def _include(campaign: Campaign, request: HttpRequest) -> None:
-    exclusions.include(campaign, _rater(request), user_of(request))
+    exclusions.include(campaign, _rater(campaign, request), user_of(request))
 
 
 def _free(campaign: Campaign, request: HttpRequest) -> None:
-    for each in held(campaign).filter(rater=_number(request, "rater")):
-        give_back(each, Ended.FREED)
+    free(campaign, _number(request, "rater"))
 
 
 def _study(campaign: Campaign, request: HttpRequest) -> None:
@@ -198,8 +201,10 @@ def _entry(request: HttpRequest, campaign: Campaign) -> str:
     return f"{address}{prolific.ENTRY}"
 
 
-def _rater(request: HttpRequest) -> Rater:
-    return get_object_or_404(Rater, pk=_number(request, "rater"))
+def _rater(campaign: Campaign, request: HttpRequest) -> Rater:
+    """One of those who were asked anything here; of others not even the name is told."""
+    here = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    return get_object_or_404(here, pk=_number(request, "rater"))
 
 
 def _number(request: HttpRequest, name: str) -> int:

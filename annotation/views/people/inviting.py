@@ -23,9 +23,13 @@ from annotation.people.invitations import (
 from annotation.people.overview import invitations_of
 from annotation.views.mine import user_of
 from annotation.views.people.forms import InviteForm, JoinForm
-from datasets.access import role_required
+from audit.recording import folded
+from datasets.access import client_address, role_required
+from datasets.api.limits import seconds_to_wait
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+TOO_MANY = "Sixty invitations an hour are the most. Come again a little later."
+TOO_OFTEN = "Too many tries came from your address. Come again within the hour."
 INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
 
 
@@ -38,6 +42,9 @@ def new_invitation(request: HttpRequest) -> HttpResponse:
     form = InviteForm(request.POST, user=user)
     if not form.is_valid():
         return _form_page(request, form, 422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        form.add_error(None, TOO_MANY)
+        return _form_page(request, form, 429)
     try:
         made = invite(by=user, **form.cleaned_data)
     except PeopleError as error:
@@ -79,6 +86,12 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     form = JoinForm(request.POST if request.method == "POST" and not _is_here(request) else None)
     if request.method != "POST":
         return _join_page(request, invitation, form)
+    # Whoever has a link could try for ever which names there are.
+    wait = seconds_to_wait("join", client_address(request))
+    if wait is not None:
+        refused = _join_page(request, invitation, form, TOO_OFTEN, 429)
+        refused["Retry-After"] = str(wait)
+        return refused
     try:
         if isinstance(request.user, User):
             join(invitation, request.user)
@@ -100,7 +113,8 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
 def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) -> None:
     given = form.cleaned_data
     user = accept(invitation, given["name"], given["password"])
-    login(request, user, backend=BACKEND)
+    with folded():
+        login(request, user, backend=BACKEND)
 
 
 def _is_here(request: HttpRequest) -> bool:

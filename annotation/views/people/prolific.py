@@ -12,8 +12,11 @@ from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
 from annotation.people.prolific import Arrival, enter
 from annotation.protocols import PROTOCOLS
-from annotation.views.people.inviting import BACKEND
+from annotation.views.people.inviting import BACKEND, TOO_OFTEN
 from annotation.views.work import next_address
+from audit.recording import folded
+from datasets.access import client_address
+from datasets.api.limits import seconds_to_wait
 
 OTHER = "you are logged in with an account; log out, then open the link again"
 
@@ -28,10 +31,17 @@ def arrive(request: HttpRequest, pk: int) -> HttpResponse:
         _check_nobody_else(request)
         if request.method != "POST":
             return _page(request, study)
+        # Prolific signs nothing: whoever knows the study could make up people until it is full.
+        wait = seconds_to_wait("arrive", client_address(request))
+        if wait is not None:
+            refused = _page(request, study, TOO_OFTEN, 429)
+            refused["Retry-After"] = str(wait)
+            return refused
         user = enter(study, arrival)
     except PeopleError as error:
         return _page(request, study, f"{str(error)[:1].upper()}{str(error)[1:]}.", 422)
-    login(request, user, backend=BACKEND)
+    with folded():
+        login(request, user, backend=BACKEND)
     return redirect(next_address(study.campaign, rater_of(user)))
 
 

@@ -14,7 +14,8 @@ from annotation.gold.setting import Known, set_known
 from annotation.models import Campaign
 from datasets.rows import InputError
 
-LARGEST = 10 * 1024 * 1024
+LARGEST = 7 * 1024 * 1024
+"""A little less than a form may have: more than that the site reads of nobody."""
 USES = (
     ("gold", "Gold: mixed in among the others, never told apart"),
     ("practice", "Practice: first of all, with feedback"),
@@ -34,7 +35,7 @@ class KnownForm(forms.Form):
     def clean_file(self) -> UploadedFile[Any]:
         file: UploadedFile[Any] = self.cleaned_data["file"]
         if (file.size or 0) > LARGEST:
-            raise forms.ValidationError("It is larger than 10 MB; use set_known on the server.")
+            raise forms.ValidationError("It is larger than 7 MB; use set_known on the server.")
         return file
 
 

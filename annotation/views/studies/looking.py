@@ -9,20 +9,22 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.design import DesignError
 from annotation.drawn import COLUMNS, draws
 from annotation.files.spreadsheet import write_rows
-from annotation.gold.admitting import admit
-from annotation.models import Campaign, Rater, User
+from annotation.gold.admitting import admissible, admit
+from annotation.models import Campaign, User
 from annotation.opening import change
 from annotation.people.members import readable
 from annotation.terms import Terms
+from annotation.views.exports import is_blind
 from annotation.views.mine import user_of
 from annotation.views.studies.fields import add_to
 from annotation.views.studies.known import AdmitForm, KnownForm, take_file, told
 from annotation.views.studies.showing import context_of
 from annotation.views.studies.terms import TermsForm
-from datasets.access import role_required, takes_files
+from datasets.access import role_required
 from datasets.rows import InputError
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+BLIND = "You have an open item here; answer it before you take the draw along."
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
@@ -68,7 +70,6 @@ def turn(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("campaign", pk)
 
 
-@takes_files
 @require_POST
 @role_required(*READERS)
 def set_known(request: HttpRequest, pk: int) -> HttpResponse:
@@ -93,8 +94,7 @@ def let_in(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         context = context_of(found, user) | {"wrong": "Give a reason to let somebody in."}
         return render(request, "campaigns/campaign.html", context, status=422)
-    people = Rater.objects.filter(kind=Rater.Kind.HUMAN)
-    rater = get_object_or_404(people, pk=form.cleaned_data["rater"])
+    rater = get_object_or_404(admissible(found), pk=form.cleaned_data["rater"])
     admit(found, rater, form.cleaned_data["reason"], user)
     return redirect("campaign", pk)
 
@@ -103,7 +103,11 @@ def let_in(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def draw(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The stored draw as CSV, streamed."""
-    found = _campaign(request, pk)
+    found, user = _campaign(request, pk), user_of(request)
+    if is_blind(user, found):
+        # A stratum tells what others, or a judge, said of a unit.
+        context = context_of(found, user) | {"wrong": BLIND}
+        return render(request, "campaigns/campaign.html", context, status=403)
     lines = StreamingHttpResponse(write_rows(COLUMNS, draws(found)), content_type="text/csv")
     lines["Content-Disposition"] = f'attachment; filename="draws-{found.pk}.csv"'
     return lines

@@ -17,8 +17,10 @@ from annotation.views.mine import user_of
 from annotation.views.studies.fields import add_to
 from annotation.views.studies.forms import CampaignForm, ChoiceForm
 from datasets.access import role_required
+from datasets.api.limits import seconds_to_wait
 
 MOST_ITEMS, MOST_SHOWN = 20_000, 30
+TOO_MANY = "There were many dry runs within the hour. Come again a little later."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -36,6 +38,9 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
         return _page(request, form, status=422)
     try:
         if "dry" in request.POST:
+            if seconds_to_wait("report", form.user.pk) is not None:
+                form.add_error(None, TOO_MANY)
+                return _page(request, form, status=429)
             return _page(request, form, _rehearsed(form))
         design, terms = form.design(), form.terms()
         made = create_once(
@@ -62,7 +67,7 @@ def _rehearsed(form: CampaignForm) -> Rehearsal:
     data = form.cleaned_data
     return rehearse(
         data["name"], form.protocol.name, form.batch, form.design(), form.terms(),
-        data["people"], form.assumptions(), most=MOST_ITEMS,
+        data["people"], form.assumptions(), most=MOST_ITEMS, by=form.user,
     )  # fmt: skip
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
+from django.db.models.functions import Substr
 
+from annotation.basis import LENGTH
 from annotation.drawn import summary
-from annotation.gold.scoring import Score, is_admitted, passes, practised, score
+from annotation.gold.admitting import admissible
+from annotation.gold.scoring import Score, passes, scores
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User
 from annotation.presenting import design
 from annotation.protocols import PROTOCOLS
@@ -82,39 +85,40 @@ def facts(campaign: Campaign) -> list[tuple[str, str]]:
 
 def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
     """Those who have begun here, where any answer is known beforehand."""
-    if not drawn["gold"] and campaign.practice_of_id is None:
+    first = campaign.practice_of
+    if not drawn["gold"] and first is None:
         return []
-    begun = Rater.objects.filter(assignments__item__campaign=campaign, kind=Rater.Kind.HUMAN)
-    also = Q(admissions__campaign=campaign)
-    if campaign.practice_of_id is not None:
-        also |= Q(assignments__item__campaign=campaign.practice_of_id, kind=Rater.Kind.HUMAN)
-    raters = (begun | Rater.objects.filter(also)).distinct().order_by("name")[:MOST_PEOPLE]
-    return [_person(campaign, rater, drawn["gold"] > 0) for rater in raters]
-
-
-def _person(campaign: Campaign, rater: Rater, has_gold: bool) -> Person:
-    practice = practised(campaign, rater)
-    return Person(
-        rater,
-        score(campaign, rater, Item.Use.GOLD) if has_gold else None,
-        practice,
-        practice is not None and passes(campaign, practice),
-        is_admitted(campaign, rater),
-    )
+    raters = list(admissible(campaign).order_by("name")[:MOST_PEOPLE])
+    keys = [rater.pk for rater in raters]
+    gold = scores(campaign, keys, Item.Use.GOLD) if drawn["gold"] else {}
+    practice = scores(first, keys, Item.Use.PRACTICE) if first else {}
+    admitted = set(campaign.admissions.filter(rater__in=keys).values_list("rater", flat=True))
+    return [
+        Person(
+            rater,
+            gold.get(rater.pk),
+            told := practice.get(rater.pk),
+            told is not None and passes(campaign, told),
+            rater.pk in admitted,
+        )
+        for rater in raters
+    ]
 
 
 def guidelines(campaign: Campaign) -> list[dict[str, Any]]:
     """The versions of a campaign's own guideline, the newest first, with their answers."""
     versions = list(campaign.guidelines.select_related("by").order_by("-version"))
-    return [{"version": each, "answers": _answers(campaign, each.digest)} for each in versions]
+    answers = _answers(campaign) if any(each.digest for each in versions) else {}
+    return [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
 
 
-def _answers(campaign: Campaign, digest: str) -> int:
-    if not digest:
-        return 0
+def _answers(campaign: Campaign) -> dict[str, int]:
+    """How many items people answered under each guideline, by its digest."""
     answers = Response.objects.filter(
         assignment__item__campaign=campaign,
         assignment__rater__kind=Rater.Kind.HUMAN,
-        basis__endswith=f"-{digest}",
+        basis__isnull=False,
     )
-    return int(answers.aggregate(n=Count("assignment", distinct=True))["n"])
+    digest = Substr("basis", 2 * (LENGTH + 1) + 1)
+    rows = answers.order_by().values_list(digest).annotate(n=Count("assignment", distinct=True))
+    return {of: n for of, n in rows if of}

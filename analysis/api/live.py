@@ -1,4 +1,4 @@
-"""The report by the API: the same object as the command's."""
+"""The live report by the API: the same object as the command's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.choices import LEAST_WIDTH, ChoiceError, Choices, read_stratum
+from analysis.choices import LEAST_WIDTH, REFERENCES, ChoiceError, Choices, read_stratum
 from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
+from annotation.models import Campaign
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
 from datasets.api.limits import PerReport
+from datasets.api.scopes import READ
 from datasets.api.shapes import Number, Strict
 
 MOST_RESAMPLES = Choices().resamples
 LONGEST = 300
+LARGEST = 2**31 - 1
 NAMES = {"variable": "variables", "rater": "raters", "judge": "judges"}
 """Parameters of several names, and the choices that they make."""
 
@@ -34,7 +37,7 @@ def _several(words: str) -> serializers.ListField:
 
 class ReportParameters(Strict):
     seed = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, default=0, help_text="of the resampling"
+        min_value=0, max_value=LARGEST, default=0, help_text="of the resampling"
     )
     resamples = serializers.IntegerField(
         min_value=1,
@@ -50,6 +53,11 @@ class ReportParameters(Strict):
     )
     width = Number(
         min_value=LEAST_WIDTH, max_value=1, default=0.1, help_text="of intervals that plans aim at"
+    )
+    reference = serializers.ChoiceField(
+        REFERENCES,
+        default="majority",
+        help_text="hold judges against adjudicators' decisions, too",
     )
     threshold = Number(required=False, help_text="show only the cut of ratings at this one")
     variable = _several("only this variable; may be given several times, as the next three")
@@ -96,6 +104,7 @@ class ReportShape(serializers.Serializer[Any]):
 
 class CampaignReport(Resource):
     roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
     takes = ReportParameters
 
     def get_throttles(self) -> list[Any]:
@@ -125,6 +134,7 @@ class CampaignReport(Resource):
                 "raters": [],
                 "judges": [],
                 "strata": {},
+                "reference": "majority",
             },
             "inputs": {"labels": 435, "missing": 0, "sha256": "9b74c9897bac770ffc029102a200c5de…"},
             "queries": 10,
@@ -150,15 +160,20 @@ class CampaignReport(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)
-        choices = _choices(self.chosen)
-        try:
-            campaign_offers(campaign, campaign_strata(campaign)).check(choices)
-        except ChoiceError as error:
-            raise serializers.ValidationError(dict(error.problems)) from error
+        choices = choices_of(self.chosen)
+        offered_check(campaign, choices)
         return Response(campaign_report(campaign, choices))
 
 
-def _choices(chosen: Mapping[str, Any]) -> Choices:
+def offered_check(campaign: Campaign, choices: Choices) -> None:
+    """Raises ValidationError where something is chosen that the campaign does not have."""
+    try:
+        campaign_offers(campaign, campaign_strata(campaign)).check(choices)
+    except ChoiceError as error:
+        raise serializers.ValidationError(dict(error.problems)) from error
+
+
+def choices_of(chosen: Mapping[str, Any]) -> Choices:
     """The same choices as an address of the report's page makes."""
     plain = {name: value for name, value in chosen.items() if name not in {*NAMES, "stratum"}}
     named: dict[str, Any] = {choice: tuple(chosen[name]) for name, choice in NAMES.items()}

@@ -1,0 +1,171 @@
+"""Frozen reports by the API: the list, one word for word, and a new one of what one has read."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.api.live import LARGEST, ReportParameters, ReportShape, choices_of, offered_check
+from analysis.choices import Choices
+from analysis.computed import computed_report
+from analysis.freezing import freeze
+from analysis.models import FrozenReport
+from annotation.api.visible import check_blind, person, visible_studies
+from annotation.models import Campaign, User
+from annotation.people.members import readable
+from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.limits import PerReport
+from datasets.api.once import came_before, done_once, keyed
+from datasets.api.scopes import MANAGE, READ
+from datasets.api.shapes import PageParameters
+
+CHANGED = "labels came since you read this report; read it again, and freeze that"
+KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
+A_FROZEN: dict[str, Any] = {
+    "key": "9b74c9897bac770f",
+    "campaign": 1,
+    "sha256": "9b74c9897bac770ffc029102a200c5de…",
+    "inputs": "5d41402abc4b2a76b9719d911017c592…",
+    "choices": "epsilon=0.15",
+    "version": "0.3",
+    "by": "rita",
+    "created_at": "2026-11-20T09:40:00Z",
+}
+
+
+class FrozenParameters(PageParameters):
+    campaign = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="only those of this campaign"
+    )
+
+
+class FrozenShape(serializers.Serializer[FrozenReport]):
+    key = serializers.CharField(help_text="the beginning of `sha256`; the address holds it")
+    campaign = serializers.IntegerField(source="campaign_id")
+    sha256 = serializers.CharField(help_text="of the report's JSON as it is downloaded")
+    inputs = serializers.CharField(source="inputs_sha256", help_text="the digest of the labels")
+    choices = serializers.CharField(help_text="as in the address of the report's page")
+    version = serializers.CharField()
+    by = serializers.CharField(source="by_name")
+    created_at = serializers.DateTimeField()
+
+
+class NewFrozenShape(ReportParameters):
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    inputs = serializers.RegexField(
+        r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that one has read"
+    )
+
+
+def visible_frozen(user: User) -> QuerySet[FrozenReport]:
+    """The frozen reports of campaigns that an account may read."""
+    return FrozenReport.objects.filter(campaign__in=readable(user)).select_related("campaign")
+
+
+class FrozenReports(List):
+    roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ,), "POST": (MANAGE,)}
+    takes = FrozenParameters
+
+    def get_throttles(self) -> list[Any]:
+        own = [PerReport()] if self.request.method == "POST" else []
+        return [*super().get_throttles(), *own]
+
+    @described(
+        "List frozen reports",
+        "Those of the campaigns that one may read, the newest first, without what they say.",
+        {200: page_shape(FrozenShape)},
+        tag="studies",
+        example={"count": 1, "next": None, "previous": None, "results": [A_FROZEN]},
+        parameters=[FrozenParameters],
+        operation_id="frozen_list",
+    )
+    def get(self, request: Request) -> Response:
+        rows = visible_frozen(person(request)).defer("content").order_by("-pk")
+        if "campaign" in self.chosen:
+            rows = rows.filter(campaign=self.chosen["campaign"])
+        return self.page(rows, partial(rendered, FrozenShape))
+
+    @described(
+        "Freeze a report",
+        "Keeps the report that one has read, with its choices, word for word and for ever. "
+        "`inputs` says which labels it was of: 409 where others count by now. The same report is "
+        "frozen once.",
+        {201: FrozenShape},
+        tag="studies",
+        request=NewFrozenShape,
+        sent={"campaign": 1, "inputs": "5d" * 32, "epsilon": 0.15},
+        example=A_FROZEN,
+        status=201,
+        refuses=(409, 422),
+        operation_id="frozen_create",
+    )
+    @keyed
+    def post(self, request: Request) -> Response:
+        wanted = checked(NewFrozenShape, request.data)
+        campaign = _campaign(request, wanted.pop("campaign"))
+        check_blind(person(request), campaign)
+        inputs, choices = wanted.pop("inputs"), choices_of(wanted)
+        offered_check(campaign, choices)
+        if not came_before(request):
+            # Before the transaction of the key, since it may take seconds; then it is at hand.
+            computed_report(campaign, choices)
+        query, user = _query(wanted), person(request)
+        return done_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
+
+
+class OneFrozenReport(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
+
+    @described(
+        "Read a frozen report",
+        "The very text that was frozen, whose digest is its `sha256`; not while one has an open "
+        "item in the campaign.",
+        {200: ReportShape},
+        tag="studies",
+        example={"campaign": "pilot-coverage", "protocol": "report-coverage", "batch": "pilot"},
+        parameters=[KEY],
+        operation_id="frozen_read",
+    )
+    def get(self, request: Request, key: str) -> HttpResponse:
+        found = get_object_or_404(visible_frozen(person(request)), key=key)
+        check_blind(person(request), found.campaign)
+        return HttpResponse(found.content, content_type="application/json")
+
+
+def _campaign(request: Request, pk: int) -> Campaign:
+    found = visible_studies(person(request)).filter(pk=pk).first()
+    if found is None:
+        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
+        raise RefusedBodyError("no report is frozen", wrong)
+    return found
+
+
+def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user: User) -> Response:
+    report = computed_report(campaign, choices).report
+    if report["inputs"]["sha256"] != inputs:
+        raise StandingError(CHANGED, more={"current": report["inputs"]})
+    return Response(FrozenShape(freeze(campaign, report, query, user)).data, status=201)
+
+
+def _query(wanted: dict[str, Any]) -> str:
+    """The choices as the page's address has them, without what is as it is anyway."""
+    usual = checked(ReportParameters, {})
+    query = QueryDict(mutable=True)
+    for name, value in wanted.items():
+        if value != usual.get(name):
+            told = value if isinstance(value, list) else [json.dumps(value).strip('"')]
+            query.setlist(name, told)
+    return query.urlencode()

@@ -1,0 +1,12 @@
+"""The app of reports."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class Analysis(AppConfig):
+    name = "analysis"
+
+    def ready(self) -> None:
+        from analysis import forgetting  # noqa: F401 - listens once it is read

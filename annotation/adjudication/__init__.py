@@ -1,0 +1,1 @@
+"""Deciding what raters disagree on. A decision is a label of the Reference, and no rater's."""

@@ -1,0 +1,142 @@
+"""The items of a campaign: what each is, how many people it wants, and what it asks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.visible import person, visible_studies
+from annotation.exporting import units_of
+from annotation.models import Campaign, Item, User
+from annotation.views.exports import is_blind
+from datasets.api.base import READERS, List, Resource, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.scopes import MANAGE, READ
+from datasets.api.shapes import PageParameters
+
+AN_ITEM: dict[str, Any] = {
+    "position": 0,
+    "item": "r1",
+    "query": "q1",
+    "system": "one",
+    "use": "study",
+    "probability": 1.0,
+    "quota": 2,
+    "taken": 1,
+    "units": 4,
+}
+WHOLE_ITEM: dict[str, Any] = {
+    **AN_ITEM,
+    "texts": {"report": "It opened in 1901."},
+    "asked": [{"unit": "q1:1", "kind": "question", "variables": ["answerable"]}],
+}
+
+
+class ItemParameters(PageParameters):
+    item = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only the item of exactly this key"
+    )
+    query = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only items of the query with this id"
+    )
+    system = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only items that this system wrote"
+    )
+
+
+class ItemShape(serializers.Serializer[Any]):
+    position = serializers.IntegerField(help_text="its place in the campaign, from 0")
+    item = serializers.CharField(source="key", help_text="its key, as in exports")
+    query = serializers.CharField(source="query.key")
+    system = serializers.SerializerMethodField(help_text="null where no system wrote it")
+    use = serializers.SerializerMethodField(
+        help_text="study, gold or practice; null while one has an open item in the campaign"
+    )
+    probability = serializers.FloatField(help_text="with which people were drawn to be asked it")
+    quota = serializers.SerializerMethodField(
+        help_text="how many people it wants; null like `use`, since all may have a gold item"
+    )
+    taken = serializers.IntegerField(help_text="how many have taken it")
+    units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
+
+    def get_system(self, item: Item) -> str | None:
+        return item.report.system if item.report else None
+
+    def get_use(self, item: Item) -> str | None:
+        return None if self.context["is_blind"] else str(item.use)
+
+    def get_quota(self, item: Item) -> int | None:
+        return None if self.context["is_blind"] else int(item.quota)
+
+
+class AskedUnitShape(serializers.Serializer[Any]):
+    unit = serializers.CharField()
+    kind = serializers.CharField()
+    variables = serializers.ListField(child=serializers.CharField())
+
+
+class WholeItemShape(ItemShape):
+    texts = serializers.DictField(
+        child=serializers.CharField(), help_text="what spans may refer to, by field"
+    )
+    asked = AskedUnitShape(many=True)
+
+
+def visible_items(user: User, campaign: Campaign) -> QuerySet[Item]:
+    """The items of a campaign that the account may read, in their order."""
+    if user.role not in READERS:
+        return Item.objects.none()
+    related = campaign.items.select_related("query", "report")
+    return related.annotate(units_total=Count("units")).order_by("position")
+
+
+class Items(List):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+    takes = ItemParameters
+
+    @described(
+        "List the items of a campaign",
+        "What each is and how many people it wants; nothing of what anybody answered.",
+        {200: page_shape(ItemShape)},
+        tag="campaigns",
+        example={"count": 1, "next": None, "previous": None, "results": [AN_ITEM]},
+        parameters=[ItemParameters],
+        operation_id="items_list",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        user = person(request)
+        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        paths = {"item": "key", "query": "query__key", "system": "report__system"}
+        exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
+        rows = visible_items(user, campaign).filter(**exact)
+        context = {"is_blind": is_blind(user, campaign)}
+        return self.page(rows, partial(rendered, partial(ItemShape, context=context)))
+
+
+class OneItem(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+
+    @described(
+        "Read an item",
+        "The item with its texts and what is asked of it, for whoever is given all of it.",
+        {200: WholeItemShape},
+        tag="campaigns",
+        example=WHOLE_ITEM,
+        operation_id="items_read",
+    )
+    def get(self, request: Request, pk: int, position: int) -> Response:
+        user = person(request)
+        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        item: Any = get_object_or_404(visible_items(user, campaign), position=position)
+        lines = units_of(campaign, position)
+        item.asked, item.texts = lines, lines[0]["texts"] if lines else {}
+        context = {"is_blind": is_blind(user, campaign)}
+        return Response(WholeItemShape(item, context=context).data)

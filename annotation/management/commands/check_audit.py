@@ -1,0 +1,37 @@
+"""`manage.py check_audit`"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from audit.checking import broken, known, unsealed
+from audit.models import Seal
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Checks that the audit trail is as it was sealed. A changed, deleted or inserted event "
+        "breaks its seal, which is named, and the command ends with an error."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--head",
+            metavar="DIGEST",
+            help="a digest that seal_audit printed and that was kept elsewhere; a trail that was "
+            "written anew has no such seal",
+        )
+
+    def run(self, **options: Any) -> None:
+        wrong = list(broken())
+        if options["head"] and not known(options["head"]):
+            wrong.append("the digest that was kept elsewhere is that of no seal here")
+        for each in wrong:
+            self.say(f"{each[:1].upper()}{each[1:]}.")
+        if wrong:
+            raise CommandError(f"The audit trail does not hold: {len(wrong)} faults.")
+        self.say(f"{Seal.objects.count()} seals hold; {unsealed()} events wait for the next one.")

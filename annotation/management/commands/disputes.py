@@ -1,0 +1,38 @@
+"""How long the queue of a campaign's adjudicators is."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.adjudication.queue import OF, Wanted, sizes
+from annotation.management.campaigns import campaign_called
+from annotation.presenting import schema
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Says how many units of a campaign raters disagree on, and how many of them are decided."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument(
+            "--of",
+            choices=list(OF),
+            default="all",
+            help="only where people disagree, or only where a judge does with most of them",
+        )
+        parser.add_argument("--variable", default="", metavar="NAME", help="only this variable")
+
+    def run(self, **options: Any) -> None:
+        campaign, variable = campaign_called(options["campaign"]), options["variable"]
+        names = [each.name for each in schema(campaign).variables]
+        if variable and variable not in names:
+            known = ", ".join(names)
+            raise CommandError(f"There is no variable {variable!r} here; there are {known}.")
+        found = sizes(campaign, Wanted(of=options["of"], variable=variable))
+        units = "unit" if found["open"] == 1 else "units"
+        left, done = found["open"], found["decided"]
+        self.say(f"Campaign {campaign.name!r}: {left} {units} to decide, {done} decided.")

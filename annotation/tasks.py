@@ -1,0 +1,14 @@
+"""What workers do for campaigns."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from annotation.counting import count_answers
+from audit.sealing import seal
+
+
+@shared_task
+def seal_audit() -> None:
+    count_answers()
+    seal()

@@ -1,0 +1,1 @@
+"""The pages of adjudicators: the queue of disputes, and one of them."""

@@ -1,0 +1,12 @@
+"""The audit trail: who did what and when."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class Audit(AppConfig):
+    name = "audit"
+
+    def ready(self) -> None:
+        from audit import logins  # noqa: F401 - listens once it is read

@@ -1,0 +1,169 @@
+"""A campaign of as many items as are asked for, made inside the database by a few statements.
+
+Every item has one unit and two places, one of them answered by one of 200 people. The rows are
+those that `create_campaign` and `submit` would write. Triggers, constraints and indexes hold as
+ever; a million items take minutes.
+"""
+
+# Tables, columns and expressions are ours; nothing comes from outside.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection, models
+from django.utils import timezone
+
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Item,
+    Label,
+    QueryDraw,
+    Rater,
+    Response,
+    Unit,
+    UnitDraw,
+    User,
+)
+from annotation.people.leases import Ended, give_back, held
+from benchmarks.study import rater
+from benchmarks.study_names import PASSWORD, name_of
+from datasets.models import Batch, Query, Question, Report
+
+REPORTS, OTHERS = 10, 188
+"""Items of a query, each about its own report; and raters beside those who come to the site."""
+TEXT = "'The harbour of case ' || n.i || ' was rebuilt in 1999, and its pier held. '"
+JSON = {"postgresql": "jsonb", "sqlite": "text"}
+UID = {"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"}
+
+
+def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, Any]:
+    """A batch and a campaign of this name, its people, and a researcher beside them.
+
+    The `others` have answered as much as the people have, and no account.
+    """
+    more = Rater.objects.bulk_create(Rater(name=f"other{number}") for number in range(others))
+    raters = [*(rater(number) for number in range(people)), *(each.pk for each in more)]
+    User.objects.create_user(name_of(people), password=PASSWORD, role="researcher")
+    batch = Batch.objects.create(name=name, format="native", digest=name)
+    _material(batch.pk, items)
+    campaign = Campaign.objects.create(
+        name=name, protocol="report-coverage", protocol_version="1", batch=batch,
+        raters_per_item=2,
+    )  # fmt: skip
+    _items(campaign.pk, batch.pk)
+    _answers(campaign.pk, raters)
+    _refresh()
+    return {"id": campaign.pk, "items": items, "people": people}
+
+
+def free(name: str) -> dict[str, Any]:
+    """Gives back every place that is held, so that everybody may take another one."""
+    places = list(held(Campaign.objects.get(name=name)))
+    return {"freed": sum(give_back(each, Ended.FREED) for each in places)}
+
+
+def _material(batch: int, items: int) -> None:
+    queries = -(-items // REPORTS)
+    key = "'q' || n.i"
+    _fill(Query, _numbers(queries), {
+        "batch_id": batch, "key": key, "position": "n.i", "references": _json("[]"),
+        "text": "'What became of case ' || n.i || '?'",
+    })  # fmt: skip
+    part = {"batch_id": batch, "query_id": "q.id"}
+    of_batch = f"FROM datasets_query q WHERE q.batch_id = {batch}"
+    _fill(Question, of_batch, {
+        **part, "key": "q.key || ':0'", "position": 0, "text": "'Did the pier hold?'",
+    })  # fmt: skip
+    numbers = _numbers(items)
+    join = f"JOIN datasets_query q ON q.batch_id = {batch} AND q.position = n.i / {REPORTS}"
+    _fill(Report, f"{numbers} {join}", {
+        **part, "key": "'r' || n.i", "position": f"n.i % {REPORTS}",
+        "text": " || ".join([TEXT] * 6), "system": "'system-' || (n.i % 3)",
+    })  # fmt: skip
+
+
+def _items(campaign: int, batch: int) -> None:
+    of_batch = f"FROM datasets_report r WHERE r.batch_id = {batch}"
+    _fill(Item, of_batch, {
+        "campaign_id": campaign, "key": "r.key", "query_id": "r.query_id", "report_id": "r.id",
+        "position": "row_number() OVER (ORDER BY r.id) - 1", "quota": 2, "taken": 0,
+        "probability": 1, "use": "'study'",
+    })  # fmt: skip
+    questions = "JOIN datasets_question q ON q.query_id = i.query_id"
+    of_campaign = f"FROM annotation_item i {questions} WHERE i.campaign_id = {campaign}"
+    unit = {"item_id": "i.id", "key": "q.key", "position": 0}
+    _fill(Unit, of_campaign, {**unit, "kind": "'question'", "name": "q.key"})
+    drawn = {"kind": "'all'", "seed": 0, "wave": 1, "probability": 1, "drawn": "true"}
+    _fill(UnitDraw, of_campaign, {**unit, **drawn, "unit_kind": "'question'", "stratum": "''"})
+    queries = f"FROM datasets_query q WHERE q.batch_id = {batch}"
+    _fill(QueryDraw, queries, {
+        **drawn, "campaign_id": campaign, "query_id": "q.id", "role": "'evaluation'",
+        "role_probability": 1,
+    })  # fmt: skip
+
+
+def _answers(campaign: int, raters: list[int]) -> None:
+    now = f"'{timezone.now():%Y-%m-%d %H:%M:%S}+00:00'"
+    number = "row_number() OVER (ORDER BY id) - 1 AS n"
+    among = f"SELECT id, {number} FROM annotation_rater WHERE id IN ({', '.join(map(str, raters))})"
+    turn = f"JOIN ({among}) p ON p.n = i.position % {len(raters)}"
+    of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign}"
+    units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id {turn}"
+    _fill(Assignment, units, {
+        "uid": UID[connection.vendor], "item_id": "i.id", "slot": 1, "replicate": 0,
+        "rater_id": "p.id", "scope": "''",
+        "asked": _as_json("'[\"' || u.name || '\"]'"), "shown": _json("[]"), "status": "'done'",
+        "reason": "''", "missing": _json("{}"), "attempts": 0, "seconds": "30 + i.position % 40",
+        "assisted_by": "''", "created_at": now,
+    })  # fmt: skip
+    given = (
+        f"FROM annotation_assignment a {of_campaign} AND i.id = a.item_id "
+        "JOIN annotation_unit u ON u.item_id = i.id"
+    )
+    value = "CASE WHEN i.position % 3 = 0 THEN 'invalid' ELSE 'no' END"
+    answer = f"""{{"evidence": [], "answerable": "' || {value} || '"}}"""
+    said = f"""'{{"comment": null, "units": {{"' || u.name || '": {answer}}}}}'"""
+    _fill(Response, given, {
+        "assignment_id": "a.id", "revision": 1, "current": "true", "payload": _as_json(said),
+        "comment": "''", "door": "'page'", "created_at": now,
+    })  # fmt: skip
+    labels = f"{given} JOIN annotation_response r ON r.assignment_id = a.id"
+    _fill(Label, labels, {
+        "response_id": "r.id", "unit_id": "u.id", "variable": "'answerable'", "value": value,
+    })  # fmt: skip
+    Item.objects.filter(campaign=campaign).update(taken=1)
+
+
+def _numbers(count: int) -> str:
+    """A table `n` whose column `i` runs from 0."""
+    numbers = f"SELECT 0 AS i UNION ALL SELECT i + 1 FROM up WHERE i + 1 < {count}"
+    return f"FROM (WITH RECURSIVE up AS ({numbers}) SELECT i FROM up) n"
+
+
+def _json(text: str) -> str:
+    return _as_json(f"'{text}'")
+
+
+def _as_json(expression: str) -> str:
+    return f"CAST({expression} AS {JSON[connection.vendor]})"
+
+
+def _fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) -> None:
+    quoted = connection.ops.quote_name
+    names = ", ".join(quoted(name) for name in columns)
+    table, values = quoted(model._meta.db_table), ", ".join(map(str, columns.values()))
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} {rows}")
+
+
+def _refresh() -> None:
+    """The planner hears of the rows, and the visibility map of old ones, as within minutes."""
+    how = "ANALYZE"
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        how = "VACUUM ANALYZE"
+    with connection.cursor() as cursor:
+        cursor.execute(how)

@@ -1,0 +1,44 @@
+"""What the description of every operation says by itself: its scopes, and the key of a write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+
+from datasets.api.describing import MEANINGS
+from datasets.api.once import HEADER, LASTS
+from datasets.api.scopes import wanted_by
+
+HOURS = int(LASTS.total_seconds() // 3600)
+KEY: dict[str, Any] = {
+    "in": "header",
+    "name": HEADER,
+    "schema": {"type": "string"},
+    "description": "A key of the client's own for this write, 1 to 64 printable ASCII characters. "
+    f"The same request under the same key is done once and gets the same answer, for {HOURS} hours;"
+    " another request under it is refused (422).",
+}
+
+KEY_REFUSED = "The Idempotency-Key came with another request before."
+
+
+class Schema(AutoSchema):
+    def get_operation(self, *args: Any, **kwargs: Any) -> Any:
+        operation = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        scopes = wanted_by(self.view, self.method)
+        operation["x-scopes"] = list(scopes)
+        told = f"Scope of the token: {' or '.join(f'`{each}`' for each in scopes)}."
+        operation["description"] = f"{operation.get('description', '')}\n\n{told}".strip()
+        if getattr(getattr(self.view, self.method.lower(), None), "keyed", False):
+            self._add_key(operation)
+        return operation
+
+    def _add_key(self, operation: dict[str, Any]) -> None:
+        operation["parameters"] = [*operation.get("parameters", ()), KEY]
+        responses = operation["responses"]
+        for code in (413, 415, 422):
+            words = MEANINGS[code] if code != 422 else KEY_REFUSED
+            responses.setdefault(str(code), {**responses["400"], "description": words})

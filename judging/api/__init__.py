@@ -1,0 +1,1 @@
+"""The REST face of judges: their definitions, runs and calls; for researchers and admins."""

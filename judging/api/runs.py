@@ -1,0 +1,174 @@
+"""Runs of judges by the API: started, watched, told what to do, and their manifests."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.visible import check_blind, person
+from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
+from datasets.api.describing import described
+from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.once import once
+from datasets.api.scopes import JUDGE, READ
+from judging.api import examples
+from judging.api.shapes import NewRunShape, OrderShape, RunParameters, RunShape, WholeRunShape
+from judging.api.visible import campaign_named, run_of, visible_judges, visible_runs
+from judging.backends.base import SetupError
+from judging.models import Judge, JudgeRun
+from judging.pages.showing import progress_of
+from judging.prompting import PromptError
+from judging.rows import runs
+from judging.running.beginning import NothingOpenError, begin, resume
+from judging.running.manifests import manifest_of
+
+ENDED = "the run has ended; start another to go on"
+
+
+class ManifestShape(serializers.Serializer[Any]):
+    run = serializers.IntegerField(required=False)
+    sha256 = serializers.CharField(required=False, help_text="over all the rest")
+
+
+class Runs(List):
+    roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
+    takes = RunParameters
+
+    @described(
+        "List runs",
+        "The runs of judges over campaigns that one may read, the newest first.",
+        {200: page_shape(RunShape)},
+        tag="judges",
+        example={"count": 1, "next": None, "previous": None, "results": [examples.A_RUN]},
+        parameters=[RunParameters],
+        operation_id="runs_list",
+    )
+    def get(self, request: Request) -> Response:
+        names = ("campaign", "judge", "state")
+        exact = {name: self.chosen[name] for name in names if name in self.chosen}
+        rows = visible_runs(person(request)).filter(**exact)
+        return self.page(rows, partial(rendered, RunShape))
+
+    @described(
+        "Start a run",
+        "Sets a judge to work on all of a campaign that it has no result for; a worker takes it "
+        "up. A run that is under way is answered as it stands (200). 409 where nothing is open, or "
+        "its prompt has changed since.",
+        {201: WholeRunShape, 200: WholeRunShape},
+        tag="judges",
+        request=NewRunShape,
+        sent=examples.NEW_RUN,
+        example=examples.WHOLE_RUN,
+        status=201,
+        refuses=(409, 422),
+        operation_id="runs_start",
+    )
+    @once
+    def post(self, request: Request) -> Response:
+        wanted = checked(NewRunShape, request.data)
+        campaign = campaign_named(request, wanted.pop("campaign"))
+        judge = _judge_named(request, wanted.pop("judge"))
+        before = runs.active(campaign, judge).values_list("pk", flat=True).first()
+        try:
+            begun = begin(judge, campaign, wanted)
+        except (
+            NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError
+        ) as error:  # fmt: skip
+            raise StandingError(str(error)) from error
+        except (SetupError, PromptError) as error:
+            raise RefusedBodyError(str(error)) from error
+        return _whole(request, begun.pk, 200 if begun.pk == before else 201)
+
+
+class OneRun(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "Read a run",
+        "Its counts and costs, and under `progress` where it stands now and how long it will take.",
+        {200: WholeRunShape},
+        tag="judges",
+        example=examples.WHOLE_RUN,
+        operation_id="runs_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return _whole(request, pk)
+
+
+class RunOrder(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (JUDGE,)}
+
+    @described(
+        "Tell a run what to do",
+        "Stop it, cancel it, have its paused server asked again, or change the number of requests "
+        "at once. Calls that are under way end first. 409 where it has ended.",
+        {200: WholeRunShape},
+        tag="judges",
+        request=OrderShape,
+        sent={"order": "concurrency", "concurrency": 4},
+        example=examples.WHOLE_RUN,
+        refuses=(409, 422),
+        operation_id="runs_order",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        run, wanted = run_of(request, pk), checked(OrderShape, request.data)
+        if not _told(run, wanted):
+            raise StandingError(ENDED)
+        return _whole(request, pk)
+
+
+class Manifest(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "Read a run's manifest",
+        "All that the run was made with and what it came to, with a hash over it: the same object "
+        "as `judge_manifest`.",
+        {200: ManifestShape},
+        tag="judges",
+        example={"form": 2, "run": 1, "judge": {"name": "small-judge"}, "sha256": "9f2c…"},
+        operation_id="runs_manifest",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        run = run_of(request, pk)
+        check_blind(person(request), run.campaign)
+        return Response(manifest_of(run))
+
+
+def _judge_named(request: Request, pk: int) -> Judge:
+    found = visible_judges(person(request)).filter(pk=pk).first()
+    if found is None:
+        wrong = [problem("names no judge; see the list of judges", "judge")]
+        raise RefusedBodyError("no run is started", wrong)
+    return found
+
+
+def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
+    """Whether the run could still be told. Raises RefusedBodyError."""
+    order = wanted["order"]
+    if order == "concurrency":
+        if "concurrency" not in wanted:
+            wrong = [problem("say how many requests at once", "concurrency")]
+            raise RefusedBodyError("the run goes on as it did", wrong)
+        return runs.set_concurrency(run, wanted["concurrency"])
+    if order == "stop":
+        return runs.ask_to_stop(run)
+    if order == "cancel":
+        return runs.ask_to_cancel(run)
+    return resume(run)
+
+
+def _whole(request: Request, pk: int, status: int = 200) -> Response:
+    run: Any = run_of(request, pk)
+    run.progress = progress_of(run)
+    run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
+    return Response(WholeRunShape(run).data, status=status)

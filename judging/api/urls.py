@@ -1,0 +1,20 @@
+"""The API's addresses of judges."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.api import calls, judges, runs, trying
+
+urlpatterns = [
+    path("judges/", judges.Judges.as_view(), name="api-judges"),
+    path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
+    path("judges/<int:pk>/estimate/", trying.Estimated.as_view(), name="api-judge-estimate"),
+    path("judges/<int:pk>/try/", trying.Tried.as_view(), name="api-judge-try"),
+    path("runs/", runs.Runs.as_view(), name="api-runs"),
+    path("runs/<int:pk>/", runs.OneRun.as_view(), name="api-run"),
+    path("runs/<int:pk>/order/", runs.RunOrder.as_view(), name="api-run-order"),
+    path("runs/<int:pk>/manifest/", runs.Manifest.as_view(), name="api-run-manifest"),
+    path("runs/<int:pk>/calls/", calls.Calls.as_view(), name="api-calls"),
+    path("calls/<int:pk>/", calls.OneCall.as_view(), name="api-call"),
+]

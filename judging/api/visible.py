@@ -1,0 +1,50 @@
+"""What of judges an account may see. A judge is the site's; its runs are their campaigns'."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework.request import Request
+
+from annotation.api.visible import person, visible_studies
+from annotation.models import Campaign, User
+from datasets.api.base import READERS
+from datasets.api.errors import RefusedBodyError, problem
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.pages.showing import with_clock
+from judging.views.access import runs_of
+
+
+def visible_judges(user: User) -> QuerySet[Judge]:
+    if user.role not in READERS:
+        return Judge.objects.none()
+    return Judge.objects.select_related("rater").order_by("rater__name", "pk")
+
+
+def visible_runs(user: User) -> QuerySet[JudgeRun]:
+    """The runs over campaigns that the account may read, the newest first."""
+    if user.role not in READERS:
+        return JudgeRun.objects.none()
+    return with_clock(runs_of(user)).order_by("-pk")
+
+
+def visible_calls(user: User) -> QuerySet[JudgeCall]:
+    related = ("run__campaign", "assignment__item")
+    return JudgeCall.objects.filter(run__in=runs_of(user)).select_related(*related)
+
+
+def judge_of(request: Request, pk: int) -> Judge:
+    return get_object_or_404(visible_judges(person(request)), pk=pk)
+
+
+def run_of(request: Request, pk: int) -> JudgeRun:
+    return get_object_or_404(visible_runs(person(request)), pk=pk)
+
+
+def campaign_named(request: Request, pk: int) -> Campaign:
+    """A campaign that a body names. Raises RefusedBodyError where it is none of the account's."""
+    found = visible_studies(person(request)).filter(pk=pk).first()
+    if found is None:
+        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
+        raise RefusedBodyError("nothing is asked", wrong)
+    return found

@@ -1,0 +1,1 @@
+"""Deciding what raters disagree on."""

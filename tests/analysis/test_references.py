@@ -1,0 +1,126 @@
+"""Judges held against adjudicators' decisions, beside people's majority."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.blocks.references import references_of
+from analysis.choices import Choices
+from analysis.formats.methods import methods
+from analysis.frames import Scale, make_frame
+from analysis.labels import LabelFact
+from analysis.reports import labels_report
+from tests.cast import run, write_lines
+
+# Ten units: people agree on eight, tie on u8, and are two to one for yes on u9.
+PEOPLE = {f"u{n}": "yes yes yes" for n in range(6)} | {"u6": "no no no", "u7": "no no no"}
+PEOPLE |= {"u8": "yes no", "u9": "yes yes no"}
+JUDGE = {f"u{n}": "no" if n in (6, 7, 9) else "yes" for n in range(10)}
+DECIDED = {"u0": "yes", "u8": "no", "u9": "no"}
+
+
+def lines(decided: dict[str, str] = DECIDED) -> list[dict[str, Any]]:
+    found = []
+    for unit, said in PEOPLE.items():
+        raters = [("human", f"person-{n}", code) for n, code in enumerate(said.split())]
+        raters.append(("judge", "J", JUDGE[unit]))
+        raters += [("reference", "adjudicated", decided[unit])] if unit in decided else []
+        found += [
+            {"item": unit, "unit": unit, "variable": "answerable", "value": code,
+             "rater": name, "rater_kind": kind}
+            for kind, name, code in raters
+        ]  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "labels.jsonl", lines())
+
+
+def report(labels: Path, **choices: Any) -> dict[str, Any]:
+    return labels_report([labels], {}, Choices(resamples=20, **choices))
+
+
+def judge(made: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = made["variables"]["answerable"]["judges"]["J"]
+    return found
+
+
+def test_by_default_judges_are_held_against_the_majority_alone(labels: Path) -> None:
+    made = report(labels)
+    assert judge(made)["reference"] == "majority"
+    assert "adjudicated" not in judge(made)
+    assert made["choices"]["reference"] == "majority"
+
+
+def test_the_majority_stays_as_it_was(labels: Path) -> None:
+    plain, other = judge(report(labels)), judge(report(labels, reference="adjudicated"))
+    del other["adjudicated"]
+    assert other == plain
+    assert (plain["units"], plain["agreement"]["percent"]["value"]) == (9, pytest.approx(8 / 9))
+
+
+def test_on_the_references_alone(labels: Path) -> None:
+    """u0 yes yes, u8 no yes, u9 no no: two of three."""
+    found = judge(report(labels, reference="adjudicated"))["adjudicated"]["references"]
+    assert found["units"] == 3
+    assert found["agreement"]["percent"]["value"] == pytest.approx(2 / 3)
+    assert found["confusion"] == {"labels": ["no", "yes"], "matrix": [[1, 1], [0, 1]]}
+
+
+def test_with_peoples_majority_where_nothing_was_decided(labels: Path) -> None:
+    """The seven units beside the three agree with the judge: nine of ten."""
+    found = judge(report(labels, reference="adjudicated"))["adjudicated"]["settled"]
+    assert found["units"] == 10
+    assert found["agreement"]["percent"]["value"] == pytest.approx(9 / 10)
+    # No: 3 right of 4. Yes: 6 right of 6, said 7 times.
+    assert found["classes"]["no"]["recall"]["value"] == pytest.approx(3 / 4)
+    assert found["classes"]["yes"]["precision"]["value"] == pytest.approx(6 / 7)
+
+
+def test_agreement_among_people_never_counts_the_reference(labels: Path, tmp_path: Path) -> None:
+    without = write_lines(tmp_path / "without.jsonl", lines({}))
+    told = [report(path)["variables"]["answerable"]["agreement"] for path in (labels, without)]
+    assert told[0] == told[1]
+    assert told[0]["raters"] == 3
+
+
+def test_without_references_there_is_a_reason_and_no_number(tmp_path: Path) -> None:
+    without = write_lines(tmp_path / "without.jsonl", lines({}))
+    made = report(without, reference="adjudicated")
+    found = judge(made)["adjudicated"]
+    assert found["references"]["agreement"]["percent"]["value"] is None
+    assert found["references"]["agreement"]["percent"]["reason"]
+    assert found["settled"]["units"] == 9
+    assert "No label of a judge stands where an adjudicator decided." in " ".join(methods(made))
+
+
+def test_the_methods_say_it_where_it_was_asked_for(labels: Path) -> None:
+    told = " ".join(methods(report(labels, reference="adjudicated")))
+    assert "labels that adjudicators decided (units: answerable 3)" in told
+    assert "adjudicators" not in " ".join(methods(report(labels)))
+
+
+def test_an_escape_that_was_decided_is_no_majority(labels: Path) -> None:
+    """An adjudicator called u0 invalid, so that people's yes does not stand in for it."""
+
+    def fact(rater: str, kind: str, value: str) -> LabelFact:
+        return LabelFact(
+            "u0", "u0", "question", "answerable", value, None, rater, kind, 0, "q", None, None, None
+        )
+
+    facts = [fact("a", "human", "yes"), fact("adjudicated", "reference", "invalid")]
+    scales = {"answerable": Scale(("yes", "no"), "nominal", ("invalid",))}
+    decided, is_decided = references_of(make_frame(facts, scales).variables["answerable"])
+    assert (decided.tolist(), is_decided.tolist()) == ([-1], [True])
+
+
+@pytest.mark.parametrize("form", ["md", "html", "csv", "latex"])
+def test_every_form_shows_it(labels: Path, form: str) -> None:
+    made = run("report", "--labels", labels, "--reference", "adjudicated", "--resamples", "20",
+               "--format", form)  # fmt: skip
+    assert "References" in made or "references" in made

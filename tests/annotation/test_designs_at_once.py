@@ -1,0 +1,209 @@
+"""Every way of giving items out, with many people asking at once: exactly what the design allows.
+
+On PostgreSQL people take their places side by side, on SQLite one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from annotation.gold.turns import is_gold_turn, next_of
+from annotation.models import Item, Rater
+from annotation.places import free_items
+from tests.cast import ROOT, Line, campaign_of, load, manage, write_lines
+from tests.databases import environment
+from tests.patience import PATIENCE
+
+QUERIES, REPORTS = 8, 3
+ITEMS = QUERIES * REPORTS
+GOLD, EVERY = ("r0-0", "r2-1", "r4-2", "r7-0"), 3
+
+TOLD = """
+import json
+from annotation.models import Assignment, Item
+rows = Assignment.objects.filter(item__campaign__name={name!r}).order_by("pk")
+items = Item.objects.filter(campaign__name={name!r})
+print(json.dumps([
+    list(rows.values_list("rater__name", "item__query__key", "item__key", "item__use")),
+    list(items.values_list("key", "use", "quota", "taken")),
+]))
+"""
+
+
+ASKED = """
+import json
+from annotation.models import Assignment
+rows = Assignment.objects.filter(item__campaign__name="follows")
+print(json.dumps(list(rows.values_list("asked", "item__drawn"))))
+"""
+
+
+def query(n: int) -> Line:
+    reports = [
+        {"id": f"r{n}-{m}", "text": f"It is so {n} {m}.", "system": f"s{m}"} for m in range(REPORTS)
+    ]
+    question = {"id": f"q{n}:a", "text": "Is it so?"}
+    return {"id": f"q{n}", "text": "Is it?", "questions": [question], "reports": reports}
+
+
+LINES = [query(n) for n in range(QUERIES)]
+
+
+class Given(NamedTuple):
+    rater: str
+    query: str
+    item: str
+    use: str
+
+
+class Places(NamedTuple):
+    item: str
+    use: str
+    quota: int
+    taken: int
+
+
+@pytest.fixture(scope="module")
+def many(house: Path) -> Path:
+    """The shared house with a batch of several reports a query."""
+    path = write_lines(house / "at-once.jsonl", LINES)
+    manage(house, "load_batch", path, "--name", "at once")
+    return house
+
+
+def make(house: Path, name: str, *arguments: object) -> None:
+    done = manage(house, "create_campaign", name, "--protocol", "report-coverage", "--batch",
+                  "at once", *arguments)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def crowd(house: Path, name: str, people: int, clicks: int = 1) -> tuple[list[Given], list[Places]]:
+    """What each person was given, in its order, and what every item counts in the end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)],
+        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = manage(house, "shell", "--no-imports", "-c", TOLD.format(name=name)).stdout
+    given, items = json.loads(said.splitlines()[-1])
+    return [Given(*row) for row in given], [Places(*row) for row in items]
+
+
+def assert_exact(given: list[Given], places: list[Places]) -> None:
+    """All places of the study are taken, each item counts its people, and has nobody twice."""
+    pairs = [(row.rater, row.item) for row in given]
+    assert len(pairs) == len(set(pairs))
+    people = Counter(row.item for row in given)
+    assert all(each.taken == people[each.item] for each in places)
+    assert all(each.taken == each.quota for each in places if each.use == "study")
+
+
+@pytest.mark.processes
+class TestCrowds:
+    def test_a_share_of_the_items_is_for_several_and_the_others_for_one(self, many: Path) -> None:
+        make(many, "overlap", "--raters-per-item", 3, "--overlap", 0.5)
+        given, places = crowd(many, "overlap", people=8)
+        assert_exact(given, places)
+        assert Counter(each.quota for each in places) == {3: ITEMS // 2, 1: ITEMS // 2}
+
+    def test_in_random_order_no_place_stays_empty(self, many: Path) -> None:
+        make(many, "random", "--raters-per-item", 3, "--option", "items=random")
+        given, places = crowd(many, "random", people=8)
+        assert_exact(given, places)
+
+    def test_in_blocks_everybody_has_a_query_whole_before_the_next(self, many: Path) -> None:
+        make(many, "blocked", "--raters-per-item", 4, "--option", "items=blocked")
+        given, places = crowd(many, "blocked", people=4)
+        assert_exact(given, places)
+        for name in {row.rater for row in given}:
+            mine = [row.query for row in given if row.rater == name]
+            assert len(mine) == ITEMS
+            assert len(list(groupby(mine))) == QUERIES
+
+    def test_gold_comes_at_everybodys_own_turns_though_they_click_twice(self, many: Path) -> None:
+        make(many, "gold", "--raters-per-item", 3, "--gold-every", EVERY)
+        lines = [
+            {"item": key, "unit": f"q{key[1]}:a", "variable": "answerable", "value": "no",
+             "rater": "known"}
+            for key in GOLD
+        ]  # fmt: skip
+        path = write_lines(many / "gold.jsonl", lines)
+        done = manage(many, "set_known", path, "--campaign", "gold", "--use", "gold")
+        assert done.returncode == 0, done.stderr
+        given, places = crowd(many, "gold", people=4, clicks=2)
+        assert_exact(given, places)
+        assert sum(row.use == "gold" for row in given) > 0
+        for name in {row.rater for row in given}:
+            mine, had = [row.use for row in given if row.rater == name], 0
+            for number, use in enumerate(mine):
+                turn = is_gold_turn(0, name, number, EVERY) and had < len(GOLD)
+                assert (use == "gold") == turn
+                had += turn
+
+    def test_nobody_gets_more_than_their_share_by_clicking_twice(self, many: Path) -> None:
+        make(many, "shared", "--raters-per-item", 3)
+        limit = (
+            "from annotation.models import Campaign; rows = Campaign.objects.filter(name='shared')"
+        )
+        manage(many, "shell", "--no-imports", "-c", f"{limit}; rows.update(items_per_person=5)")
+        given, places = crowd(many, "shared", people=4, clicks=2)
+        assert Counter(Counter(row.rater for row in given).values()) == {5: 4}
+        assert sum(each.taken for each in places) == len(given)
+
+    def test_a_second_study_asks_everybody_the_same_draw(self, house: Path) -> None:
+        """The draw is made by whoever comes first to an item, and eight people come at once."""
+        first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
+        second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
+                  "--raters-per-item", 3, "--option", "prerequisite=came first",
+                  "--option", "sampling=shared", "--option", "per_passage=1")  # fmt: skip
+        answered = house / "first.jsonl"
+        export = ("export", "--campaign", "came first", "--what", "units", "--output", answered)
+        self.manage(house, *first)
+        self.manage(house, *export)
+        with answered.open(encoding="utf-8") as lines:
+            units = [json.loads(line) for line in lines]
+        said = [
+            {"item": unit["item"], "unit": unit["unit"], "variable": "answerable", "value": "no",
+             "rater": "earlier"}
+            for unit in units
+        ]  # fmt: skip
+        labels = write_lines(house / "said.jsonl", said)
+        self.manage(house, "import_labels", labels, "--campaign", "came first")
+        self.manage(house, *second)
+        given, places = crowd(house, "follows", people=8)
+        assert_exact(given, places)
+        out = manage(house, "shell", "--no-imports", "-c", ASKED).stdout
+        for asked, drawn in json.loads(out.splitlines()[-1]):
+            assert sorted(asked) == sorted(drawn)
+            assert len(drawn) == 1
+
+    def manage(self, house: Path, *arguments: object) -> None:
+        done = manage(house, *arguments)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("order", ["random", "blocked"])
+def test_whoever_loses_the_drawn_item_to_another_gets_a_free_one(
+    db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """Others take everything from the drawn place on, between two queries of the same person."""
+    load(tmp_path, LINES)
+    campaign = campaign_of("report-coverage", "--option", f"items={order}")
+    first = campaign.items.earliest("position")
+
+    def others_come(*_: object) -> bytes:
+        Item.objects.filter(campaign=campaign).exclude(pk=first.pk).update(taken=1)
+        return (2**64 - 1).to_bytes(8)
+
+    monkeypatch.setattr("annotation.gold.turns.rank", others_come)
+    rater = Rater.objects.create(name="ann")
+    assert next_of(campaign, rater, free_items(campaign, rater)) == first

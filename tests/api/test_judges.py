@@ -1,0 +1,265 @@
+"""Judges and their runs by the API: what the pages do, by the same rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from annotation.models import Label
+from annotation.models.people import rater_of
+from annotation.people.members import set_pool
+from judging.backends.base import Request
+from judging.models import Judge, JudgeCall, JudgeRun, Lane
+from judging.rows import runs
+from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.judging.cast import judge, run_scripted, yes
+from tests.page_cast import Study
+
+pytestmark = pytest.mark.django_db
+MODEL: dict[str, Any] = {"name": "m", "backend": "openai", "model": "small"}
+
+
+@pytest.fixture
+def rita(study: Study) -> Script:
+    return script_of(study.rita)
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    heard: list[int] = []
+    monkeypatch.setattr("judging.running.beginning.ring", heard.append)
+    return heard
+
+
+def started(script: Script, study: Study, of: Judge, **more: Any) -> Any:
+    return script.post("runs/", {"judge": of.pk, "campaign": study.campaign.pk, **more})
+
+
+def half(request: Request) -> str:
+    return "no JSON at all" if "Report 1." in request.facts.texts[0] else yes(request)
+
+
+def done(study: Study, of: Judge, script: Any = yes) -> JudgeRun:
+    return run_scripted(study.campaign, of, script)[0]
+
+
+class TestDefining:
+    def test_a_judge_is_made_and_read_back(self, rita: Script) -> None:
+        sent = {**MODEL, "params": {"temperature": "0.5"}, "granularity": "unit"}
+        made = rita.post("judges/", sent)
+        assert made.status_code == 201
+        told = rita.get(f"judges/{made.json()['id']}/").json()
+        assert told == made.json()
+        assert (told["params"], told["granularity"]) == ({"temperature": 0.5}, "unit")
+        assert told["api_key_env"] == "OPENAI_API_KEY"
+        assert rita.get("judges/?name=m").json()["count"] == 1
+        assert rita.get("judges/?backend=lexical").json()["count"] == 0
+
+    def test_the_same_key_makes_it_once_and_the_same_name_is_refused(self, rita: Script) -> None:
+        for _ in range(2):
+            assert rita.post("judges/", MODEL, Idempotency_Key="j").status_code == 201
+        (wrong,) = assert_told(rita.post("judges/", MODEL), 422)
+        assert wrong["field"] == "name"
+        assert Judge.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        ("sent", "field"),
+        [
+            ({"base_url": "http://127.0.0.1:8000/v1"}, "base_url"),
+            ({"base_url": "file:///etc/passwd"}, "base_url"),
+            ({"base_url": "https://host.example/v1", "api_key_env": "SECRET_KEY"}, "api_key_env"),
+            ({"params": {"temperature": "9"}}, "params.temperature"),
+            ({"params": {"guarded": "0"}}, "guarded"),
+            ({"prompt": "nothing to fill in"}, "prompt"),
+            ({"model": ""}, "model"),
+        ],
+    )
+    def test_what_cannot_work_is_refused_by_its_field(
+        self, rita: Script, sent: dict[str, Any], field: str
+    ) -> None:
+        answer = rita.post("judges/", {**MODEL, **sent})
+        found = assert_told(answer, 400 if field == "model" else 422)
+        assert field in {each["field"] for each in found}
+        assert not Judge.objects.exists()
+
+    def test_no_key_of_ours_is_told(self, rita: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "canary-of-the-key")
+        made = rita.post("judges/", MODEL)
+        assert "canary" not in made.content.decode()
+        assert "canary" not in rita.get("judges/").content.decode()
+
+
+class TestTrying:
+    def test_a_try_tells_all_and_stores_nothing(self, rita: Script, study: Study) -> None:
+        key = study.campaign.items.get(position=1).key
+        sent = {"campaign": study.campaign.pk, "item": key}
+        told = rita.post(f"judges/{judge().pk}/try/", sent)
+        assert told.status_code == 200
+        found = told.json()
+        assert found["item"] == key
+        assert len(found["labels"]) == found["asked"] == 3
+        assert found["state"] == "answered"
+        assert found["messages"]
+        assert not JudgeCall.objects.exists()
+        assert not Label.objects.exists()
+
+    def test_not_with_an_open_item_before_one(self, rita: Script, study: Study) -> None:
+        study.assignment(study.rita)
+        path = f"judges/{judge().pk}/try/"
+        assert_told(rita.post(path, {"campaign": study.campaign.pk}), 403)
+
+    def test_ten_times_a_minute(
+        self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("judging.pages.tries.TRIES", 1)
+        path = f"judges/{judge().pk}/try/"
+        sent = {"campaign": study.campaign.pk}
+        assert rita.post(path, sent).status_code == 200
+        refused = rita.post(path, sent)
+        assert_told(refused, 429)
+        assert int(refused["Retry-After"]) > 0
+
+    def test_an_item_that_is_not_there_is_named(self, rita: Script, study: Study) -> None:
+        sent = {"campaign": study.campaign.pk, "item": "nothing"}
+        (wrong,) = assert_told(rita.post(f"judges/{judge().pk}/try/", sent), 422)
+        assert wrong["field"] == "item"
+
+
+class TestRuns:
+    def test_an_estimate_says_what_will_be_asked(self, rita: Script, study: Study) -> None:
+        path = f"judges/{judge().pk}/estimate/"
+        told = rita.get(f"{path}?campaign={study.campaign.pk}&limit=1").json()
+        assert (told["rows"], told["missing"], told["calls"]) == (2, 2, 1)
+        assert told["sentence"]
+        assert not JudgeRun.objects.exists()
+
+    def test_a_run_is_queued_and_workers_are_rung(
+        self, rita: Script, study: Study, rung: list[int], django_capture_on_commit_callbacks: Any
+    ) -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            made = started(rita, study, judge(), limit=1, most_cost="0.5")
+        assert made.status_code == 201
+        assert rung == [made.json()["id"]]
+        told = rita.get(f"runs/{rung[0]}/").json()
+        assert (told["state"], told["limit"], told["most_cost"]) == ("queued", 1, "0.500000")
+        assert told["progress"]["open"] == 2
+
+    def test_one_under_way_is_answered_as_it_stands(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        of = judge()
+        first = started(rita, study, of)
+        assert runs.take(JudgeRun.objects.get())
+        second = started(rita, study, of)
+        assert (first.status_code, second.status_code) == (201, 200)
+        assert first.json()["id"] == second.json()["id"]
+
+    def test_where_nothing_is_open_none_begins(self, rita: Script, study: Study) -> None:
+        of = judge()
+        done(study, of)
+        assert_told(started(rita, study, of), 409)
+
+    def test_it_is_told_what_to_do_until_it_has_ended(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        pk = started(rita, study, judge()).json()["id"]
+        order = f"runs/{pk}/order/"
+        told = rita.post(order, {"order": "concurrency", "concurrency": 3}).json()
+        assert told["concurrency"] == 3
+        (wrong,) = assert_told(rita.post(order, {"order": "concurrency"}), 422)
+        assert wrong["field"] == "concurrency"
+        assert rita.post(order, {"order": "stop"}).json()["state"] == "interrupted"
+        assert_told(rita.post(order, {"order": "stop"}), 409)
+        assert_told(rita.post(order, {"order": "resume"}), 409)
+        assert_told(rita.post(order, {"order": "halt"}), 400)
+
+    def test_a_paused_server_is_asked_again(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        of = judge("n", "openai", model="m", base_url="https://host.example/v1", api_key_env="")
+        pk = started(rita, study, of).json()["id"]
+        Lane.objects.update(paused="the key is refused")
+        assert rita.get(f"runs/{pk}/").json()["progress"]["word"] == "Paused"
+        assert rita.post(f"runs/{pk}/order/", {"order": "resume"}).status_code == 200
+        assert Lane.objects.get().paused == ""
+
+    def test_lists_are_filtered_by_what_is_named_only(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        of = judge()
+        started(rita, study, of)
+        for query, count in (
+            (f"campaign={study.campaign.pk}", 1), (f"judge={of.pk + 1}", 0), ("state=done", 0),
+        ):  # fmt: skip
+            assert rita.get(f"runs/?{query}").json()["count"] == count
+        for query in ("judge__rater__name=x", "lease=1", "state=lost", "page_size=201"):
+            assert_told(rita.get(f"runs/?{query}"), 400)
+
+
+class TestCalls:
+    @pytest.fixture
+    def run(self, study: Study) -> JudgeRun:
+        return done(study, judge(), half)
+
+    def test_each_is_listed_and_read_word_for_word(self, rita: Script, run: JudgeRun) -> None:
+        listed = rita.get(f"runs/{run.pk}/calls/").json()["results"]
+        assert sorted(each["state"] for each in listed) == ["answered", "unreadable"]
+        assert all("completion" not in each for each in listed)
+        (bad,) = rita.get(f"runs/{run.pk}/calls/?state=unreadable").json()["results"]
+        assert rita.get(f"calls/{bad['id']}/").json()["completion"] == "no JSON at all"
+
+    def test_the_manifest_is_that_of_the_page(self, rita: Script, run: JudgeRun) -> None:
+        told = rita.get(f"runs/{run.pk}/manifest/").json()
+        assert told["run"] == run.pk
+        assert told["sha256"]
+
+    def test_not_with_an_open_item_before_one(
+        self, rita: Script, study: Study, run: JudgeRun
+    ) -> None:
+        mine = study.assignment(study.rita)
+        (one,) = JudgeCall.objects.filter(state="answered")
+        paths = (f"runs/{run.pk}/calls/", f"calls/{one.pk}/", f"runs/{run.pk}/manifest/")
+        for path in paths:
+            assert_told(rita.get(path), 403)
+        rita.put(place(mine, "response/"), body("no", "no", "no"))
+        assert all(rita.get(path).status_code == 200 for path in paths)
+
+
+class TestACampaignWithMembersOfItsOwn:
+    """Rita is no member: nothing of it is there for her; the admin reads all."""
+
+    def test_its_runs_and_calls_are_not_there(self, rita: Script, study: Study) -> None:
+        of = judge()
+        run = done(study, of)
+        call = JudgeCall.objects.all()[0]
+        set_pool(study.campaign, "named")
+        paths = (
+            f"runs/{run.pk}/", f"runs/{run.pk}/calls/", f"runs/{run.pk}/manifest/",
+            f"calls/{call.pk}/",
+        )  # fmt: skip
+        for path in paths:
+            assert_told(rita.get(path), 404)
+            assert script_of(study.root).get(path).status_code == 200
+        assert rita.get("runs/").json()["count"] == 0
+        assert_told(rita.post(f"runs/{run.pk}/order/", {"order": "stop"}), 404)
+
+    def test_no_judge_is_set_on_it(self, rita: Script, study: Study) -> None:
+        of = judge()
+        set_pool(study.campaign, "named")
+        (wrong,) = assert_told(started(rita, study, of), 422)
+        assert wrong["field"] == "campaign"
+        sent = {"campaign": study.campaign.pk}
+        assert_told(rita.post(f"judges/{of.pk}/try/", sent), 422)
+        assert_told(rita.get(f"judges/{of.pk}/estimate/?campaign={study.campaign.pk}"), 422)
+        assert not JudgeRun.objects.exists()
+
+
+def test_annotators_learn_nothing_of_judges(study: Study) -> None:
+    run = done(study, judge("planted-judge"))
+    ada = script_of(study.ada)
+    rater_of(study.ada)
+    for path in ("judges/", f"judges/{run.judge_id}/", "runs/", f"runs/{run.pk}/"):
+        answer = ada.get(path)
+        assert_told(answer, 403)
+        assert "planted" not in answer.content.decode()

@@ -1,0 +1,135 @@
+"""`Idempotency-Key`: the same write twice makes one thing, and is answered alike."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import Campaign, Invitation
+from datasets.models import KeptAnswer
+from datasets.tasks import forget_answers
+from tests.api.cast import Script, assert_told, script_of
+from tests.api.test_description import operations
+from tests.page_cast import Study, make_study
+
+INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
+# Its answer's own row keeps the key of these.
+BY_THEMSELVES = {"responses_submit_by_post"}
+# These make nothing that stays.
+NOTHING_MADE = {"campaigns_rehearse", "judges_try"}
+
+
+def test_every_write_that_makes_something_takes_a_key() -> None:
+    for path, method, operation in operations():
+        name = operation["operationId"]
+        if method != "post" or name in NOTHING_MADE:
+            continue
+        headers = [p["name"] for p in operation["parameters"] if p["in"] == "header"]
+        assert "Idempotency-Key" in headers, f"{name} at {path}: put `once` on it"
+        if name not in BY_THEMSELVES:
+            assert {"413", "415", "422"} <= set(operation["responses"])
+
+
+@pytest.mark.django_db
+class TestTheSameKey:
+    @pytest.fixture
+    def root(self, study: Study) -> Script:
+        return script_of(study.root)
+
+    def invite(self, root: Script, key: str, sent: Any = None) -> Any:
+        return root.post("invitations/", sent or INVITING, Idempotency_Key=key)
+
+    def test_and_the_same_body_make_one_thing(self, root: Script) -> None:
+        first, second = (self.invite(root, "a") for _ in range(2))
+        assert (first.status_code, second.status_code) == (201, 201)
+        assert Invitation.objects.count() == 1
+        assert second.json() == {**first.json(), "link": None}
+
+    def test_and_the_same_body_set_out_otherwise_is_the_same(self, root: Script) -> None:
+        self.invite(root, "a")
+        turned = json.dumps(dict(reversed(INVITING.items())), indent=2).encode()
+        assert self.invite(root, "a", turned).status_code == 201
+        assert Invitation.objects.count() == 1
+
+    def test_and_another_body_is_refused(self, root: Script) -> None:
+        self.invite(root, "a")
+        (wrong,) = assert_told(self.invite(root, "a", {**INVITING, "note": "Bob"}), 422)
+        assert wrong["field"] == "Idempotency-Key"
+        assert Invitation.objects.count() == 1
+
+    def test_at_another_address_is_refused(self, root: Script, study: Study) -> None:
+        self.invite(root, "a")
+        path = f"campaigns/{study.campaign.pk}/terms/"
+        assert_told(root.post(path, {"is_open": False}, Idempotency_Key="a"), 422)
+        assert Campaign.objects.get(pk=study.campaign.pk).is_open
+
+    def test_of_another_account_is_another_key(self, root: Script, study: Study) -> None:
+        self.invite(root, "a")
+        sent = {**INVITING, "campaign": study.campaign.pk}
+        assert self.invite(script_of(study.rita), "a", sent).status_code == 201
+        assert Invitation.objects.count() == 2
+
+    def test_after_a_refusal_begins_anew(self, root: Script) -> None:
+        assert_told(self.invite(root, "a", {"campaign": 10**6}), 422)
+        assert not KeptAnswer.objects.exists()
+        assert self.invite(root, "a").status_code == 201
+
+    def test_after_a_day_begins_anew(self, root: Script) -> None:
+        self.invite(root, "a")
+        KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+        assert self.invite(root, "a").json()["link"]
+        assert Invitation.objects.count() == 2
+
+    def test_keeps_no_secret(self, root: Script) -> None:
+        link = self.invite(root, "a").json()["link"]
+        (row,) = KeptAnswer.objects.all()
+        assert link.partition("key=")[2] not in row.body
+
+    @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 65])
+    def test_of_another_form_is_refused(self, root: Script, key: str) -> None:
+        assert_told(self.invite(root, key), 400)
+        assert not Invitation.objects.exists()
+
+    def test_gives_an_item_that_was_taken_again(self, study: Study) -> None:
+        ada = script_of(study.ada)
+        path = f"campaigns/{study.campaign.pk}/next/"
+        first, second = (ada.post(path, Idempotency_Key="n").json() for _ in range(2))
+        assert first == second
+
+
+@pytest.mark.django_db
+def test_old_ones_are_forgotten(study: Study) -> None:
+    for name, age in (("old", 25), ("new", 23)):
+        at = timezone.now() - timedelta(hours=age)
+        KeptAnswer.objects.create(user=study.root, key=name, asked="", created_at=at)
+    forget_answers()
+    assert KeptAnswer.objects.get().key == "new"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_equal_writes_at_the_same_moment_one_is_done() -> None:
+    study = make_study()
+    script, barrier = script_of(study.root), Barrier(4)
+    found: list[Any] = []
+
+    def send() -> None:
+        barrier.wait()
+        try:
+            own = Script(script.token)
+            found.append(own.post("invitations/", INVITING, Idempotency_Key="race"))
+        finally:
+            connection.close()
+
+    threads = [Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status_code for answer in found] == [201] * 4
+    assert {answer.json()["id"] for answer in found} == {Invitation.objects.get().pk}

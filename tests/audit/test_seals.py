@@ -1,0 +1,149 @@
+"""What is written down stays as it is: the database refuses, and the seals tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import DatabaseError, connection, transaction
+
+from audit.append_only import REFUSED, put_on, take_off
+from audit.checking import broken, known, unsealed
+from audit.models import SITE, Event, Seal
+from audit.recording import record
+from audit.sealing import seal
+
+pytestmark = pytest.mark.django_db
+CAMPAIGN, OTHER = 7, 8
+
+
+@pytest.fixture
+def trail() -> list[Seal]:
+    """Three sealed batches: the site and a campaign, the same with another campaign, the site."""
+    record("login", by=1)
+    record("campaign.opened", CAMPAIGN, ("campaign", CAMPAIGN))
+    first = seal()
+    record("campaign.closed", CAMPAIGN, ("campaign", CAMPAIGN), deadline="changed")
+    record("campaign.made", OTHER, ("campaign", OTHER), items=3)
+    second = seal()
+    record("logout", by=1)
+    return [*first, *second, *seal()]
+
+
+@contextmanager
+def a_thief() -> Iterator[None]:
+    """Somebody who can drop triggers."""
+    with connection.cursor() as cursor:
+        for statement in take_off(connection.vendor):
+            cursor.execute(statement)
+        yield
+        for statement in put_on(connection.vendor):
+            cursor.execute(statement)
+
+
+def test_each_chain_has_its_own_numbers_and_the_site_is_sealed_last(trail: list[Seal]) -> None:
+    told = [(each.chain, each.number, each.count) for each in trail]
+    assert told == [
+        (CAMPAIGN, 1, 1), (SITE, 1, 1),
+        (CAMPAIGN, 2, 1), (OTHER, 1, 1), (SITE, 2, 0),
+        (SITE, 3, 1),
+    ]  # fmt: skip
+    assert set(trail[4].heads) == {str(CAMPAIGN), str(OTHER)}
+    assert trail[2].previous == trail[0].digest
+
+
+def test_an_untouched_trail_holds(trail: list[Seal]) -> None:
+    assert list(broken()) == []
+    assert seal() == []
+    record("login", by=2)
+    assert unsealed() == 1
+    assert list(broken()) == []
+
+
+@pytest.mark.parametrize("change", [{"who": 2}, {"event": "logout"}, {"facts": {"a": 1}}])
+def test_a_changed_event_breaks_its_seal(trail: list[Seal], change: dict[str, object]) -> None:
+    with a_thief():
+        Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").update(**change)
+    assert list(broken()) == ["seal 2 of campaign 7 is over other events than are there now"]
+
+
+def test_a_changed_time_breaks_its_seal(trail: list[Seal]) -> None:
+    with a_thief():
+        Event.objects.filter(event="logout").update(at=trail[0].at)
+    assert list(broken()) == ["seal 3 of the site is over other events than are there now"]
+
+
+def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
+    with a_thief():
+        Event.objects.filter(event="login").delete()
+    assert list(broken()) == [
+        "seal 1 of the site was over 1 events, and 0 are there",
+        "1 events of the site are there where its seals hold 2",
+    ]
+
+
+def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Seal]) -> None:
+    moved = Event.objects.get(event="campaign.made").pk
+    with a_thief():
+        Event.objects.filter(pk=moved).delete()
+        Event.objects.create(pk=moved, event="login")
+    assert "seal 2 of the site was over 0 events, and 1 are there" in list(broken())
+
+
+def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[Seal]) -> None:
+    gone = Event.objects.get(event="logout").pk
+    with a_thief():
+        Event.objects.filter(pk=gone).update(campaign=OTHER)
+    found = list(broken())
+    assert "2 events of campaign 8 are there where its seals hold 1" in found
+    assert "seal 3 of the site was over 1 events, and 0 are there" in found
+
+
+def test_a_campaign_whose_last_seal_was_cut_off_is_found(trail: list[Seal]) -> None:
+    with a_thief():
+        Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").delete()
+        Seal.objects.filter(chain=CAMPAIGN, number=2).delete()
+    assert list(broken()) == ["seal 2 of campaign 7 is not the one that the site's seals name"]
+
+
+def test_a_seal_made_anew_does_not_fit_those_after_it(trail: list[Seal]) -> None:
+    with a_thief():
+        Seal.objects.filter(chain=CAMPAIGN, number=1).update(digest="0" * 64)
+    found = list(broken())
+    assert "seal 2 of campaign 7 does not follow from the one before" in found
+    assert "seal 1 of campaign 7 is not the one that the site's seals name" in found
+
+
+@pytest.mark.parametrize("model", [Event, Seal])
+@pytest.mark.parametrize("how", ["change", "delete"])
+def test_the_database_refuses_to_change_what_is_written(
+    trail: list[Seal], model: type[Event] | type[Seal], how: str
+) -> None:
+    rows = model._default_manager.all()
+    acts: dict[str, Callable[[], object]] = {
+        "change": lambda: rows.update(at=trail[0].at),
+        "delete": lambda: rows._raw_delete(rows.db),  # type: ignore[attr-defined]
+    }
+    with pytest.raises(DatabaseError, match=REFUSED), transaction.atomic():
+        acts[how]()
+    assert list(broken()) == []
+
+
+def test_commands_seal_and_check(trail: list[Seal], capsys: pytest.CaptureFixture[str]) -> None:
+    record("login", by=2)
+    call_command("seal_audit")
+    head = Seal.objects.filter(chain=SITE).latest("number").digest
+    assert head in capsys.readouterr().out
+    call_command("check_audit", head=head)
+    assert "7 seals hold; 0 events wait" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="1 faults"):
+        call_command("check_audit", head="0" * 64)
+    assert known(head)
+    with a_thief():
+        Event.objects.filter(event="login", who=2).update(who=3)
+    with pytest.raises(CommandError, match="does not hold"):
+        call_command("check_audit")
+    assert "Seal 4 of the site is over other events" in capsys.readouterr().out

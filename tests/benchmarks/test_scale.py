@@ -1,0 +1,69 @@
+"""The parts that the figures of scale hang on; the bars themselves are never tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign, Label
+from annotation.tallies.reading import numbers
+from annotation.views.campaigns import counted
+from benchmarks.many_items import free, make
+from benchmarks.scale import BAR, NEXT, OPEN, READ, SAVE, WORK, lines
+from tests.annotation.answering import person
+from tests.cast import ROOT, exported
+from tests.databases import ON_POSTGRESQL
+from tests.patience import PATIENCE
+
+
+def verdict(p95: float) -> str:
+    page = {"n": 9, "median": 1.0, "p95": p95, "worst": p95}
+    said = lines({"postgresql": {"items": 5, "making_seconds": 1.0, "pages": {"a page": page}}})
+    return said.splitlines()[-1].split()[-5]
+
+
+def test_a_bar_is_held_or_missed_by_the_95th_percentile() -> None:
+    assert verdict(BAR) == "holds:"
+    assert verdict(BAR + 1) == "MISSED:"
+
+
+@pytest.mark.django_db
+def test_the_campaign_is_what_its_tables_say() -> None:
+    made = make("c", items=25, people=3, others=2)
+    campaign: Any = counted(Campaign.objects.filter(pk=made["id"])).get()
+    assert (campaign.items_total, campaign.places, campaign.people_done) == (25, 50, 25)
+    assert campaign.people == 5
+    assert Label.objects.count() == 25
+    told = numbers(campaign)
+    assert (told["free/study"], told["units/drawn"]) == (25, 25)
+    assert told["queries/evaluation/drawn"] == 3
+    assert len(exported("c", "labels")) == len(exported("c", "units")) == 25
+
+
+@pytest.mark.django_db
+def test_places_that_were_taken_are_free_again() -> None:
+    made = make("c", items=3, people=1)
+    item = Campaign.objects.get(pk=made["id"]).items.earliest("position")
+    held = person(item, "somebody")
+    assert held.slot == 2
+    assert free("c") == {"freed": 1}
+
+
+@pytest.mark.processes
+def test_a_quick_run_gives_every_page(tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "--only", "scale", "--quick", "--items", "200"]
+    database = "postgresql" if ON_POSTGRESQL else "sqlite"
+    done = subprocess.run(
+        [*command, "--database", database, "--output", str(output)],
+        cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    pages = json.loads(output.read_text("utf-8"))["scale"][database]["pages"]
+    assert set(pages) == {NEXT, OPEN, SAVE, *READ, *WORK}
+    assert all(page["median"] <= page["p95"] <= page["worst"] for page in pages.values())

@@ -1,0 +1,128 @@
+"""An adjudicator at the keyboard: reading, taking over, giving a reason, and not losing it."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Decision, Unit
+from tests.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+from tests.page_cast import TEXT
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def there(transactional_db: None) -> Dispute:
+    made = make_dispute()
+    for user in (made.dora, made.dirk):
+        user.password = made.study.ada.password
+        user.save()
+    return made
+
+
+@pytest.fixture
+def page(context: BrowserContext, errors: list[str], there: Dispute) -> Page:
+    """Dora, before the first dispute."""
+    desk = Desk(context.new_page(), there.study)
+    desk.log_in("dora")
+    desk.page.get_by_role("link", name="Open").click()
+    desk.page.get_by_role("link", name="Go on").click()
+    expect(desk.page.locator(".unit.now")).to_be_visible()
+    return desk.page
+
+
+def state(page: Page, name: str) -> None:
+    expect(page.locator("#state")).to_have_attribute("data-state", name)
+
+
+def address(there: Dispute, unit: Unit) -> str:
+    return reverse("adjudication-unit", args=[there.study.campaign.pk, unit.pk])
+
+
+def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
+    yes = page.locator(".opinion[data-key]", has=page.locator(".pill.yes")).first
+    key, name = yes.get_attribute("data-key"), yes.get_attribute("data-name")
+    assert key
+    assert name == f"Rater {key.upper()}"
+    page.keyboard.press(key)
+    expect(page.locator(".unit .quote")).to_have_count(1)
+    page.keyboard.press("c")
+    page.keyboard.type("Because it says so. 🌉")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(f"**{address(there, there.units[1])}")
+    (label,) = Decision.objects.get().response.labels.all()
+    assert (label.value, label.response.comment) == ("yes", "Because it says so. 🌉")
+    (span,) = label.spans.all()
+    assert TEXT[span.start : span.end] == span.quote
+
+
+def test_the_highlights_of_raters_stand_in_the_text_with_their_letters(page: Page) -> None:
+    marks = page.locator("mark[data-kind]")
+    expect(marks).to_have_count(1)
+    expect(marks).to_have_text("Zoë 🛶")
+    letters = marks.get_attribute("data-ends")
+    assert letters is not None
+    assert len(letters.split()) == 2
+    page.keyboard.press("n")
+    expect(page.locator("mark.lit")).to_have_text("Zoë 🛶")
+
+
+def test_a_decision_needs_a_reason(page: Page) -> None:
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#reason-missing")).to_have_text("Say why.")
+    expect(page.locator("textarea[name=comment]")).to_be_focused()
+    assert not Decision.objects.exists()
+
+
+def test_what_is_not_submitted_stays_in_this_browser(page: Page) -> None:
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    page.keyboard.type("half a reason")
+    state(page, "kept")
+    page.reload()
+    expect(page.locator("textarea[name=comment]")).to_have_value("half a reason")
+    expect(page.locator("input[value=no]:checked")).to_have_count(1)
+    state(page, "kept")
+
+
+def test_offline_a_decision_waits_and_is_sent(page: Page, there: Dispute) -> None:
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    page.keyboard.type(REASON)
+    page.context.set_offline(True)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#state")).to_have_attribute("data-state", "offline")
+    page.context.set_offline(False)
+    page.wait_for_url(f"**{address(there, there.units[1])}")
+    assert Decision.objects.get().response.comment == REASON
+
+
+def test_of_two_adjudicators_the_second_chooses(page: Page, there: Dispute) -> None:
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    page.keyboard.type("Mine.")
+    state(page, "kept")
+    decided(there, there.units[0], "yes", SHALOM, by=there.dirk)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#conflict")).to_contain_text("שלום לכולם")
+    page.locator("#keep-mine").click()
+    state(page, "kept")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(f"**{address(there, there.units[1])}")
+    told = list(Decision.objects.order_by("pk").values_list("response__comment", flat=True))
+    assert told == [REASON, "Mine."]
+
+
+def test_nothing_stands_in_anybodys_way(page: Page, there: Dispute) -> None:
+    decided(there, there.units[0], "no", by=there.dirk)
+    queue = reverse("adjudication", args=[there.study.campaign.pk])
+    for state_of, place in (("dispute", address(there, there.units[0])), ("queue", queue)):
+        page.goto(place)
+        assert violations(page, state_of) == []
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,67 @@
+"""The trail in the browser: found, filtered, led on and taken along; nothing that axe finds."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.opening import change
+from annotation.people.members import add_member
+from annotation.terms import Terms
+from audit.asking import Asking, on_behalf
+from audit.recording import record
+from audit.sealing import seal
+from tests.browser.axe import violations
+from tests.browser.test_access import enter
+from tests.page_cast import Study, make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def study(transactional_db: None) -> Study:
+    """A campaign with a sealed change, one that waits, and more than a page of others."""
+    study = make_study()
+    with on_behalf(Asking(lambda: study.rita.pk, "r" * 32, "private")):
+        change(study.campaign, Terms(guideline="Look twice.", language="en"), user=study.rita)
+        add_member(study.campaign, study.ada, "adjudicator", study.rita)
+        seal()
+        for number in range(60):
+            record("run.changed", study.campaign.pk, ("judgerun", 1), concurrency=number)
+        change(study.campaign, Terms(), False, study.rita)
+    return study
+
+
+@pytest.fixture
+def page(context: BrowserContext, errors: list[str], study: Study) -> Page:
+    page = context.new_page()
+    enter(page, "rita")
+    return page
+
+
+def test_it_is_found_filtered_and_led_on(page: Page, study: Study) -> None:
+    page.goto(f"/campaigns/{study.campaign.pk}/")
+    page.get_by_role("link", name="Audit trail").click()
+    expect(page.get_by_role("status")).to_contain_text("61 events wait for the next seal")
+    expect(page.locator(".trail tbody tr")).to_have_count(50)
+    page.get_by_role("link", name="Older").click()
+    expect(page.get_by_role("row", name="Campaign made")).to_be_visible()
+    page.get_by_label("What").select_option("member.added")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".trail tbody tr")).to_have_count(1)
+    expect(page.locator(".trail tbody tr")).to_contain_text("an annotator")
+    with page.expect_download() as got:
+        page.get_by_role("link", name="Download as JSON Lines").click()
+    assert got.value.path().read_text("utf-8").count("\n") == 1
+
+
+def test_every_look_of_it_is_open_to_all(page: Page, study: Study) -> None:
+    found = []
+    address = f"/campaigns/{study.campaign.pk}/audit/"
+    for state, query in (("all", ""), ("none", "?event=login"), ("wrong", "?since=soon")):
+        page.goto(address + query)
+        found += violations(page, state)
+    page.goto(address + "?event=member.added")
+    page.get_by_text("Digests").click()
+    found += violations(page, "digests")
+    assert not found, "\n".join(found)

@@ -1,0 +1,93 @@
+"""Nothing that the site keeps or gives away tells who somebody was, once they are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from knox.models import AuthToken
+
+from analysis.choices import Choices
+from analysis.freezing import freeze
+from analysis.models import FrozenReport
+from analysis.reports import campaign_report
+from annotation.exports.bundles import BUNDLES
+from annotation.exports.offered import download, offers
+from annotation.models import Campaign, Label, User
+from annotation.opening import change
+from annotation.people.accounts import forget
+from annotation.people.exclusions import exclude
+from annotation.people.invitations import invite, join
+from annotation.submit import submit
+from annotation.terms import Terms
+from audit.checking import broken
+from audit.sealing import seal
+from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+NAME = "zebulon-quill"
+
+
+@pytest.fixture
+def study() -> Study:
+    """Ben, and Zebulon, a researcher who labels too and has left a trace wherever one can."""
+    study = make_study()
+    User.objects.filter(pk=study.rita.pk).update(username=NAME, first_name=NAME, last_name=NAME)
+    study.rita.refresh_from_db()
+    study.rita.set_password(PASSWORD)
+    study.rita.save()
+    invited = invite("researcher", study.campaign, "researcher", note=f"for {NAME}", by=study.root)
+    join(invited.invitation, study.rita)
+    submit(study.assignment(study.rita), payload("no"), "page")
+    done = study.assignment(study.ben)
+    submit(done, payload("no"), "page")
+    exclude(study.campaign, done.rater, "a reason", study.rita)
+    change(study.campaign, Terms(guideline="Look twice."), user=study.rita)
+    report = campaign_report(study.campaign, Choices(resamples=2))
+    freeze(study.campaign, report, "", study.rita)
+    AuthToken.objects.create(study.rita)
+    for word in (PASSWORD, "a wrong guess"):
+        Client().post("/login/", {"username": NAME, "password": word})
+    client_of(study.rita).get("/campaigns/")
+    seal()
+    return study
+
+
+def kept() -> dict[str, str]:
+    """Every table as text."""
+    return {
+        model._meta.db_table: repr(list(model._default_manager.values_list()))
+        for model in apps.get_models(include_auto_created=True)
+    }
+
+
+def given_away(campaign: Campaign) -> Iterator[str]:
+    """Every export that is a text, in each of its forms; archives hold the same lines."""
+    for offer in offers(campaign):
+        for form in {*offer.forms} & {"jsonl", "csv", "json", "jsonld"}:
+            if offer.what not in BUNDLES:
+                yield b"".join(download(campaign, offer.what, form).pieces).decode()
+
+
+def test_the_traces_are_there_before(study: Study) -> None:
+    tables = {table for table, text in kept().items() if NAME in text}
+    assert {"annotation_user", "annotation_invitation", "analysis_frozenreport"} <= tables
+
+
+def test_no_table_tells_who_it_was(study: Study) -> None:
+    labels = Label.objects.count()
+    assert forget(study.rita)
+    assert {table for table, text in kept().items() if NAME in text} == set()
+    assert Label.objects.count() == labels
+    assert FrozenReport.objects.get().by_name == "a deleted account"
+    assert FrozenReport.objects.get().is_whole
+    seal()
+    assert list(broken()) == []
+
+
+def test_no_export_in_any_form_names_an_account(study: Study) -> None:
+    files = list(given_away(study.campaign))
+    assert len(files) > 5
+    assert not [text for text in files if NAME in text or '"ben"' in text]

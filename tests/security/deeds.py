@@ -1,0 +1,437 @@
+"""Every route that changes something, done once as it should be, with the event that tells of it.
+
+`DEEDS` are requests that succeed in the world of the crawler; `SILENT` says of every other route
+that takes an unsafe method why it writes no event. A route in neither fails by its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from analysis.models import FrozenReport
+from annotation.models import Assignment, Invitation, Item, Membership, Rater
+from annotation.people.invitations import invite
+from annotation.submit import submit
+from datasets.granting import make_token
+from datasets.models import Upload
+from judging.models import Judge, JudgeRun
+from tests.page_cast import PASSWORD, answers, payload
+from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
+from tests.security.world import World
+
+DIGEST = "ab" * 32
+WORDS = "a sentence that somebody wrote"
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A request: its address, what is sent, by whom; and what is to be written down of it."""
+
+    event: str
+    address: str
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    role: str = RESEARCHER
+    method: str = "POST"
+    by: int | None = None
+
+
+Doing = Callable[[World], Deed]
+
+
+def _at(world: World, name: str, *keys: object, pk: int | None = None) -> str:
+    return reverse(name, args=keys or [pk or world.study.campaign.pk])
+
+
+def _deciding(name: str, method: str, sent: Mapping[str, Any]) -> Doing:
+    """Ada adjudicates the closed campaign, in which two others disagree."""
+
+    def deed(world: World) -> Deed:
+        item = world.closed.items.order_by("position")[0]
+        for code in ("no", "invalid"):
+            rater = Rater.objects.create(name=f"says {code}")
+            asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+            submit(asked, payload(code), "api")
+        Membership.objects.create(
+            campaign=world.closed, user=world.study.ada, role=Membership.Role.ADJUDICATOR
+        )
+        unit = item.units.get(name="q:0")
+        address = _at(world, name, world.closed.pk, unit.pk)
+        return Deed("adjudication.decided", address, sent, ANNOTATOR, method)
+
+    return deed
+
+
+def _people(order: str, event: str, **sent: Any) -> Doing:
+    def deed(world: World) -> Deed:
+        given = {name: each(world) if callable(each) else each for name, each in sent.items()}
+        return Deed(event, _at(world, "campaign-people-change"), {"order": order, **given})
+
+    return deed
+
+
+def _person(order: str, event: str, **sent: str) -> Doing:
+    def deed(world: World) -> Deed:
+        address = _at(world, "person-change", world.study.ben.pk)
+        return Deed(event, address, {"order": order, **sent}, ADMIN)
+
+    return deed
+
+
+def _rater(world: World) -> int:
+    return Rater.objects.get(user=world.study.ben).pk
+
+
+def _invitation(world: World) -> int:
+    return Invitation.objects.get(campaign=world.study.campaign).pk
+
+
+def _known(world: World) -> dict[str, Any]:
+    item = Item.objects.filter(campaign=world.closed).earliest("position")
+    unit = item.units.values_list("name", flat=True)[0]
+    return {"item": item.key, "unit": unit, "variable": "answerable", "value": "no"}
+
+
+def _known_file(world: World) -> SimpleUploadedFile:
+    line = {**_known(world), "rater": "known", "meta": {"reason": WORDS}}
+    return SimpleUploadedFile("known.jsonl", json.dumps(line).encode())
+
+
+def _batch_file(world: World) -> SimpleUploadedFile:
+    line = {"id": "q1", "text": WORDS, "reports": [{"id": "r1", "text": WORDS}]}
+    return SimpleUploadedFile("study.jsonl", json.dumps(line).encode())
+
+
+def _ready(world: World) -> Upload:
+    """An upload of the researcher that waits for a decision."""
+    upload = Upload.objects.get(user=world.users[RESEARCHER])
+    found = {
+        "format": "native", "counts": {"queries": 1}, "warnings": [], "warning_count": 0,
+        "skipped": {}, "first": [],
+    }  # fmt: skip
+    Upload.objects.filter(pk=upload.pk).update(digest=DIGEST, found=found)
+    return upload
+
+
+def _joining(world: World) -> Deed:
+    made = invite("annotator", world.study.campaign, by=world.study.rita)
+    sent = {"name": "newcomer", "password": PASSWORD + "9", "again": PASSWORD + "9"}
+    return Deed("invitation.used", f"{reverse('join')}?key={made.key}", sent, ANONYMOUS)
+
+
+def _arriving(world: World) -> Deed:
+    asked = "PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=s1"
+    return Deed("prolific.arrived", f"{_at(world, 'prolific')}?{asked}", {}, ANONYMOUS)
+
+
+def _campaign(world: World) -> dict[str, Any]:
+    return {"protocol": "report-coverage", "batch": world.study.campaign.batch.name}
+
+
+def _new_campaign(world: World) -> Deed:
+    more = {
+        "name": "Second", "raters_per_item": 2, "overlap": 1, "human_share": 1, "seed": 0,
+        "items": "fixed", "guideline": WORDS,
+    }  # fmt: skip
+    return Deed("campaign.made", reverse("campaign-new"), {**_campaign(world), **more})
+
+
+def _starting(world: World) -> Deed:
+    sent = {"campaign": world.closed.pk, "reuse": "never"}
+    return Deed("run.started", _at(world, "judge-start", Judge.objects.get().pk), sent)
+
+
+def _ordering(order: str, event: str, **sent: int) -> Doing:
+    def deed(world: World) -> Deed:
+        address = _at(
+            world, "judge-run-order", JudgeRun.objects.get(campaign=world.study.campaign).pk
+        )
+        return Deed(event, address, {"order": order, **sent})
+
+    return deed
+
+
+def _telling(event: str, **sent: Any) -> Doing:
+    def deed(world: World) -> Deed:
+        run = JudgeRun.objects.get(campaign=world.study.campaign)
+        return Deed(event, _at(world, "api-run-order", run.pk), sent)
+
+    return deed
+
+
+def _answered(world: World) -> object:
+    return world.own[ANNOTATOR][0].uid
+
+
+DEEDS: dict[str, list[Doing]] = {
+    "login": [
+        lambda w: Deed(
+            "login", reverse("login"), {"username": "ada", "password": PASSWORD}, ANONYMOUS,
+            by=w.study.ada.pk,
+        ),
+        lambda w: Deed(
+            "login.failed", reverse("login"), {"username": WORDS, "password": WORDS}, ANONYMOUS
+        ),
+    ],
+    "logout": [lambda w: Deed("logout", reverse("logout"), role=ANNOTATOR)],
+    "submit": [
+        lambda w: Deed(
+            "answer.changed", _at(w, "submit", _answered(w)),
+            answers("no", "no", "no", comment=WORDS, version=0, seen=1), ANNOTATOR,
+        )
+    ],
+    "api-response": [
+        lambda w: Deed(
+            "answer.changed", _at(w, "api-response", _answered(w)),
+            {**payload("no", WORDS), "revision": 1}, ANNOTATOR, "PUT",
+        )
+    ],
+    "invite": [
+        lambda w: Deed(
+            "invitation.made", reverse("invite"),
+            {"role": "annotator", "campaign_role": "annotator", "note": WORDS}, ADMIN,
+        )
+    ],
+    "campaign-invite": [
+        lambda w: Deed(
+            "invitation.made", _at(w, "campaign-invite"),
+            {"campaign_role": "annotator", "note": WORDS},
+        )
+    ],
+    "api-invitations": [
+        lambda w: Deed(
+            "invitation.made", reverse("api-invitations"),
+            {"campaign": w.study.campaign.pk, "note": WORDS},
+        )
+    ],
+    "invitation-revoke": [
+        lambda w: Deed("invitation.revoked", _at(w, "invitation-revoke", _invitation(w)))
+    ],
+    "api-revoke": [lambda w: Deed("invitation.revoked", _at(w, "api-revoke", _invitation(w)))],
+    "join": [_joining],
+    "prolific": [_arriving],
+    "person-change": [
+        _person("role", "account.role", role="researcher"),
+        _person("off", "account.off"),
+        _person("end-sessions", "account.sessions"),
+        _person("pseudonym", "account.pseudonym", name="somebody else"),
+        _person("forget", "account.forgotten", name="ben"),
+    ],
+    "api-person": [
+        lambda w: Deed(
+            "account.role", _at(w, "api-person", w.study.ben.pk), {"role": "researcher"}, ADMIN,
+            "PUT",
+        ),
+        lambda w: Deed(
+            "account.off", _at(w, "api-person", w.study.ben.pk), {"is_active": False}, ADMIN, "PUT"
+        ),
+    ],
+    "campaign-people-change": [
+        _people("settings", "campaign.people", pool="named", hold_minutes=60, items_per_person=3),
+        _people("add", "member.added", account="ben", role="adjudicator"),
+        _people("exclude", "exclusion.made", rater=_rater, reason=WORDS),
+        _people("free", "places.freed", rater=_rater),
+        _people("prolific", "prolific.study", study_id="s2", completion_code="C2", most_people=9),
+    ],
+    "api-campaign-people": [
+        lambda w: Deed(
+            "campaign.people", _at(w, "api-campaign-people"),
+            {"pool": "named", "hold_minutes": 60}, method="PUT",
+        )
+    ],
+    "api-members": [
+        lambda w: Deed(
+            "member.added", _at(w, "api-members"), {"name": "ben", "role": "annotator"},
+            method="PUT",
+        ),
+        lambda w: Deed(
+            "member.ended", _at(w, "api-members"), {"name": "ben", "role": None}, method="PUT"
+        ),
+    ],
+    "api-exclusion": [
+        lambda w: Deed(
+            "exclusion.made", _at(w, "api-exclusion", w.study.campaign.pk, _rater(w)),
+            {"reason": WORDS}, method="PUT",
+        )
+    ],
+    "api-free": [
+        lambda w: Deed("places.freed", _at(w, "api-free", w.study.campaign.pk, _rater(w)))
+    ],
+    "campaign-new": [_new_campaign],
+    "api-campaigns": [
+        lambda w: Deed(
+            "campaign.made", reverse("api-campaigns"), {**_campaign(w), "name": "Second"}
+        )
+    ],
+    "campaign-terms": [
+        lambda w: Deed(
+            "campaign.terms", _at(w, "campaign-terms"), {"language": "en", "guideline": WORDS}
+        )
+    ],
+    "api-terms": [
+        lambda w: Deed("campaign.terms", _at(w, "api-terms"), {"language": "en"}),
+        lambda w: Deed("campaign.opened", _at(w, "api-terms", pk=w.closed.pk), {"is_open": True}),
+    ],
+    "campaign-turn": [
+        lambda w: Deed("campaign.closed", _at(w, "campaign-turn"), {"to": "closed"}),
+        lambda w: Deed("campaign.opened", _at(w, "campaign-turn", pk=w.closed.pk), {"to": "open"}),
+    ],
+    "campaign-known": [
+        lambda w: Deed(
+            "known.set", _at(w, "campaign-known", pk=w.closed.pk),
+            {"use": "gold", "file": _known_file(w)},
+        )
+    ],
+    "api-known": [
+        lambda w: Deed(
+            "known.set", _at(w, "api-known", pk=w.closed.pk),
+            {"use": "gold", "answers": [{**_known(w), "reason": WORDS}]},
+        )
+    ],
+    "campaign-admit": [
+        lambda w: Deed(
+            "admission.made", _at(w, "campaign-admit"), {"rater": _rater(w), "reason": WORDS}
+        )
+    ],
+    "upload-new": [
+        lambda w: Deed(
+            "upload.received", reverse("upload-new"), {"files": [_batch_file(w)], "name": "new"}
+        )
+    ],
+    "api-uploads": [
+        lambda w: Deed(
+            "upload.received", reverse("api-uploads"), {"files": [_batch_file(w)], "name": "new"}
+        )
+    ],
+    "upload-order": [
+        lambda w: Deed(
+            "upload.kept", _at(w, "upload-order", _ready(w).key),
+            {"order": "keep", "seen": DIGEST, "name": "kept"},
+        ),
+        lambda w: Deed(
+            "upload.read", _at(w, "upload-order", _ready(w).key),
+            {"order": "read", "format": "native"},
+        ),
+        lambda w: Deed(
+            "upload.discarded", _at(w, "upload-order", _ready(w).key), {"order": "discard"}
+        ),
+    ],
+    "api-upload-keep": [
+        lambda w: Deed("upload.kept", _at(w, "api-upload-keep", _ready(w).key), {"digest": DIGEST})
+    ],
+    "api-upload-discard": [
+        lambda w: Deed("upload.discarded", _at(w, "api-upload-discard", _ready(w).key))
+    ],
+    "freeze": [
+        lambda w: Deed(
+            "report.frozen", f"{_at(w, 'freeze')}?resamples=200",
+            {"inputs": FrozenReport.objects.get(campaign=w.study.campaign).inputs_sha256},
+        )
+    ],
+    "api-reports": [
+        lambda w: Deed(
+            "report.frozen", reverse("api-reports"),
+            {
+                "campaign": w.study.campaign.pk, "resamples": 200,
+                "inputs": FrozenReport.objects.get(campaign=w.study.campaign).inputs_sha256,
+            },
+        )
+    ],
+    "tokens": [
+        lambda w: Deed("token.made", reverse("tokens"), {"scopes": ["read"], "days": 7})
+    ],
+    "token-take-back": [
+        lambda w: Deed(
+            "account.sessions", _at(w, "token-take-back", make_token(w.study.rita)[0].pk)
+        )
+    ],
+    "api-admission": [
+        lambda w: Deed(
+            "admission.made", _at(w, "api-admission", w.study.campaign.pk, _rater(w)),
+            {"reason": WORDS}, method="PUT",
+        )
+    ],
+    "api-imports": [
+        lambda w: Deed(
+            "labels.imported", _at(w, "api-imports", w.closed.pk),
+            {"labels": [{**_known(w), "unit": "q:0", "rater": "crowd"}]},
+        )
+    ],
+    "api-judges": [
+        lambda w: Deed(
+            "judge.made", reverse("api-judges"), {"name": "overlap", "backend": "lexical"}
+        )
+    ],
+    "api-runs": [
+        lambda w: Deed(
+            "run.started", reverse("api-runs"),
+            {"campaign": w.closed.pk, "judge": Judge.objects.get().pk},
+        )
+    ],
+    "api-run-order": [
+        _telling("run.changed", order="concurrency", concurrency=3),
+        _telling("run.stopped", order="stop"),
+    ],
+    "api-export": [
+        lambda w: Deed(
+            "export", _at(w, "api-export", w.closed.pk, "label-studio", "json"), method="GET"
+        )
+    ],
+    "decide": [
+        _deciding(
+            "decide", "POST",
+            {"unit-0": "q:0", "unit-0-answerable": "no", "comment": WORDS, "seen": 0},
+        )
+    ],
+    "api-dispute": [
+        _deciding(
+            "api-dispute", "PUT",
+            {"answer": {"answerable": "no", "evidence": []}, "reason": WORDS, "revision": 0},
+        )
+    ],
+    "judge-new": [
+        lambda w: Deed(
+            "judge.made", reverse("judge-new"),
+            {"name": "overlap", "backend": "lexical", "granularity": "item"},
+        )
+    ],
+    "judge-start": [_starting],
+    "judge-run-order": [
+        _ordering("concurrency", "run.changed", concurrency=3),
+        _ordering("stop", "run.stopped"),
+        _ordering("cancel", "run.stopped"),
+    ],
+    "export-file": [
+        lambda w: Deed(
+            "export", _at(w, "export-file", w.closed.pk, "label-studio", "json"), method="GET"
+        )
+    ],
+    "api-labels": [lambda w: Deed("export", _at(w, "api-labels", w.closed.pk), method="GET")],
+    "api-units": [lambda w: Deed("export", _at(w, "api-units"), method="GET")],
+    "api-responses": [lambda w: Deed("export", _at(w, "api-responses", w.closed.pk), method="GET")],
+    "audit-file": [lambda w: Deed("export", reverse("audit-file"), role=ADMIN, method="GET")],
+    "campaign-audit-file": [
+        lambda w: Deed("export", _at(w, "campaign-audit-file"), method="GET")
+    ],
+}  # fmt: skip
+
+TAKEN_ALONG = (
+    "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
+    "campaign-audit-file",
+)  # fmt: skip
+"""What is read at these addresses leaves the site; that is told, though nothing changes."""
+
+SILENT = {
+    "take-next": "an assignment is a row that says itself who was given what and when",
+    "api-next": "the same by the API",
+    "draft": "unfinished work is nobody's answer; it comes every few seconds",
+    "nugget": "changes one's own answer through the same door as submit, which tells of it",
+    "judge-try": "a trial of one item is shown to who asked, and stores nothing",
+    "api-judge-try": "the same by the API",
+    "api-rehearsal": "a dry run makes nothing",
+}

@@ -1,0 +1,58 @@
+"""What leaves as a file does nothing in the program that opens it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from annotation.design import Design
+from annotation.exports.card import card
+from annotation.exports.manifest import manifest
+from tests.annotation.test_spreadsheet import is_run
+from tests.cast import Line
+from tests.page_cast import client_of, study_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+FORMULAS = (
+    '=HYPERLINK("//leak.example")',
+    "+1+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "＝1",
+)
+
+
+def line(n: int, text: str) -> Line:
+    return {
+        "id": f"{text}{n}",
+        "text": text,
+        "questions": [{"id": f"{text}{n}:q", "text": text}],
+        "reports": [{"id": f"{text}{n}:r", "text": "It is so.", "system": text}],
+    }
+
+
+def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
+    study = study_of(
+        "report-coverage", tmp_path, lines=[line(*each) for each in enumerate(FORMULAS)]
+    )
+    answer = client_of(study.rita).get(reverse("campaign-draws", args=[study.campaign.pk]))
+    text = b"".join(answer).decode()  # type: ignore[arg-type]
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    assert any(formula in cell for formula in FORMULAS for cell in cells)
+    assert not [cell for cell in cells if is_run(cell)]
+
+
+def test_no_code_breaks_the_table_of_a_card(tmp_path: Path) -> None:
+    codes = ("a|b", "`x` <img src=x onerror=caught(1)>", "plain")
+    study = study_of("question-typing", tmp_path, Design(variables=("category",), categories=codes))
+    told = card(study.campaign, manifest(study.campaign, []))
+    (row,) = [each for each in told.split("\n") if each.startswith("| `category`")]
+    assert len(re.split(r"(?<!\\)\|", row)) == 6
+    assert re.sub(r"`[^`]*`", "", row).count("<") == 0

@@ -1,0 +1,187 @@
+"""No text that somebody stored, or sent along with an address, comes back as markup.
+
+A browser looks at the pages with the richest texts (`test_stored_texts`); here every address is
+asked in every role, and whatever could be markup must have been escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Model
+from django.http import HttpResponseBase
+from django.utils import timezone
+
+from annotation.guideline import render
+from annotation.models import (
+    Campaign,
+    Exclusion,
+    GuidelineVersion,
+    Invitation,
+    KnownAnswer,
+    Rater,
+    Unit,
+    User,
+)
+from annotation.submit import submit
+from datasets.models import Batch, Grant, Query, Question, Report, Upload
+from judging.models import Judge, JudgeCall
+from tests.page_cast import payload
+from tests.security.payloads import PAYLOADS
+from tests.security.routes import Route, routes
+from tests.security.rules import ADMIN, ANNOTATOR, RESEARCHER, rule_of
+from tests.security.world import CSRF, World, make_world, objects, renewed
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+MARKUP = tuple(text for text in PAYLOADS if "<" in text)
+SHORT = "'\"><img src=x onerror=caught(0)>"
+HTML = [route for route in routes() if not route.is_api]
+PARAMETERS = (
+    "q", "page", "name", "next", "state", "protocol", "batch", "format", "guests", "number", "of",
+    "with", "like", "prompt", "campaign", "variable", "rater", "stratum", "seed", "guideline",
+    "key", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "since", "shown", "order",
+)  # fmt: skip
+FIELDS = (
+    "order", "name", "password", "again", "role", "campaign", "campaign_role", "note", "account",
+    "reason", "study_id", "completion_code", "most_people", "rater", "to", "deadline", "language",
+    "guideline", "gold_every", "practice_of", "qualify", "protocol", "batch", "raters_per_item",
+    "overlap", "human_share", "seed", "passages", "validates", "backend", "model", "prompt",
+    "base_url", "item", "limit", "seen", "format", "pool", "hold_minutes", "inputs",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """A study in which whatever people, files and judges wrote is an attack."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        world = make_world()
+        _poison(world)
+        yield world
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(made: World, db: None) -> World:
+    cache.clear()
+    return renewed(made)
+
+
+def _fill(model: type[Model], *fields: str, **which: Any) -> None:
+    """Another attack in each field of each row, as long as it may be."""
+    for n, row in enumerate(model._default_manager.filter(**which).order_by("pk")):
+        for m, name in enumerate(fields):
+            longest = getattr(model._meta.get_field(name), "max_length", None) or 10_000
+            text = f"{row.pk} {MARKUP[(7 * n + m) % len(MARKUP)]} {SHORT}"
+            setattr(row, name, text[:longest] if longest > 60 else SHORT[:longest])
+        model._default_manager.filter(pk=row.pk).update(
+            **{name: getattr(row, name) for name in fields}
+        )
+
+
+def _poison(world: World) -> None:
+    study = world.study
+    open_item = study.assignment(study.ada)
+    submit(open_item, payload("no", " ".join(MARKUP)), "page")
+    rater = Rater.objects.get(user=study.ben)
+    Exclusion.objects.create(campaign=study.campaign, rater=rater, reason=SHORT, by=study.rita)
+    unit = Unit.objects.filter(item=open_item.item).order_by("pk")[0]
+    KnownAnswer.objects.create(unit=unit, variable="answerable", value="yes", reason=SHORT)
+    type(open_item.item).objects.filter(pk=open_item.item_id).update(use="practice")
+    Campaign.objects.filter(pk=study.campaign.pk).update(practice_of=study.campaign)
+    text = "\n\n".join((*MARKUP, *(f"# {each}" for each in MARKUP), *(f"- {m}" for m in MARKUP)))
+    GuidelineVersion.objects.create(campaign=study.campaign, version=1, text=text, digest="0" * 12)
+    Upload.objects.update(
+        found={"counts": {SHORT: 2}, "warnings": list(MARKUP), "warning_count": 1, "format": SHORT,
+               "first": [{"id": SHORT, "text": SHORT, "more": {}, "questions": [{"text": SHORT}]}]},
+        digest="0" * 64, error=SHORT, changed_at=timezone.now(),
+    )  # fmt: skip
+    _fill(Batch, "name", "format")
+    Batch.objects.update(warnings=list(MARKUP))
+    _fill(Query, "text")
+    _fill(Question, "text")
+    _fill(Report, "system")
+    _fill(Campaign, "name", pk__in=(study.campaign.pk, world.closed.pk))
+    Campaign.objects.update(guideline=text)
+    _fill(Rater, "name")
+    _fill(User, "username", "first_name", "last_name")
+    _fill(Invitation, "note")
+    _fill(Upload, "name")
+    _fill(Grant, "note")
+    _fill(Judge, "prompt", "model")
+    _fill(JudgeCall, "completion", "body")
+
+
+def told(answer: HttpResponseBase) -> str:
+    """The page, where it is one that a browser would lay out."""
+    if not answer.headers.get("Content-Type", "").startswith("text/html"):
+        return ""
+    if "attachment" in answer.headers.get("Content-Disposition", ""):
+        return ""
+    return answer.content.decode()  # type: ignore[attr-defined]
+
+
+def assert_escaped(html: str, what: str) -> None:
+    for text in (*MARKUP, SHORT):
+        assert text not in html, f"{what} shows {text} as it is"
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("work", ANNOTATOR), ("item", ANNOTATOR), ("feedback", ANNOTATOR), ("guideline", ANNOTATOR),
+        ("campaigns", RESEARCHER), ("campaign", RESEARCHER), ("campaign-people", RESEARCHER),
+        ("exports", RESEARCHER), ("batches", RESEARCHER), ("query", RESEARCHER),
+        ("upload", RESEARCHER), ("judges", RESEARCHER), ("judge", RESEARCHER),
+        ("judge-call", RESEARCHER), ("people", ADMIN), ("person", ADMIN),
+    ],
+)  # fmt: skip
+def test_the_attacks_stand_on_the_pages(world: World, name: str, role: str) -> None:
+    (route,) = (each for each in HTML if each.name == name)
+    pages = [told(world.clients[role].get(each)) for each in objects(world, route, role).own]
+    assert any("caught(" in page for page in pages)
+
+
+@pytest.mark.parametrize("route", HTML, ids=lambda route: route.name)
+def test_what_is_stored_is_shown_as_text(world: World, route: Route) -> None:
+    rule = rule_of(route.name)
+    assert rule is not None
+    for role in (ANNOTATOR, RESEARCHER, ADMIN):
+        if role in (rule.who_may("GET") or ()):
+            for address in objects(world, route, role).own[:3]:
+                html = told(world.clients[role].get(address))
+                assert_escaped(html, f"{role} GET {address}")
+
+
+@pytest.mark.parametrize("route", HTML, ids=lambda route: route.name)
+def test_what_comes_with_an_address_or_a_form_is_shown_as_text(world: World, route: Route) -> None:
+    rule = rule_of(route.name)
+    assert rule is not None
+    sent = {"x-csrftoken": CSRF, "accept": "text/html"}
+    for role in (ANNOTATOR, ADMIN):
+        for address in objects(world, route, role).own[:1]:
+            if role in (rule.who_may("GET") or ()):
+                answer = world.clients[role].get(address, dict.fromkeys(PARAMETERS, SHORT))
+                assert answer.status_code < 500, address
+                assert_escaped(told(answer), f"{role} GET {address}")
+            if role in (rule.who_may("POST") or ()):
+                with transaction.atomic():
+                    form = dict.fromkeys(FIELDS, SHORT)
+                    answer = world.clients[role].post(address, form, headers=sent)
+                    transaction.set_rollback(True)
+                assert answer.status_code < 500, address
+                assert_escaped(told(answer), f"{role} POST {address}")
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_a_guideline_has_no_tags_but_its_own(text: str) -> None:
+    for written in (text, f"# {text}", f"- {text}", f"1. {text}", f"**{text}**", f"`{text}`"):
+        html = render(written)
+        own = ("h2", "p", "ul", "ol", "li", "strong", "em", "code")
+        for tag in own:
+            html = html.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
+        assert "<" not in html

@@ -1,0 +1,143 @@
+"""A campaign with members of its own is closed to others: no name or number of it opens it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Admission, Campaign, Exclusion, Item, Rater
+from annotation.people.members import add_member, set_pool
+from annotation.submit import submit
+from tests.api.cast import Script, assert_told, script_of
+from tests.page_cast import Study, client_of, make_study, payload, plant
+
+pytestmark = pytest.mark.django_db
+CLOSED, MISSING = "Pilot", "No such thing"
+NEW: dict[str, Any] = {"name": "Mine", "protocol": "report-coverage", "batch": "harbour"}
+REFERENCES = (
+    {"protocol": "rubric-passage", "options": {"prerequisite": "NAME"}},
+    {"protocol": "rubric-passage", "options": {"passages": "relevant:NAME"}},
+    {"options": {"validates": "planted-judge@NAME"}},
+    {"practice_of": "NAME"},
+)
+each_reference = pytest.mark.parametrize(
+    "named", REFERENCES, ids=("prerequisite", "passages", "validates", "practice")
+)
+
+
+@pytest.fixture
+def study() -> Study:
+    """Ada and Ben are of the campaign and answered in it; Rita, a researcher, is not of it."""
+    study = make_study()
+    submit(study.assignment(study.ada), payload("no", "planted-comment"), "page")
+    plant(study)
+    set_pool(study.campaign, "named")
+    for user in (study.ada, study.ben):
+        add_member(study.campaign, user, "annotator")
+    Item.objects.filter(campaign=study.campaign, position=1).update(use="practice")
+    return study
+
+
+@pytest.fixture
+def rita(study: Study) -> Script:
+    return script_of(study.rita)
+
+
+@pytest.fixture
+def browser(study: Study) -> Client:
+    return client_of(study.rita)
+
+
+def naming(what: dict[str, Any], name: str) -> dict[str, Any]:
+    """The body of a new campaign that names another one in some place."""
+    filled = {
+        key: {k: v.replace("NAME", name) for k, v in value.items()}
+        if isinstance(value, dict)
+        else value.replace("NAME", name)
+        for key, value in what.items()
+    }
+    return NEW | filled
+
+
+class TestNamingAnother:
+    @each_reference
+    @pytest.mark.parametrize("path", ["campaigns/", "campaigns/rehearsal/"])
+    def test_it_is_as_if_it_were_not_there(
+        self, rita: Script, named: dict[str, Any], path: str
+    ) -> None:
+        told = {}
+        for name in (CLOSED, MISSING):
+            (problem,) = assert_told(rita.post(path, naming(named, name)), 422)
+            told[name] = problem["wrong"].replace(name, "NAME")
+        assert told[CLOSED] == told[MISSING]
+        assert not Campaign.objects.filter(name="Mine").exists()
+
+    @each_reference
+    def test_who_may_read_it_may_name_it(
+        self, study: Study, rita: Script, named: dict[str, Any]
+    ) -> None:
+        add_member(study.campaign, study.rita, "researcher")
+        told = rita.post("campaigns/rehearsal/", naming(named, CLOSED)).content.decode()
+        assert "not there" not in told
+
+    def test_the_page_names_it_no_more_than_the_api(self, browser: Client) -> None:
+        form = {"protocol": "report-coverage", "batch": "harbour", "name": "Mine", "seed": "3",
+                "raters_per_item": "2", "overlap": "1", "human_share": "1", "items": "fixed",
+                "variables": ["answerable"], "validates": f"planted-judge@{CLOSED}"}  # fmt: skip
+        for dry in ({}, {"dry": "1", "people": "2"}):
+            answer = browser.post("/campaigns/new/", {**form, **dry})
+            assert answer.status_code == 422
+            assert "which is not there" in answer.content.decode()
+
+    def test_the_practice_of_a_running_campaign_neither(self, study: Study, rita: Script) -> None:
+        own = rita.post("campaigns/", NEW).json()["id"]
+        answer = rita.post(f"campaigns/{own}/terms/", {"practice_of": CLOSED})
+        (problem,) = assert_told(answer, 422)
+        assert "which is not there" in problem["wrong"]
+        assert Campaign.objects.get(pk=own).practice_of is None
+
+
+class TestItsName:
+    def test_to_make_it_again_tells_nothing_of_its_design(
+        self, study: Study, rita: Script, browser: Client
+    ) -> None:
+        same = NEW | {"name": CLOSED, "raters_per_item": 2}
+        told = [
+            assert_told(rita.post("campaigns/", body), 422)[0]["wrong"]
+            for body in (same, same | {"raters_per_item": 5})
+        ]
+        assert told[0] == told[1]
+        add_member(study.campaign, study.rita, "researcher")
+        assert rita.post("campaigns/", same).status_code == 200
+
+
+class TestItsPeople:
+    def test_their_numbers_tell_no_names(self, study: Study, rita: Script, browser: Client) -> None:
+        own = rita.post("campaigns/", NEW).json()["id"]
+        for rater in Rater.objects.all():
+            given = {"order": "exclude", "rater": rater.pk, "reason": "who are you"}
+            answer = browser.post(reverse("campaign-people-change", args=[own]), given)
+            assert answer.status_code == 404
+            assert rater.name not in answer.content.decode()
+        assert not Exclusion.objects.exists()
+
+    def test_nobody_is_let_in_by_number_who_never_was_here(
+        self, study: Study, rita: Script, browser: Client
+    ) -> None:
+        own = rita.post("campaigns/", NEW).json()["id"]
+        for rater in Rater.objects.filter(kind="human"):
+            given = {"rater": rater.pk, "reason": "who are you"}
+            answer = browser.post(reverse("campaign-admit", args=[own]), given)
+            assert answer.status_code == 404
+        assert not Admission.objects.exists()
+
+
+def test_its_exports_are_for_those_who_may_read_it(study: Study, browser: Client) -> None:
+    addresses = [reverse("exports", args=[study.campaign.pk])]
+    addresses += [f"{addresses[0]}{what}/jsonl/" for what in ("labels", "responses", "units")]
+    assert [browser.get(address).status_code for address in addresses] == [404] * 4
+    add_member(study.campaign, study.rita, "researcher")
+    assert [browser.get(address).status_code for address in addresses] == [200] * 4

@@ -1,0 +1,107 @@
+"""Whoever has an item of a campaign before them reads nobody's answers first, a researcher too."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from analysis.formats import FORMATS
+from analysis.models import FrozenReport
+from annotation.submit import submit
+from judging.models import JudgeCall, JudgeRun
+from tests.api.cast import script_of
+from tests.page_cast import Study, client_of, payload
+from tests.security.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+ENDINGS = [each.suffix for each in FORMATS.values()]
+MARKERS = ("planted-judge says no", "planted-comment")
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+@pytest.fixture
+def study(world: World) -> Study:
+    return world.study
+
+
+def pages(study: Study) -> list[str]:
+    """Every page and file that tells what people or judges answered."""
+    pk, run = study.campaign.pk, JudgeRun.objects.get(campaign=study.campaign)
+    call = JudgeCall.objects.get(run=run)
+    key = FrozenReport.objects.get(campaign=study.campaign).key
+    return [
+        reverse("report-body", args=[pk]),
+        *(reverse(f"report-{suffix}", args=[pk]) for suffix in ENDINGS),
+        reverse("report-figure-csv", args=[pk, "coverage"]),
+        reverse("frozen", args=[key]),
+        reverse("frozen-json", args=[key]),
+        reverse("frozen-compare", args=[key]),
+        reverse("judge-call", args=[call.pk]),
+        reverse("judge-robustness", args=[run.pk]),
+        reverse("judge-run-manifest", args=[run.pk]),
+        reverse("campaign-draws", args=[pk]),
+        *(f"{reverse('exports', args=[pk])}{what}/jsonl/" for what in ("labels", "responses")),
+    ]
+
+
+def told(client: Client, address: str) -> tuple[int, str]:
+    answer = client.get(address)
+    body = b"".join(answer) if answer.streaming else answer.content  # type: ignore[attr-defined]
+    return answer.status_code, body.decode()
+
+
+def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
+    rita, mine = client_of(study.rita), study.assignment(study.rita)
+    for address in pages(study):
+        status, body = told(rita, address)
+        assert not any(marker in body for marker in MARKERS), address
+        assert "open item" in body, address
+        assert status in {200, 403}, address
+    submit(mine, payload("no"), "page")
+    found = "".join(body for status, body in (told(rita, each) for each in pages(study)))
+    assert all(marker in found for marker in MARKERS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["campaigns/{pk}/labels/", "campaigns/{pk}/responses/", "campaigns/{pk}/report/",
+     "campaigns/{pk}/draws/", "campaigns/{pk}/exports/labels/jsonl/", "runs/{run}/calls/",
+     "runs/{run}/manifest/", "calls/{call}/", "reports/{key}/"],
+)  # fmt: skip
+def test_so_does_the_api(study: Study, path: str) -> None:
+    rita, mine = script_of(study.rita), study.assignment(study.rita)
+    run, key = (
+        JudgeRun.objects.get(campaign=study.campaign),
+        study.campaign.frozen_reports.get().key,
+    )
+    call = JudgeCall.objects.get(run=run).pk
+    address = path.format(pk=study.campaign.pk, run=run.pk, call=call, key=key)
+    refused = rita.get(address)
+    assert refused.status_code == 403
+    assert "open item" in json.loads(refused.content)["error"]
+    submit(mine, payload("no"), "page")
+    assert rita.get(address).status_code == 200
+
+
+def test_nothing_is_frozen_unseen(study: Study) -> None:
+    rita, before = client_of(study.rita), study.campaign.frozen_reports.count()
+    study.assignment(study.rita)
+    assert rita.post(reverse("freeze", args=[study.campaign.pk])).status_code == 403
+    assert study.campaign.frozen_reports.count() == before
+
+
+def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
+    rita, mine = script_of(study.rita), study.assignment(study.rita)
+    address = f"campaigns/{study.campaign.pk}/items/"
+    before = rita.get(address).json()["results"]
+    assert {(each["use"], each["quota"]) for each in before} == {(None, None)}
+    submit(mine, payload("no"), "page")
+    after = rita.get(address).json()["results"]
+    assert {(each["use"], each["quota"]) for each in after} == {("study", 3)}

@@ -1,0 +1,69 @@
+"""No pattern that meets texts of people takes longer than the text is long, by its form."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from re import _constants as code  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
+NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
+SEPARATED = {
+    "datasets.sentence_ends._WORD_BEFORE": "a full stop ends each round, and no letter is one",
+    "annotation.views.pages.grounded_answer._MARKERS": "a comma begins each round",
+    "judging.backends.patience._DURATION": "a unit ends each round, and no digit is one",
+}
+"""Repeats within repeats that can be read in one way only."""
+
+
+def patterns() -> Iterator[tuple[str, str, int]]:
+    """Every compiled pattern that stands in a module of ours, with its flags."""
+    for app in APPS:
+        for found in pkgutil.walk_packages([app], f"{app}."):
+            if not any(part in found.name for part in NOT_IMPORTED):
+                module = importlib.import_module(found.name)
+                for name, value in vars(module).items():
+                    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+                        yield f"{module.__name__}.{name}", value.pattern, value.flags
+
+
+def nests(tree: Any, inside: bool = False) -> bool:
+    """Whether something repeats without end within what repeats without end."""
+    for what, of in tree:
+        if what in (code.MAX_REPEAT, code.MIN_REPEAT):
+            endless = of[1] == code.MAXREPEAT
+            if (endless and inside) or nests(of[2], inside or endless):
+                return True
+        if any(nests(part, inside) for part in parts(what, of)):
+            return True
+    return False
+
+
+def parts(what: Any, of: Any) -> list[Any]:
+    """The patterns within a group, a choice or a look ahead."""
+    if what is code.SUBPATTERN:
+        return [of[3]]
+    if what is code.BRANCH:
+        return list(of[1])
+    return [of[1]] if what in (code.ASSERT, code.ASSERT_NOT) else []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("(a+)+", True), ("(?:a|b*)*", True), ("a+b*", False), ("(a{1,8})*", False), ("a*?", False)],
+)
+def test_it_knows_what_takes_long(pattern: str, found: bool) -> None:
+    assert nests(parser.parse(pattern)) == found
+
+
+@pytest.mark.once
+def test_none_repeats_within_a_repeat() -> None:
+    known = {name: nests(parser.parse(text, flags)) for name, text, flags in patterns()}
+    assert len(known) > 30
+    assert {name for name, wrong in known.items() if wrong} == set(SEPARATED)

@@ -1,0 +1,83 @@
+"""How long the database works on a statement of a request, and what is told when that is over."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client, RequestFactory
+
+from config import timeouts
+from config.requests import TOO_LONG, unavailable
+from tests.page_cast import client_of, make_study
+from tests.security.test_crawler import ROUTES
+
+
+def test_every_long_one_is_a_route_or_a_family() -> None:
+    names = [route.name for route in ROUTES]
+    for each in timeouts.LONG_ONES:
+        assert any(name == each or name.startswith(f"{each}-") for name in names), each
+
+
+def test_work_is_never_long() -> None:
+    work = ("work", "item", "draft", "submit", "take-next", "api-next", "api-response", "login")
+    assert not [name for name in work if timeouts.takes_long(name)]
+    assert timeouts.takes_long("report-csv")
+
+
+class Raw:
+    """What stays of a connection in the pool."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def execute(self, sql: str, params: list[str]) -> None:
+        self.said += params
+
+
+class Wrapped:
+    """A connection to PostgreSQL as Django wraps it."""
+
+    vendor = "postgresql"
+
+    def __init__(self, raw: Raw) -> None:
+        self.connection = raw
+
+
+def test_a_connection_is_told_only_when_its_limit_changes() -> None:
+    raw = Raw()
+    for wanted in ("", timeouts.SHORT, timeouts.SHORT, timeouts.LONG, timeouts.SHORT):
+        token = timeouts._wanted.set(wanted)
+        timeouts._apply(Wrapped(raw))
+        timeouts._wanted.reset(token)
+    assert raw.said == ["5s", "60s", "5s"]
+
+
+def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:
+    class Canceled(Exception):  # noqa: N818 - as psycopg calls it
+        sqlstate = "57014"
+
+    request = RequestFactory().get("/", headers={"accept": "application/json"})
+    try:
+        raise OperationalError from Canceled()
+    except OperationalError:
+        answer = unavailable(request)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert TOO_LONG in answer.content.decode()  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db
+def test_postgresql_ends_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no such limit")
+    study = make_study()
+
+    def limit() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            return str(cursor.fetchone()[0])
+
+    client: Client = client_of(study.rita)
+    client.get(f"/campaigns/{study.campaign.pk}/draws.csv")
+    assert limit() == "1min"
+    client.get("/campaigns/")
+    assert limit() == "5s"

@@ -1,0 +1,109 @@
+"""A whole study over HTTP, its web processes killed again and again: exact, and nothing lost.
+
+Twenty people at once on PostgreSQL, five on SQLite. Each sends its answer until it is acknowledged,
+with the same key, as the page does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import ON_POSTGRESQL
+from tests.judging.processes import until
+from tests.patience import PATIENCE
+from tests.serving.site import Person, Site
+
+pytestmark = pytest.mark.processes
+
+ITEMS, OVERLAP = 200, 3
+PLACES = ITEMS * OVERLAP
+PEOPLE = 20 if ON_POSTGRESQL else 5
+
+STORED = """
+import json
+from django.db.models import Sum
+from annotation.models import Assignment, Campaign, Item, Label, Response, Tally
+from annotation.views.campaigns import counted
+rows = Assignment.objects.values_list("item", "rater", "slot", "status", "uid")
+answers = Response.objects.values_list("assignment__uid", "revision", "current")
+print(json.dumps({
+    "assignments": [[*row[:4], str(row[4])] for row in rows],
+    "answers": [[str(uid), *row] for uid, *row in answers],
+    "taken": list(Item.objects.values_list("taken", flat=True)),
+    "labels": Label.objects.count(),
+    "listed": list(counted(Campaign.objects.all()).values_list("places_done", "people")),
+    "free": Tally.objects.filter(what="free/study").aggregate(n=Sum("number"))["n"],
+}))
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    site.prepare()
+    site.open_campaign(ITEMS, OVERLAP, *(f"p{n}" for n in range(PEOPLE)))
+    return site
+
+
+def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(study: Site) -> None:
+    failures: list[str] = []
+    with study.served() as process:
+        people = [Person(study, f"p{n}").log_in() for n in range(PEOPLE)]
+        threads = [threading.Thread(target=_work, args=(each, failures)) for each in people]
+        for thread in threads:
+            thread.start()
+        _wait_for(people, PLACES // 6)
+        _kill(study.serving(process)[:1])
+        _wait_for(people, PLACES // 3)
+        _kill(study.serving(process))
+        _wait_for(people, PLACES // 2)
+    # The whole site went down at the end of that block, and comes back at the same address.
+    with study.served() as process:
+        _wait_for(people, PLACES * 2 // 3)
+        _kill(study.serving(process))
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert failures == []
+    assert [status for person in people for status in person.odd] == []
+    _assert_exact(study.ask(STORED), [uid for person in people for uid in person.acknowledged])
+
+
+def _assert_exact(stored: dict[str, Any], acknowledged: Sequence[str]) -> None:
+    assignments = stored["assignments"]
+    assert len(assignments) == PLACES
+    assert {status for _, _, _, status, _ in assignments} == {"done"}
+    assert stored["taken"] == [OVERLAP] * ITEMS
+    assert set(Counter(item for item, *_ in assignments).values()) == {OVERLAP}
+    assert len({(item, rater) for item, rater, *_ in assignments}) == PLACES
+    assert {slot for _, _, slot, *_ in assignments} == {1, 2, 3}
+    # What was acknowledged is there, once, and nothing else is.
+    assert len(acknowledged) == len(set(acknowledged)) == PLACES
+    assert sorted(stored["answers"]) == sorted([uid, 1, True] for uid in acknowledged)
+    assert stored["labels"] == PLACES
+    assert stored["listed"] == [[PLACES, PEOPLE]]
+    assert stored["free"] == 0
+
+
+def _work(person: Person, failures: list[str]) -> None:
+    try:
+        person.work()
+    except Exception as error:
+        failures.append(f"{person.name}: {error!r}")
+
+
+def _wait_for(people: Sequence[Person], answers: int) -> None:
+    until(lambda: sum(len(p.acknowledged) for p in people) >= answers, 60, f"{answers} answers")
+
+
+def _kill(processes: Sequence[int]) -> None:
+    assert processes
+    for pid in processes:
+        os.kill(pid, signal.SIGKILL)
