@@ -12,20 +12,19 @@ from django.utils import timezone
 
 from analysis.choices import Choices
 from analysis.measures import of_family
-from analysis.measures.agreeing import orderings
 from analysis.measures.base import Found, Measure, Pooled, estimate
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.parting import parts_of
-from analysis.measuring.parts import PEOPLE, STRATA, TEXTS, Part, Rows
+from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.scored import key_point_scores
+from analysis.measuring.tables import Tables
 from analysis.sources import campaign_frame
-from analysis.statistics import Bools, Estimate, Floats
+from analysis.statistics import Bools, Estimate
 from annotation.models import Campaign
 from datasets.material import batch_rows
 
 JSON = dict[str, Any]
-Tables = dict[str, dict[str, Floats]]
-"""By measure and rater the values (Q, S) of all systems."""
 
 
 def measures_report(campaign: Campaign, options: Options, preset: str, choices: Choices) -> JSON:
@@ -33,12 +32,13 @@ def measures_report(campaign: Campaign, options: Options, preset: str, choices: 
     frame = campaign_frame(campaign, choices)
     queries = tuple(batch_rows(campaign.batch))
     found: JSON = {}
-    tables: Tables = {}
+    tables = Tables()
     for part in parts_of(campaign, queries, frame, options):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices)
     for name, of in found.items():
-        of["evaluators"] = _evaluators(tables.get(name, {}), choices)
+        of["evaluators"] = tables.evaluators(name, choices)
+        of["settings"] = tables.settings(name)
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -52,6 +52,8 @@ def measures_report(campaign: Campaign, options: Options, preset: str, choices: 
         "queries": len(queries),
         "raters": [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters],
         "measures": found,
+        "metrics": tables.metrics(choices),
+        "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
     }
 
 
@@ -87,12 +89,8 @@ def _add(
         for value, where in rows.items():
             made = _by_system(measure, values, part.rows, where, choices)
             _put(slices.setdefault(value, {}), made, part)
-    if not isinstance(values, Pooled) and part.kind != TEXTS:
-        table = tables.setdefault(name, {})
-        # Contexts come one system at a time, the others all at once.
-        added = _table(values, part.rows)
-        before = table.get(part.rater)
-        table[part.rater] = added if before is None else np.column_stack([before, added])
+    if not isinstance(values, Pooled):
+        tables.add(name, part, values)
 
 
 def _by_system(
@@ -118,32 +116,7 @@ def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
 
 
 def _strata(rows: Rows) -> Iterable[tuple[str, dict[str, Bools]]]:
-    for name in STRATA:
-        values = rows.stratum(name)
-        known = sorted({value for value in values if value is not None})
-        if len(known) > 1:
-            every = np.array([value or "" for value in values], dtype=str)
-            yield name, {value: every == value for value in known}
-
-
-def _table(values: Floats, rows: Rows) -> Floats:
-    """The mean value of each query and system, (Q, S), NaN = none."""
-    systems = list(dict.fromkeys(rows.systems))
-    numbers = rows.numbers
-    made = np.full((int(numbers.max(initial=-1)) + 1, len(systems)), np.nan)
-    column = np.array([systems.index(each) for each in rows.systems], dtype=np.int64)
-    known = np.isfinite(values)
-    cells = numbers[known] * len(systems) + column[known]
-    sums, sizes = (
-        np.bincount(cells, weights, minlength=made.size) for weights in (values[known], None)
-    )
-    np.divide(sums, sizes, out=made.ravel(), where=sizes > 0)
-    return made
-
-
-def _evaluators(tables: Mapping[str, Floats], choices: Choices) -> list[JSON]:
-    """Whether raters order the systems alike, by each pair of them."""
-    return [
-        {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()}
-        for each in orderings(tables, choices.resamples, choices.seed)
-    ]
+    for name, values in rows.strata().items():
+        every = np.array([value or "" for value in values], dtype=str)
+        known = sorted(set(every.tolist()) - {""})
+        yield name, {value: every == value for value in known}

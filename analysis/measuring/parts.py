@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.metas import OF_META, text_of
+from analysis.measures.slices import grounding_quality
+from analysis.metas import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.statistics import Bools, Ints
 from datasets.rows import Query, Report
 
@@ -16,10 +17,14 @@ PEOPLE, TEXTS = "people", "texts"
 
 @dataclass(frozen=True)
 class Rows:
-    """N rows of a table, each of a query and a system; a system that has no name is ``""``."""
+    """N rows of a table, each of a query and a system; a system that has no name is ``""``.
+
+    `lengths` are those of the answers, in characters, where the rows are answers.
+    """
 
     queries: tuple[Query, ...]
     systems: tuple[str, ...]
+    lengths: tuple[int, ...] = ()
 
     @property
     def numbers(self) -> Ints:
@@ -31,12 +36,29 @@ class Rows:
     def of_system(self, system: str) -> Bools:
         return np.array([each == system for each in self.systems], dtype=bool)
 
-    def stratum(self, name: str) -> list[str | None]:
-        """What the meta of each row's query says under a name."""
-        return [text_of(query.meta, name) for query in self.queries]
+    def strata(self) -> dict[str, list[str | None]]:
+        """What divides the rows: the queries' meta, grounding quality, lengths in thirds.
+
+        A stratum of one value says nothing, and one of many is none.
+        """
+        found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
+        found["grounding"] = grounding_quality(np.array([*map(_relevant, self.queries)]))
+        documents = {q.id: sum(len(p.text) for p in q.passages) for q in self.queries}
+        thirds = length_strata(documents)
+        found["document_length"] = [thirds[query.id] for query in self.queries]
+        answers = length_strata({str(n): length for n, length in enumerate(self.lengths)})
+        found["generation_length"] = [answers.get(str(n)) for n in range(len(self.queries))]
+        return {
+            name: values
+            for name, values in found.items()
+            if 1 < len(set(values) - {None}) <= MOST_VALUES
+        }
 
 
-STRATA = OF_META
+def _relevant(query: Query) -> float:
+    """The share of a query's passages that the batch calls relevant, NaN where it says nothing."""
+    marks = [p.relevant for p in query.passages if p.relevant is not None]
+    return sum(marks) / len(marks) if marks else float("nan")
 
 
 @dataclass(frozen=True)
@@ -67,4 +89,5 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
     """Every report of a batch, and its row."""
     pairs = [(query, report) for query in queries for report in query.reports]
     systems = tuple(system_of(report) for _, report in pairs)
-    return [report for _, report in pairs], Rows(tuple(query for query, _ in pairs), systems)
+    lengths = tuple(len(report.text) for _, report in pairs)
+    return [r for _, r in pairs], Rows(tuple(query for query, _ in pairs), systems, lengths)

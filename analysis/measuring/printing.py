@@ -22,7 +22,8 @@ def document(report: JSON) -> Document:
          f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
     )  # fmt: skip
     made = f"Tandem {report['version']}, {report['generated_at']}"
-    return Document(report["campaign"], about, made, (*measured, _options(report)))
+    beside = (*_metrics(report), *_scores(report), _options(report))
+    return Document(report["campaign"], about, made, (*measured, *beside))
 
 
 def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
@@ -34,6 +35,7 @@ def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
     ]
     if of["evaluators"]:
         tables.append(_evaluators(of["evaluators"]))
+    tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
     return Section(name, (Block("", tuple(tables)),), f"{of['summary']} {of['citation']}.")
 
 
@@ -56,6 +58,43 @@ def _number(estimate: JSON | None) -> Number:
 def _evaluators(pairs: list[JSON]) -> Table:
     rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
     return Table("Do raters order the systems alike?", ("Raters", "Kendall"), rows)
+
+
+def _settings(rater: str, pairs: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
+         Number(each["p_value"], reason=each.get("reason", "")),
+         Number(each["adjusted_p_value"], reason=each.get("reason", "")))
+        for each in pairs
+    )  # fmt: skip
+    header = ("Systems", "Difference", "p, Wilcoxon", "p after Holm")
+    return Table(f"Systems on the same queries, by {rater}", header, rows)
+
+
+def _metrics(report: JSON) -> list[Section]:
+    """How far the measures of contexts order the systems alike, under each rater."""
+    tables = tuple(
+        Table(f"Kendall's tau-b of the systems, by {rater}", ("Measures", "Kendall"), tuple(
+            (f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs
+        ))
+        for rater, pairs in report["metrics"].items()
+    )  # fmt: skip
+    return [Section("Measures beside each other", (Block("", tables),))] if tables else []
+
+
+def _scores(report: JSON) -> list[Section]:
+    """The cuts of key-point scores, and what people say of what they keep."""
+    cuts = report["key_point_scores"]
+    if not cuts:
+        return []
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['threshold']:g}", each["kept"], Number(each["share"]),
+         Number.of(each["false_discovery_rate"]), Number.of(each["false_positive_rate"]))
+        for each in cuts["cuts"]
+    )  # fmt: skip
+    header = ("Score from", "Kept", "Share", "False discovery rate", "False positive rate")
+    table = Table("Cuts of the key-point score", header, rows)
+    return [Section("Key-point scores", (Block("", (table,)),))]
 
 
 def _options(report: JSON) -> Section:

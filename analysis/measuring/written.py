@@ -20,7 +20,8 @@ def written_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
     pairs = [(q, report) for q in queries if q.references for report in q.reports]
     if not pairs:
         return
-    rows = Rows(tuple(q for q, _ in pairs), tuple(system_of(report) for _, report in pairs))
+    systems = tuple(system_of(report) for _, report in pairs)
+    rows = Rows(tuple(q for q, _ in pairs), systems, tuple(len(r.text) for _, r in pairs))
     yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
     yield Part("deflections", TEXTS, TEXTS, _deflections(pairs, options), rows)
     if any(report.citations is not None for _, report in pairs):

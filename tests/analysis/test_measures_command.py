@@ -25,7 +25,8 @@ EXAMPLE = {
         {"id": f"p{n + 1}", "text": " ".join(["word"] * WORDS[n])} for n in range(PASSAGES)
     ],
     "key_points": [
-        {"id": f"k{n}", "text": f"Point {n}", "passage": f"p{n}"} for n in range(1, 4)
+        {"id": f"k{n}", "text": f"Point {n}", "passage": f"p{n}", "score": (n + 5) / 10}
+        for n in range(1, 4)
     ],
     "reports": [
         {"id": "o", "text": "One. Two.", "system": "oracle", "context": ["p1", "p2", "p3"],
@@ -45,7 +46,14 @@ def measured(
     run("create_campaign", "c", "--protocol", protocol, "--batch", "b", *made)
     run("import_labels", str(write_lines(tmp_path / "labels.jsonl", labels)), "--campaign", "c")
     found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2", *options))
-    return found["measures"]  # type: ignore[no-any-return]
+    report.clear()
+    report.update(found)
+    measures: JSON = found["measures"]
+    return measures
+
+
+report: JSON = {}
+"""The whole report of the campaign that was measured last."""
 
 
 def label(item: str, unit: str, variable: str, value: object, rater: str = "ada") -> JSON:
@@ -156,6 +164,39 @@ def test_the_batch_alone_gives_words_and_citations(tmp_path: Path) -> None:
     assert value(found["Attribution:P"], "oracle", "texts") == pytest.approx(1 / 2)
     assert value(found["Attribution:R"], "bm25", "texts") == 0
     assert value(found["Deflection:FP"], "bm25", "texts") == 1
+
+
+def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> None:
+    all_units = ("--option", "sampling=all")
+    found = measured(tmp_path, "rubric-passage", ratings(), made=all_units)
+    (setting,) = found["Cov"]["settings"]["people"]
+    assert (setting["a"], setting["b"]) == ("oracle", "bm25")
+    assert setting["difference"]["value"] == pytest.approx(2 / 8)
+    pairs = {(each["a"], each["b"]): each["kendall"] for each in report["metrics"]["people"]}
+    assert pairs["Cov@10", "Recall@10"]["reason"] == "fewer than three systems"
+
+
+def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:
+    # Scores 0.6, 0.7, 0.8; people keep the last only, and from 0.7 one of two is not key.
+    labels = [
+        label("k1", "k1", "grounded", "no"),
+        label("k2", "k2", "grounded", "yes"), label("k2", "k2", "key", "neutral"),
+        label("k3", "k3", "grounded", "yes"), label("k3", "k3", "key", "agree"),
+    ]  # fmt: skip
+    found = measured(tmp_path, "key-point-verification", labels)
+    assert value(found["Retention"], "") == pytest.approx(1 / 3)
+    (cut,) = (c for c in report["key_point_scores"]["cuts"] if c["threshold"] == 0.7)
+    assert (cut["kept"], cut["false_discovery_rate"]["value"]) == (2, pytest.approx(1 / 2))
+    assert "Cuts of the key-point score" in run("measures", "--campaign", "c", "--format", "md")
+
+
+def test_answers_are_sliced_by_their_length(tmp_path: Path) -> None:
+    found = measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
+    slices = found["Win-rate"]["slices"]["generation_length"]
+    assert {name: list(systems) for name, systems in slices.items()} == {
+        "long": ["bm25"],
+        "short": ["oracle"],
+    }
 
 
 def test_markdown_shows_each_measure_with_its_reasons(tmp_path: Path) -> None:
