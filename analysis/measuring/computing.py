@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -11,29 +11,43 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.choices import Choices
+from analysis.frames import Frame
 from analysis.measures import of_family
 from analysis.measures.base import Found, Measure, Pooled, estimate
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
+from analysis.measuring.beside import beside
 from analysis.measuring.parting import parts_of
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.sampled import sampled_orderings
 from analysis.measuring.scored import key_point_scores
 from analysis.measuring.tables import Tables
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Estimate
 from annotation.models import Campaign
 from datasets.material import batch_rows
+from datasets.rows import Query
 
 JSON = dict[str, Any]
 
 
-def measures_report(campaign: Campaign, options: Options, preset: str, choices: Choices) -> JSON:
-    """The measures of a campaign. Raises ValueError for options that cannot be met."""
+def measures_report(
+    campaign: Campaign,
+    options: Options,
+    preset: str,
+    choices: Choices,
+    passages: tuple[str, Campaign] | None = None,
+) -> JSON:
+    """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
+
+    Raises ValueError for options that cannot be met.
+    """
     frame = campaign_frame(campaign, choices)
     queries = tuple(batch_rows(campaign.batch))
+    rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     tables = Tables()
-    for part in parts_of(campaign, queries, frame, options):
+    for part in parts_of(campaign, queries, frame, options, rated):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices)
     for name, of in found.items():
@@ -49,12 +63,28 @@ def measures_report(campaign: Campaign, options: Options, preset: str, choices: 
         "resamples": choices.resamples,
         "preset": preset,
         "options": stated(options),
+        "passages": passages and f"{passages[0]}@{passages[1].name}",
         "queries": len(queries),
         "raters": [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters],
         "measures": found,
+        "thresholds": {} if rated is None else rated.thresholds(frame, options),
         "metrics": tables.metrics(choices),
+        "sampled": _sampled(campaign, queries, frame, options, choices),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
     }
+
+
+def _sampled(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    choices: Choices,
+) -> JSON:
+    ratings = frame.variables.get("rating")
+    if campaign.protocol != "rubric-passage" or ratings is None:
+        return {}
+    return sampled_orderings(queries, ratings, options, choices)
 
 
 def stated(options: Options) -> JSON:

@@ -117,8 +117,8 @@ def context_parts(
         ratings = layout.ratings(frame, voice)
         found = answers(ratings, options)
         for system in layout.systems:
-            contexts = _contexts(layout, system, found, tokens, options)
-            relevance = _relevance(ratings, contexts, options)
+            contexts = contexts_of(layout, system, found, tokens, options)
+            relevance = relevance_of(ratings, contexts, options)
             rows = Rows(layout.queries, (system,) * len(layout.queries))
             for suffix, cut in _cuts(contexts, options):
                 yield Part("contexts", voice.rater, voice.kind, cut, rows, suffix)
@@ -136,7 +136,7 @@ def ranking_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
     nothing = np.zeros((*passages.shape, questions.shape[1]), bool)
     found = Answers(nothing, nothing, passages, questions)
     for system in layout.systems:
-        contexts = _contexts(layout, system, found, np.zeros(passages.shape), options)
+        contexts = contexts_of(layout, system, found, np.zeros(passages.shape), options)
         relevance = members(contexts.oracle, passages.shape[1]).astype(float)
         rows = Rows(layout.queries, (system,) * len(layout.queries))
         for suffix, cut in _cuts(contexts, options):
@@ -151,9 +151,10 @@ def _cuts(contexts: Contexts, options: Options) -> Iterator[tuple[str, Contexts]
         yield f"@{cut}", contexts.cut(cut)
 
 
-def _contexts(
+def contexts_of(
     layout: Layout, system: str, found: Answers, tokens: Floats, options: Options
 ) -> Contexts:
+    """A system's contexts of all queries."""
     of = layout.systems[system]
     ranked = layout.places([of.get(query.id, ()) for query in layout.queries])
     oracle = layout.oracle(options)
@@ -162,8 +163,11 @@ def _contexts(
     return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), there)
 
 
-def _relevance(ratings: Ratings, contexts: Contexts, options: Options) -> Floats:
+def relevance_of(ratings: Ratings, contexts: Contexts, options: Options) -> Floats:
+    """What the options call relevant, as gains of the passages, (Q, P)."""
     oracle = members(contexts.oracle, ratings.passages.shape[1])
+    if options.relevance == ORACLE:
+        return oracle.astype(float)
     if options.relevance == "required":
         return required_grades(ratings, contexts.answers, oracle).astype(float)
     answering = (contexts.answers.yes & contexts.counted[:, None, :]).any(axis=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -39,18 +39,33 @@ def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
     return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
 
 
-def report_parts(queries: Sequence[Query], frame: Frame, options: Options) -> Iterator[Part]:
-    """Coverage of reports by yes and no, and by ratings that are cut at eta."""
+def report_parts(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    counted: Collection[str] | None = None,
+) -> Iterator[Part]:
+    """Coverage of reports by yes and no, and by ratings that are cut at eta.
+
+    `counted` are the sub-questions of the denominator; None for all.
+    """
     row, reports, rows = report_rows(queries)
     for name, suffix in (("answerable", ""), ("rating", "@rated")):
         variable = frame.variables.get(name)
-        for voice in voices(variable) if variable else ():
+        if variable is None:
+            continue
+        inside = np.array(
+            [counted is None or unit in counted for _, _, unit in variable.units.names], dtype=bool
+        )
+        for voice in voices(variable):
             answered = (
                 cut_ratings(voice.values, options.eta)
                 if suffix
                 else coded(variable, voice, YES_OR_NO)
             )
-            of = ReportQuestions(answered, rows_of_units(variable, row), len(reports), voice.asked)
+            of = ReportQuestions(
+                answered, rows_of_units(variable, row), len(reports), voice.asked & inside
+            )
             yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
 
 

@@ -22,7 +22,7 @@ def document(report: JSON) -> Document:
          f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
     )  # fmt: skip
     made = f"Tandem {report['version']}, {report['generated_at']}"
-    beside = (*_metrics(report), *_scores(report), _options(report))
+    beside = (*_thresholds(report), *_metrics(report), *_scores(report), _options(report))
     return Document(report["campaign"], about, made, (*measured, *beside))
 
 
@@ -71,15 +71,33 @@ def _settings(rater: str, pairs: list[JSON]) -> Table:
     return Table(f"Systems on the same queries, by {rater}", header, rows)
 
 
-def _metrics(report: JSON) -> list[Section]:
-    """How far the measures of contexts order the systems alike, under each rater."""
+def _thresholds(report: JSON) -> list[Section]:
+    """Coverage of contexts and of reports at each threshold."""
+    header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
     tables = tuple(
-        Table(f"Kendall's tau-b of the systems, by {rater}", ("Measures", "Kendall"), tuple(
-            (f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs
+        Table(f"Reports as rated by {rater}", header, tuple(
+            (f"{row['eta']:g}", row["questions"], Number(row["context"]), Number(row["report"]),
+             Number(row["kendall"]))
+            for row in rows
         ))
-        for rater, pairs in report["metrics"].items()
+        for rater, rows in report["thresholds"].items()
     )  # fmt: skip
+    return [Section("Thresholds", (Block("", tables),))] if tables else []
+
+
+def _metrics(report: JSON) -> list[Section]:
+    """How far the measures of contexts order systems, or random contexts, alike."""
+    tables = tuple(
+        _orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
+        for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
+        for rater, pairs in report[key].items()
+    )
     return [Section("Measures beside each other", (Block("", tables),))] if tables else []
+
+
+def _orders(caption: str, pairs: list[JSON]) -> Table:
+    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
+    return Table(caption, ("Measures", "Kendall"), rows)
 
 
 def _scores(report: JSON) -> list[Section]:

@@ -118,6 +118,26 @@ def test_ratings_of_reports_are_cut_at_eta(tmp_path: Path) -> None:
     assert value(five["Cov(y)@rated"], "oracle", "judge") == pytest.approx(1 / 6)
 
 
+def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> None:
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "variables=answerable,rating")  # fmt: skip
+    labels = [label("o", f"q{n}", "rating", 5 if n < 4 else 0, "judge") for n in range(10)]
+    run("import_labels", str(write_lines(tmp_path / "r.jsonl", labels)), "--campaign", "r")
+    found = json.loads(run("measures", "--campaign", "r", "--passages", "people@c"))
+    # q0 to q3 of the eight that an oracle passage answers; at 5 five count, q0 q1 q2 among them.
+    assert value(found["measures"]["Cov(y)@rated"], "oracle", "judge") == pytest.approx(4 / 8)
+    rows = {row["eta"]: row for row in found["thresholds"]["judge"]}
+    assert (rows[3]["questions"], rows[3]["report"]) == (8, pytest.approx(1 / 2))
+    assert (rows[5]["questions"], rows[5]["report"]) == (5, pytest.approx(3 / 5))
+    assert rows[3]["context"] == pytest.approx((1 + 6 / 8) / 2)
+    assert "Thresholds" in run(
+        "measures", "--campaign", "r", "--passages", "people@c", "--format", "md"
+    )
+    with pytest.raises(CommandError, match="'eve' rated nothing there; there are people, ada"):
+        run("measures", "--campaign", "r", "--passages", "eve@c")
+
+
 def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None:
     labels = [
         label("b", "k1", "entailed", "yes"), label("b", "k2", "entailed", "yes"),
@@ -174,6 +194,10 @@ def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> Non
     assert setting["difference"]["value"] == pytest.approx(2 / 8)
     pairs = {(each["a"], each["b"]): each["kendall"] for each in report["metrics"]["people"]}
     assert pairs["Cov@10", "Recall@10"]["reason"] == "fewer than three systems"
+    # A random context of the oracle's size is all three passages: every one has the same value.
+    sampled = {(each["a"], each["b"]): each["kendall"] for each in report["sampled"]["people"]}
+    assert sampled["Cov", "alpha_nDCG"]["n"] == 48
+    assert sampled["Cov", "alpha_nDCG"]["value"] is None
 
 
 def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:

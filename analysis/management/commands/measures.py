@@ -16,6 +16,7 @@ from analysis.measuring.computing import measures_report
 from analysis.measuring.printing import FORMATS
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
+from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 
 
@@ -34,6 +35,12 @@ class Command(BaseCommand):
             metavar="K=V",
             help="another choice, such as eta=5; may be given several times",
         )
+        parser.add_argument(
+            "--passages",
+            metavar="RATER@CAMPAIGN",
+            help="for report-coverage: whose ratings of passages say which sub-questions count; "
+            "people for people together",
+        )
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument("--seed", type=int, default=0, metavar="S")
@@ -45,12 +52,26 @@ class Command(BaseCommand):
         campaign = campaign_called(options["campaign"])
         chosen = options_of(options["preset"], options["option"])
         choices = Choices(seed=options["seed"], resamples=options["resamples"])
-        report = measures_report(campaign, chosen, options["preset"], choices)
+        passages = passages_of(options["passages"])
+        try:
+            report = measures_report(campaign, chosen, options["preset"], choices, passages)
+        except ValueError as error:
+            raise CommandError(f"--passages: {error}.") from error
         text = FORMATS[options["format"]](report)
         if options["output"]:
             write_whole(options["output"], [text])
         else:
             print_lines(self.stdout, [text])
+
+
+def passages_of(given: str | None) -> tuple[str, Campaign] | None:
+    """A rater and the campaign that holds its ratings of passages."""
+    if given is None:
+        return None
+    rater, at, name = given.rpartition("@")
+    if not at or not rater:
+        raise CommandError(f"--passages {given!r} is not RATER@CAMPAIGN, such as people@ratings.")
+    return rater, campaign_called(name)
 
 
 def options_of(preset: str, given: list[str]) -> Options:
