@@ -146,7 +146,7 @@ def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
 
 
 def _strata(rows: Rows) -> Iterable[tuple[str, dict[str, Bools]]]:
-    for name, values in rows.strata().items():
+    for name, values in rows.strata.items():
         every = np.array([value or "" for value in values], dtype=str)
         known = sorted(set(every.tolist()) - {""})
         yield name, {value: every == value for value in known}

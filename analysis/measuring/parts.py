@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Rows:
     systems: tuple[str, ...]
     lengths: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def numbers(self) -> Ints:
         """The number of each row's query, (N,), in the order of the queries' ids."""
         ids = [query.id for query in self.queries]
@@ -36,6 +37,7 @@ class Rows:
     def of_system(self, system: str) -> Bools:
         return np.array([each == system for each in self.systems], dtype=bool)
 
+    @cached_property
     def strata(self) -> dict[str, list[str | None]]:
         """What divides the rows: the queries' meta, grounding quality, lengths in thirds.
 

@@ -33,7 +33,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="K=V",
-            help="another choice, such as eta=5; may be given several times",
+            help="another choice, such as eta=5",
         )
         parser.add_argument(
             "--passages",
