@@ -17,6 +17,7 @@ from analysis.measures.base import Found, Measure, Pooled, estimate
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import beside
+from analysis.measuring.contexts import required_passages
 from analysis.measuring.parting import parts_of
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.sampled import sampled_orderings
@@ -69,12 +70,12 @@ def measures_report(
         "measures": found,
         "thresholds": {} if rated is None else rated.thresholds(frame, options),
         "metrics": tables.metrics(choices),
-        "sampled": _sampled(campaign, queries, frame, options, choices),
+        **_of_passages(campaign, queries, frame, options, choices),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
     }
 
 
-def _sampled(
+def _of_passages(
     campaign: Campaign,
     queries: Sequence[Query],
     frame: Frame,
@@ -83,8 +84,11 @@ def _sampled(
 ) -> JSON:
     ratings = frame.variables.get("rating")
     if campaign.protocol != "rubric-passage" or ratings is None:
-        return {}
-    return sampled_orderings(queries, ratings, options, choices)
+        return {"sampled": {}, "required": {}}
+    return {
+        "sampled": sampled_orderings(queries, ratings, options, choices),
+        "required": required_passages(queries, ratings, options),
+    }
 
 
 def stated(options: Options) -> JSON:

@@ -10,7 +10,7 @@ import numpy as np
 from analysis.frames import VariableFrame
 from analysis.measures.coverage.contexts import Contexts, members
 from analysis.measures.coverage.ratings import Answers, Ratings, answerable, answers
-from analysis.measures.coverage.required import required_grades
+from analysis.measures.coverage.required import required_grades, required_subset
 from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked
 from analysis.measures.tokens import Tokenizer
@@ -125,6 +125,23 @@ def context_parts(
                 if options.relevance != ORACLE:
                     ranked = Ranked(relevance, cut.ranked, cut.depth, cut.there)
                     yield Part("rankings", voice.rater, voice.kind, ranked, rows, suffix)
+
+
+def required_passages(
+    queries: Sequence[Query], frame: VariableFrame, options: Options
+) -> dict[str, dict[str, list[str]]]:
+    """The required subset P** of each query's oracle passages by each rater's ratings."""
+    layout = Layout.of(queries)
+    made: dict[str, dict[str, list[str]]] = {}
+    for voice in voices(frame):
+        found = answers(layout.ratings(frame, voice), options)
+        oracle = members(layout.oracle(options), found.passages.shape[1])
+        kept = required_subset(found, oracle)
+        made[voice.rater] = {
+            query.id: [known[place] for place in np.flatnonzero(row)]
+            for query, known, row in zip(layout.queries, layout.passages, kept, strict=True)
+        }
+    return made
 
 
 def ranking_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:

@@ -84,6 +84,8 @@ def test_the_worked_example_gives_the_figures_that_were_worked_by_hand(tmp_path:
     assert value(found["Cov"], "bm25") == pytest.approx(6 / 8)
     assert value(found["Den"], "bm25") == pytest.approx(1.25**0.5)
     assert value(found["Cov"], "bm25", "ada") == pytest.approx(6 / 8)
+    assert value(found["Tokens"], "bm25") == 15
+    assert report["required"]["people"] == {"t": ["p1", "p2"]}
     assert value(found["Recall@10"], "bm25", "texts") == pytest.approx(2 / 3)
 
 

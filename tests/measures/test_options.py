@@ -63,7 +63,7 @@ class TestRegistry:
 
     def test_a_family_has_its_measures_in_order(self) -> None:
         names = [measure.name for measure in of_family("contexts")]
-        assert names == ["Cov", "alpha_nDCG", "Den"]
+        assert names == ["Cov", "alpha_nDCG", "Den", "Tokens"]
 
 
 class TestEstimate:
