@@ -12,7 +12,7 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         cov.MEASURE,
         alpha_ndcg.MEASURE,
-        density.MEASURE,
+        *density.MEASURES,
         reports.MEASURE,
         *retrieval.MEASURES,
         recall.MEASURE,

@@ -26,7 +26,7 @@ class Options:
         "counts it as a no, as CRUX and Long2RAG do.",
         (LEAVE_OUT, ZERO),
     )
-    eta: float = _choice(3, "The rating from which a text answers; CRUX uses 3 and studies 5.")
+    eta: float = _choice(3.0, "The rating from which a text answers; CRUX uses 3 and studies 5.")
     filtered: bool = _choice(
         True, "CRUX counts only the sub-questions that an oracle passage answers."
     )
@@ -40,6 +40,11 @@ class Options:
     alpha: float = _choice(0.5, "The paper gives none; 0.5 is what ndeval and ir_measures take.")
     cuts: tuple[int, ...] = _choice(
         (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
+    )
+    samples: int = _choice(
+        48,
+        "CRUX correlates its measures over 48 sampled contexts, as few systems say little; 0 for "
+        "none.",
     )
     weight: float = _choice(0.5, "The exponent of density, from the paper.")
     tokenizer: str = _choice(
@@ -106,17 +111,32 @@ class Options:
         known = {each.name: getattr(self, each.name) for each in fields(self)}
         if unknown := sorted(set(given) - set(known)):
             raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
-        return replace(self, **{name: _read(known[name], text) for name, text in given.items()})
+        return replace(self, **{n: _read(n, known[n], text) for n, text in given.items()})
 
 
-def _read(like: Any, text: str) -> Any:
+def _read(name: str, like: Any, text: str) -> Any:
+    try:
+        return _as_like(like, text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be {text!r}; write it as {_example(like)}") from error
+
+
+def _example(like: Any) -> str:
+    if isinstance(like, bool):
+        return "yes or no"
+    return ",".join(map(str, like)) if isinstance(like, tuple) else str(like)
+
+
+def _as_like(like: Any, text: str) -> Any:
     if isinstance(like, bool):
         if text not in ("yes", "no"):
-            raise ValueError(f"{text!r} is neither yes nor no")
+            raise ValueError("neither yes nor no")
         return text == "yes"
     if isinstance(like, tuple):
         return tuple(int(part) for part in text.split(",") if part)
-    return float(text) if isinstance(like, int | float) else text
+    if isinstance(like, int):
+        return int(text)
+    return float(text) if isinstance(like, float) else text
 
 
 PRESETS: Mapping[str, Options] = {

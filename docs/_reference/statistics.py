@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields
 
 import analysis.statistics as library
 from analysis.blocks import coverage
 from analysis.measures import MEASURES
 from analysis.measures.base import Measure
+from analysis.measures.options import PRESETS, Options
 from analysis.statistics import STATISTICS, Statistic
-from docs._reference.words import page, plain
+from docs._reference.words import code, page, plain, table
 
 OPENING = """\
 For researchers who want to know what a number in a report is: every statistic with its formula and
@@ -28,7 +30,46 @@ def write() -> str:
     measured = f"## Measures\n\n### coverage\n\n{plain(coverage.__doc__)}\n\n"
     measured += plain(coverage.coverage.__doc__)
     sections = [*map(_section, STATISTICS.values()), measured, *map(_measure, MEASURES.values())]
-    return page("Statistics", OPENING, *sections)
+    return page("Statistics", OPENING, *sections, _options())
+
+
+def _options() -> str:
+    """The choices that measures leave open, their defaults, and what each preset changes."""
+    plainly = Options()
+    rows = [
+        (code(each.name), _shown(getattr(plainly, each.name)), plain(each.metadata["reason"]))
+        for each in fields(Options)
+    ]
+    changed = [
+        f"{code(name)} has {', '.join(_changes(preset, plainly)) or 'the defaults'}"
+        for name, preset in PRESETS.items()
+    ]
+    return "\n\n".join(
+        [
+            "### Options of the measures",
+            table(("option", "default", "reason"), rows),
+            f"Presets: {'; '.join(changed)}.",
+        ]
+    )
+
+
+def _changes(preset: Options, plainly: Options) -> list[str]:
+    names = [each.name for each in fields(Options)]
+    return [
+        code(f"{name}={_words(getattr(preset, name))}")
+        for name in names
+        if getattr(preset, name) != getattr(plainly, name)
+    ]
+
+
+def _shown(value: object) -> str:
+    return code(_words(value))
+
+
+def _words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _measure(measure: Measure) -> str:

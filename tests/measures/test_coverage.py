@@ -10,7 +10,7 @@ import pytest
 from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
 from analysis.measures.coverage.contexts import members, sampled_contexts
 from analysis.measures.coverage.cov import cov
-from analysis.measures.coverage.density import den
+from analysis.measures.coverage.density import den, tokens
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.coverage.required import as_context, required_grades, required_subset
 from analysis.measures.coverage.thresholds import threshold_table
@@ -135,6 +135,9 @@ class TestDensity:
     def test_it_matches_the_quotient_by_hand(self) -> None:
         # Cov 6/8 in 15 words, the oracle 1 in 25: (0.05 / 0.04) ** 0.5.
         assert den(context_of(P3, P1), DEFAULT) == pytest.approx([1.25**0.5])
+
+    def test_the_length_that_it_divides_by_stands_beside_it(self) -> None:
+        assert tokens(context_of(P3, P1), DEFAULT) == pytest.approx([15])
 
     def test_its_weight_is_an_option(self) -> None:
         assert den(context_of(P3, P1), Options(weight=1.0)) == pytest.approx([1.25])

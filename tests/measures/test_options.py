@@ -38,7 +38,9 @@ class TestOptions:
         [
             ({"etta": "3"}, "no option is called 'etta'"),
             ({"missing": "maybe"}, "it is one of leave-out, zero"),
-            ({"filtered": "perhaps"}, "neither yes nor no"),
+            ({"filtered": "perhaps"}, "filtered cannot be 'perhaps'; write it as yes or no"),
+            ({"eta": "high"}, "eta cannot be 'high'; write it as 3.0"),
+            ({"cuts": "ten"}, "cuts cannot be 'ten'; write it as 10,20"),
             ({"alpha": "2"}, "from 0 to 1"),
             ({"cuts": "0"}, "at least 1"),
         ],
@@ -61,7 +63,7 @@ class TestRegistry:
 
     def test_a_family_has_its_measures_in_order(self) -> None:
         names = [measure.name for measure in of_family("contexts")]
-        assert names == ["Cov", "alpha_nDCG", "Den"]
+        assert names == ["Cov", "alpha_nDCG", "Den", "Tokens"]
 
 
 class TestEstimate:

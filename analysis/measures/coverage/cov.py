@@ -31,6 +31,6 @@ MEASURE = Measure(
     "Share of the answerable sub-questions that the context answers.",
     "Ju and others, CRUX, 2025",
     cov,
-    "no sub-question is known to be answered by an oracle passage",
+    "no context has a sub-question that an oracle passage answers and that is rated throughout",
     ("eta", "missing", "filtered", "oracle"),
 )

@@ -31,12 +31,28 @@ def _tokens(contexts: Contexts) -> Floats:
     return total
 
 
-MEASURE = Measure(
-    "Den",
-    "contexts",
-    "Coverage for its length, relative to the oracle context's.",
-    "Ju and others, CRUX, 2025",
-    den,
-    "the oracle context answers no sub-question",
-    ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+def tokens(contexts: Contexts, options: Options) -> Floats:
+    """The length of each context in tokens, (Q,): what density divides by."""
+    return np.where(contexts.there, _tokens(contexts), np.nan)
+
+
+MEASURES = (
+    Measure(
+        "Den",
+        "contexts",
+        "Coverage for its length, relative to the oracle context's.",
+        "Ju and others, CRUX, 2025",
+        den,
+        "the oracle context answers no sub-question",
+        ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+    ),
+    Measure(
+        "Tokens",
+        "contexts",
+        "Length of the context, which density divides by.",
+        "Ju and others, CRUX, 2025",
+        tokens,
+        "the system has no context",
+        ("tokenizer",),
+    ),
 )

@@ -1,0 +1,91 @@
+"""The benchmark measures of a campaign."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.choices import Choices
+from analysis.measures.answers.refusal_lists import refusal_list
+from analysis.measures.options import PRESETS, Options
+from analysis.measures.tokens import tokenizer
+from analysis.measuring.computing import measures_report
+from analysis.measuring.printing import FORMATS
+from annotation.management.campaigns import campaign_called
+from annotation.management.output import print_lines, write_whole
+from annotation.models import Campaign
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "The papers' measures per system, by people and by each judge, with intervals."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True)
+        parser.add_argument(
+            "--preset", choices=list(PRESETS), default="tandem", help="what one paper chose"
+        )
+        parser.add_argument(
+            "--option",
+            action="append",
+            default=[],
+            metavar="K=V",
+            help="another choice, such as eta=5",
+        )
+        parser.add_argument(
+            "--passages",
+            metavar="RATER@CAMPAIGN",
+            help="for report-coverage: whose ratings of passages say which sub-questions count; "
+            "people for people together",
+        )
+        parser.add_argument("--format", choices=list(FORMATS), default="json")
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument("--seed", type=int, default=0, metavar="S")
+        parser.add_argument("--resamples", type=int, default=2000, metavar="N")
+
+    def run(self, **options: Any) -> None:
+        if options["resamples"] < 1 or options["seed"] < 0:
+            raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        campaign = campaign_called(options["campaign"])
+        chosen = options_of(options["preset"], options["option"])
+        choices = Choices(seed=options["seed"], resamples=options["resamples"])
+        passages = passages_of(options["passages"])
+        try:
+            report = measures_report(campaign, chosen, options["preset"], choices, passages)
+        except ValueError as error:
+            raise CommandError(f"--passages: {error}.") from error
+        text = FORMATS[options["format"]](report)
+        if options["output"]:
+            write_whole(options["output"], [text])
+        else:
+            print_lines(self.stdout, [text])
+
+
+def passages_of(given: str | None) -> tuple[str, Campaign] | None:
+    """A rater and the campaign that holds its ratings of passages."""
+    if given is None:
+        return None
+    rater, at, name = given.rpartition("@")
+    if not at or not rater:
+        raise CommandError(f"--passages {given!r} is not RATER@CAMPAIGN, such as people@ratings.")
+    return rater, campaign_called(name)
+
+
+def options_of(preset: str, given: list[str]) -> Options:
+    """A preset's options, changed by those given as K=V."""
+    pairs = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise CommandError(f"--option {each!r} is not K=V, such as eta=5.")
+        pairs[name] = value
+    try:
+        chosen = PRESETS[preset].changed(pairs)
+        tokenizer(chosen.tokenizer)
+        refusal_list(chosen.refusals)
+    except ValueError as error:
+        raise CommandError(f"--option: {error}.") from error
+    return chosen

@@ -1,0 +1,1 @@
+"""The papers' measures of a campaign: from its labels and its batch to a report of systems."""

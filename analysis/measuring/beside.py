@@ -1,0 +1,98 @@
+"""Ratings of passages beside labels of reports: which sub-questions count, what hangs on eta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.choices import Choices
+from analysis.frames import Frame, VariableFrame
+from analysis.measures.coverage.contexts import members
+from analysis.measures.coverage.ratings import Ratings, answerable, answers
+from analysis.measures.coverage.thresholds import AtThreshold, threshold_table
+from analysis.measures.options import Options
+from analysis.measuring.contexts import Layout, contexts_of
+from analysis.measuring.parts import system_of
+from analysis.measuring.voices import Voice, voices
+from analysis.sources import campaign_frame
+from analysis.statistics import Floats
+from annotation.models import Campaign
+from datasets.rows import Query
+
+JSON = dict[str, Any]
+ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One rater's ratings of the passages of the same batch, in their places."""
+
+    layout: Layout
+    ratings: Ratings
+
+    def counted(self, options: Options) -> frozenset[str]:
+        """The sub-questions that an oracle passage answers by these ratings."""
+        found = answers(self.ratings, options)
+        oracle = members(self.layout.oracle(options), found.passages.shape[1])
+        kept = answerable(found, oracle, options)
+        return frozenset(
+            question.id
+            for query, of in zip(self.layout.queries, kept, strict=True)
+            for place, question in enumerate(query.questions)
+            if of[place]
+        )
+
+    def thresholds(self, frame: Frame, options: Options) -> dict[str, list[JSON]]:
+        """The threshold table under each rater who rated the reports."""
+        variable = frame.variables.get("rating")
+        if variable is None:
+            return {}
+        return {voice.rater: self._table(variable, voice, options) for voice in voices(variable)}
+
+    def _table(self, variable: VariableFrame, voice: Voice, options: Options) -> list[JSON]:
+        found = answers(self.ratings, options)
+        tokens = np.zeros(found.passages.shape)
+        systems = list(self.layout.systems)
+        contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
+        reports = [self._of_system(variable, voice, system) for system in systems]
+        table = threshold_table(self.ratings, contexts, reports, ETAS, options)
+        return [_as_json(each) for each in table]
+
+    def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> Floats:
+        """A rater's ratings of a system's reports, (Q, M), NaN = none."""
+        said = {
+            (item, unit): value
+            for (item, _, unit), value in zip(
+                variable.units.names, voice.values.tolist(), strict=True
+            )
+        }
+        made = np.full(self.ratings.questions.shape, np.nan)
+        for row, query in enumerate(self.layout.queries):
+            report = next((r.id for r in query.reports if system_of(r) == system), None)
+            for column, question in enumerate(query.questions):
+                made[row, column] = said.get((report or "", question.id), np.nan)
+        return made
+
+
+def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices) -> Beside:
+    """The ratings of a rater, or of `people`. Raises ValueError where there are none."""
+    variable = campaign_frame(campaign, choices).variables.get("rating")
+    if campaign.protocol != "rubric-passage" or variable is None:
+        raise ValueError(f"{campaign.name!r} has no ratings of passages")
+    known = {voice.rater: voice for voice in voices(variable)}
+    if rater not in known:
+        raise ValueError(f"{rater!r} rated nothing there; there are {', '.join(known)}")
+    layout = Layout.of(queries)
+    return Beside(layout, layout.ratings(variable, known[rater]))
+
+
+def _as_json(row: AtThreshold) -> JSON:
+    numbers = {"context": row.context, "report": row.report, "kendall": row.tau}
+    return {
+        "eta": row.eta,
+        "questions": row.questions,
+        **{name: None if np.isnan(value) else value for name, value in numbers.items()},
+    }

@@ -1,0 +1,156 @@
+"""The report of measures, as JSON: each measure of each system, by people and by each judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.choices import Choices
+from analysis.frames import Frame
+from analysis.measures import of_family
+from analysis.measures.base import Found, Measure, Pooled, estimate
+from analysis.measures.options import Options
+from analysis.measures.tokens import tokenizer
+from analysis.measuring.beside import beside
+from analysis.measuring.contexts import required_passages
+from analysis.measuring.parting import parts_of
+from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.sampled import sampled_orderings
+from analysis.measuring.scored import key_point_scores
+from analysis.measuring.tables import Tables
+from analysis.sources import campaign_frame
+from analysis.statistics import Bools, Estimate
+from annotation.models import Campaign
+from datasets.material import batch_rows
+from datasets.rows import Query
+
+JSON = dict[str, Any]
+
+
+def measures_report(
+    campaign: Campaign,
+    options: Options,
+    preset: str,
+    choices: Choices,
+    passages: tuple[str, Campaign] | None = None,
+) -> JSON:
+    """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
+
+    Raises ValueError for options that cannot be met.
+    """
+    frame = campaign_frame(campaign, choices)
+    queries = tuple(batch_rows(campaign.batch))
+    rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
+    found: JSON = {}
+    tables = Tables()
+    for part in parts_of(campaign, queries, frame, options, rated):
+        for measure in of_family(part.family):
+            _add(found, tables, measure, part, options, choices)
+    for name, of in found.items():
+        of["evaluators"] = tables.evaluators(name, choices)
+        of["settings"] = tables.settings(name)
+    return {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": choices.seed,
+        "resamples": choices.resamples,
+        "preset": preset,
+        "options": stated(options),
+        "passages": passages and f"{passages[0]}@{passages[1].name}",
+        "queries": len(queries),
+        "raters": [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters],
+        "measures": found,
+        "thresholds": {} if rated is None else rated.thresholds(frame, options),
+        "metrics": tables.metrics(choices),
+        **_of_passages(campaign, queries, frame, options, choices),
+        "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
+    }
+
+
+def _of_passages(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    choices: Choices,
+) -> JSON:
+    ratings = frame.variables.get("rating")
+    if campaign.protocol != "rubric-passage" or ratings is None:
+        return {"sampled": {}, "required": {}}
+    return {
+        "sampled": sampled_orderings(queries, ratings, options, choices),
+        "required": required_passages(queries, ratings, options),
+    }
+
+
+def stated(options: Options) -> JSON:
+    """Every option with its value and the reason for its default."""
+    values = asdict(options)
+    values["tokenizer"] = tokenizer(options.tokenizer).name
+    return {
+        each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
+        for each in fields(options)
+    }
+
+
+def _add(
+    found: JSON, tables: Tables, measure: Measure, part: Part, options: Options, choices: Choices
+) -> None:
+    name = f"{measure.name}{part.suffix}"
+    of = found.setdefault(
+        name,
+        {
+            "summary": measure.summary,
+            "citation": measure.citation,
+            "options": list(measure.options),
+            "systems": {},
+            "slices": {},
+        },
+    )
+    values = measure.of(part.given, options)
+    every = np.ones(len(part.rows.systems), bool)
+    _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
+    for stratum, rows in _strata(part.rows):
+        slices = of["slices"].setdefault(stratum, {})
+        for value, where in rows.items():
+            made = _by_system(measure, values, part.rows, where, choices)
+            _put(slices.setdefault(value, {}), made, part)
+    if not isinstance(values, Pooled):
+        tables.add(name, part, values)
+
+
+def _by_system(
+    measure: Measure, values: Found, rows: Rows, where: Bools, choices: Choices
+) -> dict[str, Estimate]:
+    numbers = rows.numbers
+    made = {}
+    for system in dict.fromkeys(rows.systems):
+        kept = rows.of_system(system) & where
+        if kept.any():
+            own: Found = (
+                Pooled(values.sums[kept], values.of) if isinstance(values, Pooled) else values[kept]
+            )
+            made[system] = estimate(measure, own, numbers[kept], choices.resamples, choices.seed)
+    return made
+
+
+def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
+    """Under each system: `people` together, `texts` where nobody was asked, and every rater."""
+    for system, each in made.items():
+        of = systems.setdefault(system, {PEOPLE: None, TEXTS: None, "raters": {}})
+        (of if part.kind in (PEOPLE, TEXTS) else of["raters"])[part.rater] = each.as_json()
+
+
+def _strata(rows: Rows) -> Iterable[tuple[str, dict[str, Bools]]]:
+    for name, values in rows.strata.items():
+        every = np.array([value or "" for value in values], dtype=str)
+        known = sorted(set(every.tolist()) - {""})
+        yield name, {value: every == value for value in known}

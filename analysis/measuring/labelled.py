@@ -1,0 +1,126 @@
+"""Labels of sub-questions, key points, sentences and pairs as the measures take them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from analysis.frames import Frame, VariableFrame
+from analysis.measures.coverage.reports import ReportQuestions, cut_ratings
+from analysis.measures.key_points.failures import Failures
+from analysis.measures.key_points.points import Points
+from analysis.measures.key_points.retention import Verified
+from analysis.measures.options import Options
+from analysis.measures.shares import MISSING, NO, YES
+from analysis.measuring.parts import Part, Rows, all_reports
+from analysis.measuring.voices import Voice, voices
+from analysis.statistics import Bools, Ints
+from datasets.rows import Query, Report
+
+Codes = Mapping[str, int]
+YES_OR_NO: Codes = {"yes": YES, "no": NO}
+
+
+def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
+    """One rater's labels by the codes of the categories, (U,); -1 = missing."""
+    places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
+    return voice.codes(places)
+
+
+def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
+    """The row of each report by its id, the reports, and the rows."""
+    reports, rows = all_reports(queries)
+    return {report.id: n for n, report in enumerate(reports)}, reports, rows
+
+
+def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
+    """The row of each unit (U,), whose item is a report."""
+    return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
+
+
+def report_parts(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    counted: Collection[str] | None = None,
+) -> Iterator[Part]:
+    """Coverage of reports by yes and no, and by ratings that are cut at eta.
+
+    `counted` are the sub-questions of the denominator; None for all.
+    """
+    row, reports, rows = report_rows(queries)
+    for name, suffix in (("answerable", ""), ("rating", "@rated")):
+        variable = frame.variables.get(name)
+        if variable is None:
+            continue
+        inside = np.array(
+            [counted is None or unit in counted for _, _, unit in variable.units.names], dtype=bool
+        )
+        for voice in voices(variable):
+            answered = (
+                cut_ratings(voice.values, options.eta)
+                if suffix
+                else coded(variable, voice, YES_OR_NO)
+            )
+            of = ReportQuestions(
+                answered, rows_of_units(variable, row), len(reports), voice.asked & inside
+            )
+            yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
+
+
+def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Key points that reports make, and how they fail to."""
+    row, reports, rows = report_rows(queries)
+    passage = {k.id: k.passage for query in queries for k in query.key_points}
+    if entailed := frame.variables.get("entailed"):
+        place = rows_of_units(entailed, row)
+        held = _retrieved(entailed, [reports[n] for n in place], passage)
+        for voice in voices(entailed):
+            said = coded(entailed, voice, {**YES_OR_NO, "neutral": NO})[voice.asked]
+            of = Points(said, held[voice.asked], place[voice.asked], len(reports))
+            yield Part("points", voice.rater, voice.kind, of, rows)
+    if failure := frame.variables.get("failure"):
+        place = rows_of_units(failure, row)
+        kinds = {"incomplete": 0, "general": 1, "missing": 2}
+        for voice in voices(failure):
+            failures = Failures(coded(failure, voice, kinds), place, len(reports))
+            yield Part("failures", voice.rater, voice.kind, failures, rows)
+
+
+def _retrieved(frame: VariableFrame, reports: Sequence[Report], passage: Mapping[str, str]) -> Ints:
+    """Whether the passage of each unit's key point stands in its report's context, (U,)."""
+    made = [
+        MISSING if report.context is None else int(passage[point] in report.context)
+        for (_, _, point), report in zip(frame.units.names, reports, strict=True)
+    ]
+    return np.array(made, dtype=np.int64)
+
+
+def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Key points as people verified them; the rows are queries, of no system."""
+    grounded, key = (frame.variables.get(name) for name in ("grounded", "key"))
+    if grounded is None:
+        return
+    query = {k.id: n for n, each in enumerate(queries) for k in each.key_points}
+    row = np.array([query[unit] for _, _, unit in grounded.units.names], dtype=np.int64)
+    judged = {voice.rater: voice for voice in voices(key)} if key else {}
+    ranks = {0.0: 0, 1.0: 1, 2.0: 2}
+    for voice in voices(grounded):
+        second = np.full(len(row), MISSING, np.int64)
+        if key is not None and voice.rater in judged:
+            # People's mean of ranks is rounded to the nearest rank.
+            other = judged[voice.rater]
+            rounded = Voice(other.rater, other.kind, np.round(other.values), other.asked)
+            second = _aligned(grounded, key, rounded.codes(ranks))
+        said = coded(grounded, voice, YES_OR_NO)
+        kept: Bools = voice.asked
+        of = Verified(said[kept], second[kept], row[kept], len(queries))
+        rows = Rows(tuple(queries), ("",) * len(queries))
+        yield Part("verified", voice.rater, voice.kind, of, rows)
+
+
+def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
+    """The codes of another variable's units in the order of this one's, -1 where it has none."""
+    found = dict(zip(other.units.names, codes.tolist(), strict=True))
+    return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)

@@ -1,0 +1,68 @@
+"""Which parts a campaign has, by its protocol: one line a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from analysis.frames import Frame
+from analysis.measures.options import Options
+from analysis.measures.tokens import tokenizer
+from analysis.measuring.beside import Beside
+from analysis.measuring.contexts import context_parts, ranking_parts
+from analysis.measuring.labelled import point_parts, report_parts, verified_parts
+from analysis.measuring.parts import Part
+from analysis.measuring.rated import preference_parts, rated_parts
+from analysis.measuring.written import written_parts
+from annotation.models import Campaign
+from datasets.rows import Query
+
+Parting = Callable[[Sequence[Query], Frame, Options, Campaign, Beside | None], Iterable[Part]]
+
+
+def _contexts(
+    queries: Sequence[Query], frame: Frame, options: Options, *_: object
+) -> Iterator[Part]:
+    if ratings := frame.variables.get("rating"):
+        yield from context_parts(queries, ratings, options, tokenizer(options.tokenizer))
+
+
+def _rated(
+    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+) -> Iterable[Part]:
+    shown = str(campaign.options.get("passages", "all"))
+    return rated_parts(queries, frame, relevant_only=shown.startswith("relevant"))
+
+
+def _reports(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+) -> Iterable[Part]:
+    counted = passages.counted(options) if passages and options.filtered else None
+    return report_parts(queries, frame, options, counted)
+
+
+PARTINGS: dict[str, Parting] = {
+    "rubric-passage": _contexts,
+    "report-coverage": _reports,
+    "key-point-recall": lambda queries, frame, *_: point_parts(queries, frame),
+    "key-point-verification": lambda queries, frame, *_: verified_parts(queries, frame),
+    "answer-rating": _rated,
+    "answer-preference": lambda queries, frame, *_: preference_parts(queries, frame),
+}
+
+
+def parts_of(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    passages: Beside | None = None,
+) -> Iterator[Part]:
+    """All that can be measured of a campaign: its labels, and its batch by itself."""
+    if parting := PARTINGS.get(campaign.protocol):
+        yield from parting(queries, frame, options, campaign, passages)
+    yield from ranking_parts(queries, options)
+    yield from written_parts(queries, options)

@@ -1,0 +1,95 @@
+"""What goes into a measure: rows of systems and queries, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from analysis.measures.slices import grounding_quality
+from analysis.metas import MOST_VALUES, OF_META, length_strata, text_of
+from analysis.statistics import Bools, Ints
+from datasets.rows import Query, Report
+
+PEOPLE, TEXTS = "people", "texts"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """N rows of a table, each of a query and a system; a system that has no name is ``""``.
+
+    `lengths` are those of the answers, in characters, where the rows are answers.
+    """
+
+    queries: tuple[Query, ...]
+    systems: tuple[str, ...]
+    lengths: tuple[int, ...] = ()
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of each row's query, (N,), in the order of the queries' ids."""
+        ids = [query.id for query in self.queries]
+        place = {each: n for n, each in enumerate(sorted(set(ids)))}
+        return np.array([place[each] for each in ids], dtype=np.int64)
+
+    def of_system(self, system: str) -> Bools:
+        return np.array([each == system for each in self.systems], dtype=bool)
+
+    @cached_property
+    def strata(self) -> dict[str, list[str | None]]:
+        """What divides the rows: the queries' meta, grounding quality, lengths in thirds.
+
+        A stratum of one value says nothing, and one of many is none.
+        """
+        found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
+        found["grounding"] = grounding_quality(np.array([*map(_relevant, self.queries)]))
+        documents = {q.id: sum(len(p.text) for p in q.passages) for q in self.queries}
+        thirds = length_strata(documents)
+        found["document_length"] = [thirds[query.id] for query in self.queries]
+        answers = length_strata({str(n): length for n, length in enumerate(self.lengths)})
+        found["generation_length"] = [answers.get(str(n)) for n in range(len(self.queries))]
+        return {
+            name: values
+            for name, values in found.items()
+            if 1 < len(set(values) - {None}) <= MOST_VALUES
+        }
+
+
+def _relevant(query: Query) -> float:
+    """The share of a query's passages that the batch calls relevant, NaN where it says nothing."""
+    marks = [p.relevant for p in query.passages if p.relevant is not None]
+    return sum(marks) / len(marks) if marks else float("nan")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The input of all measures of a family, by one rater.
+
+    `kind` is human, judge or reference, `people` for what people say together, and `texts` where
+    nobody was asked. `suffix` tells cuts of a ranking apart, such as `@10`.
+    """
+
+    family: str
+    rater: str
+    kind: str
+    given: object
+    rows: Rows
+    suffix: str = ""
+
+
+def system_of(report: Report) -> str:
+    """The name under which a report is counted: its system, with the setting where they differ."""
+    system, setting = report.system or "", report.setting or ""
+    if not setting or setting == system:
+        return system
+    return f"{system} ({setting})" if system else setting
+
+
+def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
+    """Every report of a batch, and its row."""
+    pairs = [(query, report) for query in queries for report in query.reports]
+    systems = tuple(system_of(report) for _, report in pairs)
+    lengths = tuple(len(report.text) for _, report in pairs)
+    return [r for _, r in pairs], Rows(tuple(query for query, _ in pairs), systems, lengths)

@@ -1,0 +1,129 @@
+"""The report of measures as Markdown: a table a measure, systems down, raters across."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.formats.document import DASH, Block, Cell, Document, Number, Section, Table, Who
+from analysis.formats.jsonfile import as_json
+from analysis.formats.markdown import sections_as_markdown
+from analysis.measuring.parts import PEOPLE, TEXTS
+
+JSON = dict[str, Any]
+NONE = "no labels here"
+
+
+def document(report: JSON) -> Document:
+    """The report in the order in which it is read: the measures, then what was chosen."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    measured = [_measure(name, of, kinds) for name, of in report["measures"].items()]
+    about = " · ".join(
+        (report["protocol"], report["batch"], f"{report['queries']} queries",
+         f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
+    )  # fmt: skip
+    made = f"Tandem {report['version']}, {report['generated_at']}"
+    beside = (*_thresholds(report), *_metrics(report), *_scores(report), _options(report))
+    return Document(report["campaign"], about, made, (*measured, *beside))
+
+
+def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
+    tables = [_systems("By system", of["systems"], kinds)]
+    tables += [
+        _systems(f"By system, {stratum} {value}", systems, kinds)
+        for stratum, values in of["slices"].items()
+        for value, systems in values.items()
+    ]
+    if of["evaluators"]:
+        tables.append(_evaluators(of["evaluators"]))
+    tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
+    return Section(name, (Block("", tuple(tables)),), f"{of['summary']} {of['citation']}.")
+
+
+def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
+    together = [each for each in (PEOPLE, TEXTS) if any(of[each] for of in systems.values())]
+    raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (system or DASH, *(_number(of[each]) for each in together),
+         *(_number(of["raters"].get(rater)) for rater in raters))
+        for system, of in systems.items()
+    )  # fmt: skip
+    header = ("System", *together, *(Who(r, kinds.get(r, "")) for r in raters))
+    return Table(caption, header, rows)
+
+
+def _number(estimate: JSON | None) -> Number:
+    return Number(None, reason=NONE) if estimate is None else Number.of(estimate)
+
+
+def _evaluators(pairs: list[JSON]) -> Table:
+    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
+    return Table("Do raters order the systems alike?", ("Raters", "Kendall"), rows)
+
+
+def _settings(rater: str, pairs: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
+         Number(each["p_value"], reason=each.get("reason", "")),
+         Number(each["adjusted_p_value"], reason=each.get("reason", "")))
+        for each in pairs
+    )  # fmt: skip
+    header = ("Systems", "Difference", "p, Wilcoxon", "p after Holm")
+    return Table(f"Systems on the same queries, by {rater}", header, rows)
+
+
+def _thresholds(report: JSON) -> list[Section]:
+    """Coverage of contexts and of reports at each threshold."""
+    header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
+    tables = tuple(
+        Table(f"Reports as rated by {rater}", header, tuple(
+            (f"{row['eta']:g}", row["questions"], Number(row["context"]), Number(row["report"]),
+             Number(row["kendall"]))
+            for row in rows
+        ))
+        for rater, rows in report["thresholds"].items()
+    )  # fmt: skip
+    return [Section("Thresholds", (Block("", tables),))] if tables else []
+
+
+def _metrics(report: JSON) -> list[Section]:
+    """How far the measures of contexts order systems, or random contexts, alike."""
+    tables = tuple(
+        _orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
+        for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
+        for rater, pairs in report[key].items()
+    )
+    return [Section("Measures beside each other", (Block("", tables),))] if tables else []
+
+
+def _orders(caption: str, pairs: list[JSON]) -> Table:
+    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
+    return Table(caption, ("Measures", "Kendall"), rows)
+
+
+def _scores(report: JSON) -> list[Section]:
+    """The cuts of key-point scores, and what people say of what they keep."""
+    cuts = report["key_point_scores"]
+    if not cuts:
+        return []
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['threshold']:g}", each["kept"], Number(each["share"]),
+         Number.of(each["false_discovery_rate"]), Number.of(each["false_positive_rate"]))
+        for each in cuts["cuts"]
+    )  # fmt: skip
+    header = ("Score from", "Kept", "Share", "False discovery rate", "False positive rate")
+    table = Table("Cuts of the key-point score", header, rows)
+    return [Section("Key-point scores", (Block("", (table,)),))]
+
+
+def _options(report: JSON) -> Section:
+    points = tuple(
+        f"{name}: {of['value']}. {of['reason']}" for name, of in report["options"].items()
+    )
+    return Section("Options", (), points=points)
+
+
+def as_markdown(report: JSON) -> str:
+    return sections_as_markdown(document(report), "Measures")
+
+
+FORMATS = {"json": as_json, "md": as_markdown}

@@ -1,0 +1,105 @@
+"""Grades, sentences and preferences of answers as the measures take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from analysis.frames import Frame, VariableFrame
+from analysis.measures.answers.grades import Grades
+from analysis.measures.answers.win_rate import Preferences
+from analysis.measures.grounding.responses import Responses
+from analysis.measures.shares import MISSING, NO, YES
+from analysis.measuring.labelled import coded, report_rows
+from analysis.measuring.parts import PEOPLE, Part, Rows
+from analysis.measuring.voices import HUMAN, Voice, voices
+from analysis.statistics import Floats, Ints
+from datasets.rows import Query
+
+GRADES = ("faithful", "appropriate", "natural")
+BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
+ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
+
+
+def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> Iterator[Part]:
+    """Answer rating: grades, eligibility, and sentences by the passages that were shown."""
+    row, reports, rows = report_rows(queries)
+    said = {name: _by_rater(of) for name, of in frame.variables.items()}
+    kinds = {r: voice.kind for of in said.values() for r, voice in of.items()}
+    for rater, kind in kinds.items():
+        grades = [_of_reports(frame, said, name, rater, row) for name in GRADES]
+        if any(np.isfinite(values).any() for values in grades):
+            yield Part("grades", rater, kind, Grades(*grades), rows)
+        responses = _responses(frame, said, rater, row, len(reports))
+        if (responses.eligible != MISSING).any():
+            yield Part("responses", rater, kind, responses, rows)
+        if len(responses.borne):
+            family = "relevant-passages" if relevant_only else "all-passages"
+            yield Part(family, rater, kind, responses, rows)
+
+
+Said = Mapping[str, Mapping[str, Voice]]
+
+
+def _by_rater(variable: VariableFrame) -> dict[str, Voice]:
+    return {voice.rater: voice for voice in voices(variable)}
+
+
+def _of_reports(frame: Frame, said: Said, name: str, rater: str, row: Mapping[str, int]) -> Floats:
+    """What a rater says of each report, (N,), NaN = nothing."""
+    made = np.full(len(row), np.nan)
+    if voice := said.get(name, {}).get(rater):
+        places = [row[unit] for _, _, unit in frame.variables[name].units.names]
+        made[places] = voice.values
+    return made
+
+
+def _responses(
+    frame: Frame, said: Said, rater: str, row: Mapping[str, int], rows: int
+) -> Responses:
+    # People's mean of issues is rounded to the nearest grade.
+    issues = np.round(_of_reports(frame, said, "eligibility", rater, row))
+    eligible = np.array([ISSUES.get(value, MISSING) for value in issues.tolist()], np.int64)
+    borne, place = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if voice := said.get("support", {}).get(rater):
+        variable = frame.variables["support"]
+        borne = coded(variable, voice, BORNE)[voice.asked]
+        units = [unit for _, _, unit in variable.units.names]
+        every = np.array([row[unit.rpartition("#")[0]] for unit in units], dtype=np.int64)
+        place = every[voice.asked]
+    return Responses(eligible, borne, place)
+
+
+def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Preferences: each verdict stands by itself, so people together are all of their verdicts."""
+    variable = frame.variables.get("preferred")
+    if variable is None:
+        return
+    row, _, rows = report_rows(queries)
+    pairs = _pairs(queries, row)
+    sides = np.array([pairs[item] for item, _, _ in variable.units.names], np.int64).reshape(-1, 2)
+    meaning = {"first": 0, "second": 1, "tie-good": 2, "tie-bad": 3}
+    own = [voice for voice in voices(variable) if voice.kind != PEOPLE]
+    verdicts = {voice.rater: coded(variable, voice, meaning) for voice in own}
+    people = [verdicts[voice.rater] for voice in own if voice.kind == HUMAN]
+    if people:
+        yield _preferences(sides, people, PEOPLE, PEOPLE, rows)
+    for voice in own:
+        yield _preferences(sides, [verdicts[voice.rater]], voice.rater, voice.kind, rows)
+
+
+def _pairs(queries: Sequence[Query], row: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """The rows of every pair by its key: ids may hold a slash, so that keys are not parted."""
+    return {
+        f"{first.id}/{second.id}": (row[first.id], row[second.id])
+        for query in queries
+        for n, first in enumerate(query.reports)
+        for second in query.reports[n + 1 :]
+    }
+
+
+def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows: Rows) -> Part:
+    first, second = np.tile(sides, (len(given), 1)).T
+    of = Preferences(first, second, np.concatenate(given), len(rows.systems))
+    return Part("preferences", rater, kind, of, rows)

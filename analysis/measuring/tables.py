@@ -1,0 +1,116 @@
+"""Values of all systems on all queries, by measure and rater, and what they say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analysis.choices import Choices
+from analysis.measures.agreeing import Ordering, orderings, settings
+from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.voices import HUMAN
+from analysis.statistics import Floats
+
+JSON = dict[str, Any]
+#: The measures of rankings, which are compared with each other at every cut.
+RANKED = ("contexts", "rankings")
+
+
+@dataclass
+class Tables:
+    """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns."""
+
+    values: dict[str, dict[str, Floats]] = field(default_factory=dict)
+    systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    cuts: set[str] = field(default_factory=set)
+
+    def add(self, name: str, part: Part, values: Floats) -> None:
+        """A part's values (N,). Contexts come one system at a time, the others all at once."""
+        tables, named = (of.setdefault(name, {}) for of in (self.values, self.systems))
+        made = table_of(values, part.rows)
+        before = tables.get(part.rater)
+        tables[part.rater] = made if before is None else np.column_stack([before, made])
+        self.kinds[part.rater] = part.kind
+        named.setdefault(part.rater, []).extend(dict.fromkeys(part.rows.systems))
+        if part.family in RANKED and part.suffix:
+            self.cuts.add(name)
+
+    def evaluators(self, name: str, choices: Choices) -> list[JSON]:
+        """Whether raters order the systems alike by a measure, each pair of them.
+
+        Nobody is held against people together who is one of them.
+        """
+        named = self.systems.get(name, {})
+        tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
+        if len({tuple(named[rater]) for rater in tables}) != 1:
+            return []
+        found = orderings(tables, choices.resamples, choices.seed)
+        inside = {PEOPLE, HUMAN}
+        return _as_json([o for o in found if {self.kinds[o.a], self.kinds[o.b]} != inside])
+
+    def settings(self, name: str) -> dict[str, list[JSON]]:
+        """The paired Wilcoxon tests of the systems under each rater; of whole rankings only."""
+        if name in self.cuts:
+            return {}
+        return {
+            rater: made
+            for rater, table in self.values.get(name, {}).items()
+            if (made := _settings(table, self.systems[name][rater]))
+        }
+
+    def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
+        """Whether the measures of rankings order the systems alike, under each rater.
+
+        What no rater is asked for stands beside what each one says.
+        """
+        names = [name for name in self.values if name in self.cuts]
+        raters = dict.fromkeys(r for name in names for r in self.values[name] if r != TEXTS)
+        made = {}
+        for rater in raters:
+            tables = {
+                name: of.get(rater, of.get(TEXTS)) for name in names for of in (self.values[name],)
+            }
+            known = {name: table for name, table in tables.items() if table is not None}
+            made[rater] = _as_json(orderings(known, choices.resamples, choices.seed))
+        return made
+
+
+def table_of(values: Floats, rows: Rows) -> Floats:
+    """The mean value of each query and system, (Q, S), NaN = none."""
+    systems = list(dict.fromkeys(rows.systems))
+    numbers = rows.numbers
+    column = np.array([systems.index(each) for each in rows.systems], dtype=np.int64)
+    shape = (int(numbers.max(initial=-1)) + 1, len(systems))
+    known = np.isfinite(values)
+    cells = numbers[known] * len(systems) + column[known]
+    sums, sizes = (
+        np.bincount(cells, weights, minlength=shape[0] * shape[1])
+        for weights in (values[known], None)
+    )
+    made = np.full(shape[0] * shape[1], np.nan)
+    np.divide(sums, sizes, out=made, where=sizes > 0)
+    return made.reshape(shape)
+
+
+def _as_json(found: list[Ordering]) -> list[JSON]:
+    return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
+
+
+def _settings(table: Floats, systems: list[str]) -> list[JSON]:
+    columns: Mapping[str, Floats] = dict(zip(systems, table.T, strict=True))
+    return [
+        {
+            "a": each.a,
+            "b": each.b,
+            "difference": each.test.difference.as_json(),
+            "p_value": each.test.p_value,
+            "adjusted_p_value": each.adjusted_p_value,
+            "method": each.test.method,
+            **({} if each.test.reason is None else {"reason": each.test.reason}),
+        }
+        for each in settings(columns)
+    ]

@@ -1,0 +1,78 @@
+"""Who says what of the units: each rater, and people together. Nothing else is pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.frames import VariableFrame
+from analysis.measures.shares import MISSING
+from analysis.measuring.parts import PEOPLE
+from analysis.statistics import Bools, Floats, Ints, majority
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One rater's word on the units of a variable.
+
+    `values` (U,) are places in the scale's categories, or their numbers where they are ordered;
+    NaN = none. `asked` (U,) says which units count at all: those that were not asked, escapes and
+    people's ties are no missing judgements.
+    """
+
+    rater: str
+    kind: str
+    values: Floats
+    asked: Bools
+
+    def codes(self, meaning: Mapping[float, int]) -> Ints:
+        """The values as codes (U,) by a mapping; -1 where there is none, or it is not mapped."""
+        return np.array([meaning.get(value, MISSING) for value in self.values.tolist()], np.int64)
+
+
+def voices(frame: VariableFrame) -> Iterator[Voice]:
+    """People together, then each rater by itself; those that are excluded say nothing.
+
+    People's value is the most frequent label, or the mean where categories are ordered.
+    """
+    missing = _missing(frame)
+    ordered = frame.scale.level != "nominal"
+    numbers = np.append(
+        frame.scale.values() if ordered else np.arange(len(frame.scale.categories), dtype=float),
+        np.nan,
+    )
+    values = numbers[frame.codes]
+    people = frame.columns(HUMAN)
+    if people:
+        together = _mean(values[:, people]) if ordered else _majority(frame, numbers)
+        yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together))
+    for column, rater in enumerate(frame.raters):
+        asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
+        if rater.excluded is None and asked.any():
+            yield Voice(rater.name, rater.kind, values[:, column], asked)
+
+
+def _missing(frame: VariableFrame) -> dict[str, Bools]:
+    found: dict[str, Bools] = {}
+    for aside in frame.asides:
+        if aside.is_missing:
+            found.setdefault(aside.rater, np.zeros(len(frame.codes), bool))[aside.unit] = True
+    return found
+
+
+def _mean(values: Floats) -> Floats:
+    known = np.isfinite(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.divide(
+        total, known.sum(axis=1), out=np.full(len(values), np.nan), where=known.any(axis=1)
+    )
+
+
+def _majority(frame: VariableFrame, numbers: Floats) -> Floats:
+    codes, _ = majority(frame.of(HUMAN))
+    made: Floats = numbers[codes]
+    return made

@@ -1,0 +1,66 @@
+"""What the batch alone says of answers: their words, their citations, whether they decline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from analysis.measures.answers.refusal_lists import refusal_list
+from analysis.measures.answers.texts import Texts
+from analysis.measures.grounding.attribution import Citations
+from analysis.measures.grounding.deflection import Deflections
+from analysis.measures.options import Options
+from analysis.measuring.parts import TEXTS, Part, Rows, system_of
+from datasets.rows import Query, Report
+
+
+def written_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
+    """Answers beside references, for the queries that have some."""
+    pairs = [(q, report) for q in queries if q.references for report in q.reports]
+    if not pairs:
+        return
+    systems = tuple(system_of(report) for _, report in pairs)
+    rows = Rows(tuple(q for q, _ in pairs), systems, tuple(len(r.text) for _, r in pairs))
+    yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
+    yield Part("deflections", TEXTS, TEXTS, _deflections(pairs, options), rows)
+    if any(report.citations is not None for _, report in pairs):
+        yield Part("citations", TEXTS, TEXTS, _citations(pairs), rows)
+
+
+Pairs = Sequence[tuple[Query, Report]]
+
+
+def _answers(query: Query) -> list[str]:
+    """The references that answer: a deflected or empty one does not."""
+    return [r.text for r in query.references if not r.deflected and r.text.strip()]
+
+
+def _texts(pairs: Pairs) -> Texts:
+    return Texts(
+        [report.text for _, report in pairs],
+        [_answers(query) for query, _ in pairs],
+        [" ".join(p.text for p in query.passages) or None for query, _ in pairs],
+        np.array([bool(_answers(query)) for query, _ in pairs], dtype=bool),
+    )
+
+
+def _deflections(pairs: Pairs, options: Options) -> Deflections:
+    """A report's own mark, or where it has none, whether its text refuses."""
+    refuses = refusal_list(options.refusals).refuses
+    own = [
+        int(refuses(report.text) if report.deflected is None else report.deflected)
+        for _, report in pairs
+    ]
+    people = [int(not _answers(query)) for query, _ in pairs]
+    return Deflections(np.array(own, np.int64), np.array(people, np.int64))
+
+
+def _citations(pairs: Pairs) -> Citations:
+    return Citations(
+        [None if r.citations is None else frozenset(r.citations) for _, r in pairs],
+        [
+            [frozenset(r.citations) for r in query.references if r.citations is not None]
+            for query, _ in pairs
+        ],
+    )
