@@ -290,7 +290,7 @@ class TestBlindAnswers:
             assert SECRET not in html.unescape(body.decode())
 
     def test_a_guessed_id_is_refused_like_one_that_is_none(self, tmp_path: Path) -> None:
-        study, unit, dora = self.disputed("answer-rating", tmp_path)
+        study, (unit, *_), dora = self.disputed("answer-rating", tmp_path)
         place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
         told = [
             client.post(place, {"unit-0": name, "unit-1": name, "comment": REASON, "seen": 0})

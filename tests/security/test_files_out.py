@@ -43,7 +43,7 @@ def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
         "report-coverage", tmp_path, lines=[line(*each) for each in enumerate(FORMULAS)]
     )
     answer = client_of(study.rita).get(reverse("campaign-draws", args=[study.campaign.pk]))
-    text = b"".join(answer).decode()  # type: ignore[arg-type]
+    text = b"".join(answer).decode()
     cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
     assert any(formula in cell for formula in FORMULAS for cell in cells)
     assert not [cell for cell in cells if is_run(cell)]

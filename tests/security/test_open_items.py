@@ -53,7 +53,7 @@ def pages(study: Study) -> list[str]:
 
 def told(client: Client, address: str) -> tuple[int, str]:
     answer = client.get(address)
-    body = b"".join(answer) if answer.streaming else answer.content  # type: ignore[attr-defined]
+    body = b"".join(answer) if answer.streaming else answer.content
     return answer.status_code, body.decode()
 
 
