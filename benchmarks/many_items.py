@@ -91,7 +91,7 @@ def _items(campaign: int, batch: int) -> None:
     _fill(Item, of_batch, {
         "campaign_id": campaign, "key": "r.key", "query_id": "r.query_id", "report_id": "r.id",
         "position": "row_number() OVER (ORDER BY r.id) - 1", "quota": 2, "taken": 0,
-        "probability": 1, "use": "'study'",
+        "probability": 1, "use": "'study'", "words": 84,
     })  # fmt: skip
     questions = "JOIN datasets_question q ON q.query_id = i.query_id"
     of_campaign = f"FROM annotation_item i {questions} WHERE i.campaign_id = {campaign}"

@@ -28,6 +28,7 @@ NEXT, SAVE, OPEN = "take the next item", "answer, and take the next", "an item's
 READ = {
     "the campaigns": "/campaigns/",
     "a campaign": "/campaigns/{campaign}/",
+    "its progress": "/campaigns/{campaign}/progress/",
     "its people": "/campaigns/{campaign}/people/",
     "its exports": "/campaigns/{campaign}/exports/",
 }
