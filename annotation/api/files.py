@@ -42,7 +42,7 @@ AN_OFFER: dict[str, Any] = {
 }
 TEXTS = ("application/x-ndjson", "application/ld+json", "text/csv", "text/plain")
 BYTES = ("application/vnd.apache.parquet", ZIP)
-KINDS = {
+KINDS: dict[Any, Any] = {
     (200, "application/json"): OpenApiTypes.ANY,
     **{(200, kind): OpenApiTypes.STR for kind in TEXTS},
     **{(200, kind): OpenApiTypes.BINARY for kind in BYTES},
