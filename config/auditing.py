@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from audit.asking import Asking, address_class, on_behalf
 from config.requests import Handler
-from config.security import client_address
+from datasets.access import client_address
 
 
 def requests_told(handle: Handler) -> Handler:

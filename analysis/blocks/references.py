@@ -37,7 +37,7 @@ def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:
     """
     labels = frame.of("reference")
     decided, _ = majority(labels)
-    is_decided = (labels >= 0).any(axis=1)
+    is_decided = np.asarray((labels >= 0).any(axis=1), dtype=np.bool_)
     names = {frame.raters[n].name for n in frame.columns("reference")}
     escaped = [a.unit for a in frame.asides if a.rater in names and not a.is_missing]
     is_decided[escaped] = True

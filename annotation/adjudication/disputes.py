@@ -25,12 +25,14 @@ Place = tuple[int, int, int, int]
 class Split:
     """How the labels of one variable of a unit fall apart.
 
-    `people` are the numbers of people behind each value, the most first. `judges` says whether a
-    judge gave another value than most people.
+    `people` are the numbers of people behind each value, the most first; `raters` the same of
+    people and judges together, which alone may be shown: of both, somebody could work out who is a
+    judge. `judges` says whether a judge gave another value than most people.
     """
 
     variable: str
     people: tuple[int, ...]
+    raters: tuple[int, ...]
     judges: bool
 
     @property
@@ -61,10 +63,6 @@ class Dispute:
     @property
     def rank(self) -> tuple[int, float]:
         return min(split.rank for split in self.splits)
-
-    @property
-    def is_tie(self) -> bool:
-        return any(split.is_tie for split in self.splits)
 
 
 class _Said(NamedTuple):
@@ -102,20 +100,24 @@ def disputes(labels: QuerySet[Label], of: Of = "all", variable: str = "") -> lis
     """
     if variable:
         labels = labels.filter(variable=variable)
-    if of == "people":
-        labels = labels.filter(response__assignment__rater__kind=Rater.Kind.HUMAN)
     units: dict[Place, list[Split]] = defaultdict(list)
     tallies: dict[tuple[Place, str], list[_Said]] = defaultdict(list)
     for said in _said(labels):
         tallies[said.place, said.variable].append(said)
     for (place, name), found in tallies.items():
         split = _split(name, found)
-        if split and (split.judges if of == "judges" else split.among_people or split.judges):
+        if split and _is_of(split, of):
             units[place].append(split)
     return [
         Dispute(item, item_position, unit, position, tuple(sorted(splits, key=_name)))
         for (item_position, item, position, unit), splits in units.items()
     ]
+
+
+def _is_of(split: Split, of: Of) -> bool:
+    if of == "all":
+        return split.among_people or split.judges
+    return split.judges if of == "judges" else split.among_people
 
 
 def _name(split: Split) -> str:
@@ -146,18 +148,21 @@ def _said(labels: QuerySet[Label]) -> Iterable[_Said]:
 
 def _split(variable: str, found: Iterable[_Said]) -> Split | None:
     """None where no person gave a value: a judge has nobody to disagree with."""
-    people, judges = Counter[str](), set[str]()
+    people, raters = Counter[str](), Counter[str]()
     for said in found:
+        raters[said.value] += said.number
         if said.kind == Rater.Kind.HUMAN:
             people[said.value] += said.number
-        else:
-            judges.add(said.value)
     if not people:
         return None
-    (most, first), *rest = people.most_common()
-    numbers = first, *(number for _, number in rest)
+    most, numbers = people.most_common(1)[0][0], _numbers(people)
     decided = len(numbers) == 1 or numbers[0] > numbers[1]
-    return Split(variable, numbers, decided and bool(judges - {most}))
+    judges = raters - people
+    return Split(variable, numbers, _numbers(raters), decided and bool(judges.keys() - {most}))
+
+
+def _numbers(counts: Counter[str]) -> tuple[int, ...]:
+    return tuple(number for _, number in counts.most_common())
 
 
 def in_dispute(labels: QuerySet[Label], unit: int) -> list[Split]:

@@ -180,7 +180,7 @@ def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
 
 
 def _split(split: Split) -> dict[str, Any]:
-    return {"variable": split.variable, "people": split.people, "is_tie": split.is_tie}
+    return {"variable": split.variable, "raters": split.raters}
 
 
 def _key(request: Request) -> str | None:

@@ -14,7 +14,7 @@ DISPUTE: dict[str, Any] = {
     "unit": 7,
     "query": PRESENTED["query"],
     "text": QUESTION.text,
-    "splits": [{"variable": "answerable", "people": [1, 1], "is_tie": True}],
+    "splits": [{"variable": "answerable", "raters": [1, 1]}],
 }
 NEW: dict[str, Any] = {"answer": ANSWER, "reason": REASON, "revision": 0, "seconds": 30.0}
 DECISION: dict[str, Any] = {

@@ -24,10 +24,9 @@ class DisputesParameters(PageParameters):
 
 class SplitShape(serializers.Serializer[Any]):
     variable = serializers.CharField()
-    people = serializers.ListField(
-        child=serializers.IntegerField(), help_text="how many people gave each value, most first"
+    raters = serializers.ListField(
+        child=serializers.IntegerField(), help_text="how many raters gave each value, most first"
     )
-    is_tie = serializers.BooleanField()
 
 
 class DisputeShape(serializers.Serializer[Any]):

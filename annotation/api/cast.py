@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +22,7 @@ from annotation.api.people_shapes import (
     MemberChangeShape,
 )
 from annotation.api.visible import person, visible_studies
-from annotation.gold.admitting import admit
+from annotation.gold.admitting import admissible, admit
 from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members
 from annotation.people.errors import PeopleError
@@ -44,11 +44,8 @@ def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:
 
 
 def visible_beginners(user: User, campaign: Campaign) -> QuerySet[Rater]:
-    """The people who were asked anything in a campaign, or in the one that its practice is of."""
-    among = Q(assignments__item__campaign=campaign)
-    if campaign.practice_of_id:
-        among |= Q(assignments__item__campaign=campaign.practice_of_id)
-    return Rater.objects.filter(among, kind=Rater.Kind.HUMAN).distinct()
+    """Those whom a reader of the campaign may let in."""
+    return admissible(campaign)
 
 
 def visible_named(user: User, name: str) -> QuerySet[User]:

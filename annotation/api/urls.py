@@ -17,6 +17,7 @@ from annotation.api import (
     imports,
     items,
     people,
+    progress,
     trail,
 )
 
@@ -61,6 +62,12 @@ urlpatterns = [
         "campaigns/<int:pk>/raters/<int:rater>/free/",
         cast.Freed.as_view(),
         name="api-free",
+    ),
+    path("campaigns/<int:pk>/progress/", progress.Progress.as_view(), name="api-progress"),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/progress/",
+        progress.ProgressOfPerson.as_view(),
+        name="api-rater-progress",
     ),
     path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
     path(

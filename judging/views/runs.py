@@ -21,7 +21,7 @@ from judging.prompting import PromptError
 from judging.rows import runs
 from judging.running.beginning import NothingOpenError, begin, resume
 from judging.running.manifests import manifest_of
-from judging.views.access import READERS, person, runs_of
+from judging.views.access import READERS, blind_page, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -128,7 +128,10 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     """All that the run was made with, as a file."""
-    text = json.dumps(manifest_of(_run(request, pk)), ensure_ascii=False, indent=2, sort_keys=True)
+    found = _run(request, pk)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response

@@ -56,7 +56,12 @@ class TestTheQueue:
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         places = [page.index(address(there, unit)) for unit in there.units]
         assert places == sorted(places)
-        assert "<strong>3 units</strong> in 1 item, 1 of them tied" in page
+        assert "<strong>3 units</strong> in 1 item." in page
+
+    def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
+        """Three to one where people are two to one, and where only the judge differs."""
+        page = client_of(there.dora).get(queue_of(there)).content.decode()
+        assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
 
     def test_its_parts_are_in_the_address(self, there: Dispute) -> None:
         page = client_of(there.dora).get(queue_of(there) + "?of=people").content.decode()
@@ -247,26 +252,28 @@ class TestWhoMay:
 class TestBlindAnswers:
     """Answers whose ids name their systems."""
 
-    def disputed(self, protocol: str, folder: Path) -> tuple[Study, Unit, User]:
+    def disputed(self, protocol: str, folder: Path) -> tuple[Study, list[Unit], User]:
+        """Two raters who gave the first and the last code of everything; each item's first unit."""
         study = blind_study(protocol, folder)
-        item = study.campaign.items.order_by("position")[0]
         asked = schema(study.campaign)
+        items = list(study.campaign.items.order_by("position"))
         for name, place in (("one", 0), ("two", -1)):
             rater = Rater.objects.create(name=f"{SECRET}-{name}")
-            units = name_units(present(item).units)
-            made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
-            answer = {
-                key: {v.name: v.codes[place if place else 0] for v in asked.of(unit.kind)}
-                for key, unit in units.items()
-            }
-            submit(made, {"units": answer, "comment": None}, "api")
+            for item in items:
+                units = name_units(present(item).units)
+                made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
+                answer = {
+                    key: {v.name: v.codes[place] for v in asked.of(unit.kind)}
+                    for key, unit in units.items()
+                }
+                submit(made, {"units": answer, "comment": None}, "api")
         dora = User.objects.create(username="dora", role="annotator")
         add_member(study.campaign, dora, "adjudicator")
-        return study, item.units.order_by("position")[0], dora
+        return study, [item.units.order_by("position")[0] for item in items], dora
 
     @pytest.mark.parametrize("protocol", ["answer-preference", "answer-rating"])
     def test_no_system_comes_to_the_browser(self, protocol: str, tmp_path: Path) -> None:
-        study, unit, dora = self.disputed(protocol, tmp_path)
+        study, (unit, *_), dora = self.disputed(protocol, tmp_path)
         client = client_of(dora)
         page = client.get(reverse("adjudication-unit", args=[study.campaign.pk, unit.pk]))
         bodies = [page.content]
@@ -282,20 +289,36 @@ class TestBlindAnswers:
         for body in bodies:
             assert SECRET not in html.unescape(body.decode())
 
+    def test_a_guessed_id_is_refused_like_one_that_is_none(self, tmp_path: Path) -> None:
+        study, unit, dora = self.disputed("answer-rating", tmp_path)
+        place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
+        told = [
+            client.post(place, {"unit-0": name, "unit-1": name, "comment": REASON, "seen": 0})
+            for name in (unit.name, "no-system-at-all")
+        ]
+        assert [answer.status_code for answer in told] == [422, 422]
+        assert told[0].json() == told[1].json()
+
     def test_first_is_the_answer_that_is_shown_first(self, tmp_path: Path) -> None:
-        study, unit, dora = self.disputed("answer-preference", tmp_path)
-        place = [study.campaign.pk, unit.pk]
-        page = html.unescape(
-            client_of(dora).get(reverse("adjudication-unit", args=place)).content.decode()
-        )
-        first = unit.key.partition("/")[0]
-        texts = [text for key, text in TEXTS.items() if text[:20] in page]
-        shown_first = min(texts, key=lambda text: page.index(text[:20]))
-        is_batch_order = shown_first == next(t for k, t in TEXTS.items() if unit.key.startswith(k))
-        fields = {"unit-0": "u0", "unit-0-preferred": "first", "comment": REASON, "seen": 0}
-        client_of(dora).post(reverse("decide", args=place), fields)
-        (label,) = Decision.objects.get().response.labels.all()
-        assert label.value == ("first" if is_batch_order else "second"), first
+        study, units, dora = self.disputed("answer-preference", tmp_path)
+        client, turned = client_of(dora), set()
+        for unit in units:
+            place = [study.campaign.pk, unit.pk]
+            page = client.get(reverse("adjudication-unit", args=place)).content.decode()
+            first, second = (
+                html.unescape(page).index(text[:20])
+                for key, text in TEXTS.items()
+                if key in unit.key
+            )
+            said = {each["preferred"] for each in opinions_on(html.unescape(page)).values()}
+            fields = {"unit-0": "u0", "unit-0-preferred": "first", "comment": REASON, "seen": 0}
+            assert client.post(reverse("decide", args=place), fields).status_code == 200
+            (label,) = Decision.objects.get(unit=unit).response.labels.all()
+            assert label.value == ("first" if first < second else "second")
+            # Of the two raters one said the first of the batch, the other one of the ties.
+            assert said == {"first" if first < second else "second", "tie-bad"}
+            turned.add(first > second)
+        assert turned == {True, False}
 
 
 def test_a_long_queue_costs_no_more_queries(there: Dispute) -> None:
@@ -316,6 +339,6 @@ def test_a_long_queue_costs_no_more_queries(there: Dispute) -> None:
         rater = Rater.objects.create(name=f"more-{n}")
         for item in (there.item, second):
             made = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
-            unit = {"answerable": ("no", "invalid")[n % 2], "evidence": []}
+            unit: dict[str, Any] = {"answerable": ("no", "invalid")[n % 2], "evidence": []}
             submit(made, {"units": {f"q:{k}": unit for k in range(3)}, "comment": None}, "api")
     assert queries() == before

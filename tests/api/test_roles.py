@@ -39,6 +39,8 @@ MAY = {
     ("GET", "campaigns/{campaign}/labels/"): READERS,
     ("GET", "campaigns/{campaign}/responses/"): READERS,
     ("GET", "campaigns/{campaign}/report/"): READERS,
+    ("GET", "campaigns/{campaign}/progress/"): READERS,
+    ("GET", "campaigns/{campaign}/quality/"): READERS,
     ("GET", "batches/"): READERS,
     ("GET", "batches/{batch}/"): READERS,
     ("GET", "batches/{batch}/queries/"): READERS,

@@ -44,9 +44,10 @@ def address(there: Dispute, unit: Unit) -> str:
 
 
 def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
-    yes = page.locator(".opinion", has=page.locator(".pill.yes")).first
-    key = yes.get_attribute("data-key")
+    yes = page.locator(".opinion[data-key]", has=page.locator(".pill.yes")).first
+    key, name = yes.get_attribute("data-key"), yes.get_attribute("data-name")
     assert key
+    assert name == f"Rater {key.upper()}"
     page.keyboard.press(key)
     expect(page.locator(".unit .quote")).to_have_count(1)
     page.keyboard.press("c")

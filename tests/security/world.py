@@ -21,7 +21,6 @@ from annotation.models import (
     Campaign,
     Invitation,
     ProlificStudy,
-    Rater,
     Unit,
     User,
 )
@@ -210,10 +209,11 @@ def _raters(world: World, role: str) -> Objects:
     return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
 
 
-def _beginners(world: World, role: str) -> Objects:
-    """A judge is let in nowhere."""
-    people = Rater.objects.filter(kind=Rater.Kind.HUMAN).values_list("pk", flat=True)
-    judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).values_list("pk", flat=True)
+def _people_asked(world: World, role: str) -> Objects:
+    """A judge among those who were asked is no person."""
+    there = Assignment.objects.filter(item__campaign=world.study.campaign)
+    people = there.filter(rater__kind="human").values_list("rater", flat=True).distinct()
+    judges = there.filter(rater__kind="judge").values_list("rater", flat=True).distinct()
     return Objects(tuple(people), missing=(*judges, *NO_NUMBERS))
 
 
@@ -321,10 +321,22 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,
     ("api-admission", "pk"): _labelled_campaigns,
-    ("api-admission", "rater"): _beginners,
+    ("api-admission", "rater"): _people_asked,
     ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
+    ("campaign-progress", "pk"): _campaigns,
+    ("campaign-quality", "pk"): _campaigns,
+    ("campaign-rater", "pk"): _labelled_campaigns,
+    ("campaign-rater", "rater"): _people_asked,
+    ("rater-labels", "pk"): _labelled_campaigns,
+    ("rater-labels", "rater"): _people_asked,
+    ("rater-quality", "pk"): _labelled_campaigns,
+    ("rater-quality", "rater"): _people_asked,
+    ("api-progress", "pk"): _campaigns,
+    ("api-quality", "pk"): _campaigns,
+    ("api-rater-progress", "pk"): _labelled_campaigns,
+    ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,
     ("campaign-turn", "pk"): _campaigns,

@@ -32,7 +32,7 @@ def wanted_of(request: HttpRequest, campaign: Campaign) -> Wanted:
     """The part of the queue that an address asks for; 404 where there is no such part."""
     given = {name: text for name, text in request.GET.items() if text}
     names = {variable.name for variable in schema(campaign).variables}
-    known = {"of": set(OF), "state": set(STATES), "variable": names}
+    known: dict[str, set[str]] = {"of": set(OF), "state": set(STATES), "variable": names}
     if any(text not in known.get(name, ()) for name, text in given.items()):
         raise Http404("There is no such part of the queue.")
     return replace(Wanted(), **given)  # type: ignore[arg-type]  # checked above

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -56,7 +57,6 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "question": question(wanted),
         "total": len(found),
         "items": len({each.item for each in found}),
-        "ties": sum(each.is_tie for each in found),
         "lines": list(lines(campaign, found[:SHOWN], wanted)),
         "choices": list(choices(campaign, wanted)),
     }
@@ -94,7 +94,10 @@ def choices(campaign: Campaign, wanted: Wanted) -> Iterator[tuple[str, list[Choi
     """What can be chosen of the queue, by what it is chosen by."""
     names = [variable.name for variable in schema(campaign).variables]
     variables = {"": "Any", **{name: name.replace("_", " ").capitalize() for name in names}}
-    groups = [("Show", "state", STATES), ("Disputes", "of", OF)]
+    groups: list[tuple[str, str, Mapping[Any, str]]] = [
+        ("Show", "state", STATES),
+        ("Disputes", "of", OF),
+    ]
     if len(names) > 1:
         groups.append(("Question", "variable", variables))
     here = address_of(campaign, None, Wanted())

@@ -35,13 +35,13 @@ PAGE = Page(
     script="js/work/adjudication.js",
     style="css/work/adjudication.css",
     keys=(
-        ("a", "take over what Rater A says, with its highlights; b what Rater B says, and so on"),
+        ("a b d e f", "take over what Rater A, B, D, E or F says, with the highlights"),
         ("n p", "show the next highlight of a rater in the text, and the one before it"),
     ),
 )
 BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
-TAKEN = "abdef"
-"""Letters that take over a rater's answer; the others are keys of the page."""
+TAKEN = ("A", "B", "D", "E", "F")
+"""Raters whose letter takes over their answer; the others' are keys of the page."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
 
 def cards(case: Case, row: Row) -> Iterator[Card]:
     """The opinions in words; a text's own highlights only where they are asked of this unit."""
-    letters = iter(TAKEN)
     for opinion in opinions(case):
+        letter = opinion.name.rpartition(" ")[2]
         placed = tuple(quote for quote in opinion.quotes if quote.field and quote.start is not None)
         lost = tuple(quote for quote in opinion.quotes if quote not in placed)
         answer: dict[str, object] = dict(opinion.values)
@@ -124,7 +124,7 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
             placed,
             lost,
             json.dumps(answer, ensure_ascii=False),
-            next(letters, ""),
+            letter.lower() if letter in TAKEN else "",
         )
 
 
@@ -141,7 +141,7 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     """What was decided, the newest first."""
     for each in case.history:
         units = (case.blinding.hidden(each.payload) or {}).get("units", {})
-        values = next(iter(units.values()), {})
+        values: dict[str, str] = next(iter(units.values()), {})
         asked = [variable.name for variable in case.schema.of(case.asked.kind)]
         yield {
             "values": [values[name] for name in asked if values.get(name)],
