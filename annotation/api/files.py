@@ -28,7 +28,7 @@ from annotation.exports.offered import (
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
 from audit.recording import record
-from datasets.api.base import READERS, Resource
+from datasets.api.base import READERS, SAFE, Resource
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError
 from datasets.api.limits import PerExport
@@ -42,7 +42,7 @@ AN_OFFER: dict[str, Any] = {
 }
 TEXTS = ("application/x-ndjson", "application/ld+json", "text/csv", "text/plain")
 BYTES = ("application/vnd.apache.parquet", ZIP)
-KINDS = {
+KINDS: dict[Any, Any] = {
     (200, "application/json"): OpenApiTypes.ANY,
     **{(200, kind): OpenApiTypes.STR for kind in TEXTS},
     **{(200, kind): OpenApiTypes.BINARY for kind in BYTES},
@@ -115,7 +115,8 @@ class OneExport(Resource):
     content_negotiation_class = AsItComes
 
     def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerExport()]
+        own = [PerExport()] if self.request.method in SAFE else []
+        return [*super().get_throttles(), *own]
 
     @described(
         "Take an export along",

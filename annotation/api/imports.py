@@ -58,7 +58,8 @@ class Imports(Resource):
     scopes = {"POST": (MANAGE,)}
 
     def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerImport()]
+        own = [PerImport()] if self.request.method == "POST" else []
+        return [*super().get_throttles(), *own]
 
     @described(
         "Load labels made elsewhere",

@@ -60,11 +60,12 @@ def done_once(
     key = key_of(request)
     if key is None:
         return make()
-    mine = visible_kept(request.user)
+    user: Any = request.user
+    mine = visible_kept(user)
     mine.filter(created_at__lt=timezone.now() - LASTS).delete()
     asked = digest_of(request)
     with transaction.atomic():
-        row, is_new = mine.get_or_create(key=key, defaults={"user": request.user, "asked": asked})
+        row, is_new = mine.get_or_create(key=key, defaults={"user": user, "asked": asked})
         if not is_new:
             return _again(row, asked)
         response = make()

@@ -27,7 +27,10 @@ A_HIT = {
 
 class SearchParameters(PageParameters):
     q = serializers.CharField(
-        max_length=LONGEST, help_text='words that all have to stand there; "several words" are one'
+        default="",
+        allow_blank=True,
+        max_length=LONGEST,
+        help_text='words that all have to stand there, one at least; "several words" are one',
     )
 
 

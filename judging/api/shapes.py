@@ -117,7 +117,7 @@ class RunShape(serializers.Serializer[JudgeRun]):
         return None if found is None else str(found)
 
 
-class ProgressShape(serializers.Serializer[Any]):
+class RunProgressShape(serializers.Serializer[Any]):
     """A run as it stands now; `open` counts what the judge has no result for in its campaign."""
 
     word = serializers.CharField(source="standing.word", help_text="where it stands, in a word")
@@ -130,7 +130,7 @@ class ProgressShape(serializers.Serializer[Any]):
 
 
 class WholeRunShape(RunShape):
-    progress = ProgressShape()
+    progress = RunProgressShape()
     warnings = serializers.ListField(child=serializers.CharField())
 
 

@@ -34,7 +34,10 @@ BUSY = "others are trying judges right now, as many as may at once; try again in
 
 class EstimateParameters(Strict):
     campaign = serializers.IntegerField(
-        min_value=1, max_value=LARGEST, help_text="the campaign that the run is to go over"
+        required=False,
+        min_value=1,
+        max_value=LARGEST,
+        help_text="the campaign that the run is to go over; it has to be named",
     )
     limit = serializers.IntegerField(
         required=False, min_value=1, max_value=LARGEST, help_text="most requests"
@@ -109,6 +112,8 @@ class Estimated(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         judge, given = judge_of(request, pk), dict(self.chosen)
+        if "campaign" not in given:
+            raise serializers.ValidationError({"campaign": "is not there; name one"})
         campaign = campaign_named(request, given.pop("campaign"))
         try:
             found = estimate(judge, campaign, **given)

@@ -101,7 +101,9 @@ def _invited(study: Study) -> None:
 def _studied(named: Campaign) -> None:
     """A judge has been asked in it, and its report is frozen."""
     judge = Judge.objects.get()
-    row = Assignment.objects.create(item=named.items.all()[0], rater=judge.rater, asked=[])
+    item = named.items.all()[0]
+    asked = list(item.units.values_list("name", flat=True))
+    row = Assignment.objects.create(item=item, rater=judge.rater, asked=asked)
     _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
     freeze(named, campaign_report(named, Choices(resamples=2)), "", User.objects.get(role=ADMIN))
 
