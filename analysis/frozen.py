@@ -15,10 +15,10 @@ from analysis.formats.building import document
 from analysis.freezing import frozen_reports
 from analysis.models import FrozenReport
 from analysis.strata import campaign_offers, campaign_strata
-from analysis.views import READERS, attached, blind_page, report_address
+from analysis.views import READERS, attached, report_address
 from annotation.people.members import readable
 from datasets.access import role_required
-from judging.views.access import person
+from judging.views.access import blind_page, person
 
 LIVE = "live"
 

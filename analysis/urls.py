@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.urls import path
 
 from analysis import frozen, views
+from analysis.crowd import views as crowd
 from analysis.figures.files import FILES
 from analysis.formats import FORMATS
 
@@ -16,6 +17,12 @@ urlpatterns = [
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
     path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),
     path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
+    path("campaigns/<int:pk>/progress/quality/", crowd.campaign_quality, name="campaign-quality"),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/quality/",
+        crowd.rater_quality,
+        name="rater-quality",
+    ),
     path("reports/<slug:key>/", frozen.frozen, name="frozen"),
     path("reports/<slug:key>/compare/", frozen.compare, name="frozen-compare"),
     path("judges/runs/<int:pk>/robustness/", views.robustness, name="judge-robustness"),

@@ -24,7 +24,7 @@ from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from datasets.access import role_required
-from judging.views.access import is_blind, person, runs_of
+from judging.views.access import blind_page, is_blind, person, runs_of
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
@@ -161,13 +161,6 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     found = robustness_document(sheet(run.campaign, judge))
     context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}
     return render(request, "reports/robustness.html", context)
-
-
-def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:
-    """For whoever has an open item of the campaign: what others said of it comes after."""
-    if not is_blind(person(request), campaign):
-        return None
-    return render(request, "reports/blind.html", {"campaign": campaign}, status=403)
 
 
 def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:

@@ -55,13 +55,17 @@ class Misplaced:
     def total(self) -> int:
         return sum(self.elsewhere.values())
 
+    @property
+    def places(self) -> str:
+        """How many stand in which kind of text, in words."""
+        return " and ".join(f"{n} in {_ARTICLES[kind]}" for kind, n in self.elsewhere.items())
+
     def __str__(self) -> str:
-        places = " and ".join(f"{n} in {_ARTICLES[kind]}" for kind, n in self.elsewhere.items())
         verb = "does" if self.total == 1 else "do"
         return (
             f"rater {self.rater!r}: of {self.rationales} rationales for {self.variable}, "
             f"{self.total} {verb} not stand in the text that was judged, but word for word "
-            f"elsewhere ({places}); look whether that text was judged at all"
+            f"elsewhere ({self.places}); look whether that text was judged at all"
         )
 
 

@@ -13,11 +13,13 @@ from annotation.protocols.base import ItemSpec, Protocol
 from datasets import models as material
 from datasets.bulk import Row, bulk_write, reserve
 from datasets.material import stored_rows
+from datasets.text import number_of_words
 
 CHUNK = 500
 _ITEM = (
     "id", "campaign_id", "key", "position", "query_id", "report_id", "passage_id",
     "key_point_id", "shown_passages", "quota", "taken", "probability",
+    "words",
 )  # fmt: skip
 _UNIT = ("item_id", "kind", "key", "name", "position")
 _DRAW = (
@@ -107,6 +109,7 @@ class ItemWriter:
             yield (
                 key, self.campaign.pk, spec.key, position, drafted.query, *about,
                 drafted.passages, quota, 0, query.probability,
+                sum(number_of_words(text.text) for text in spec.texts),
             )  # fmt: skip
 
     def _stored(

@@ -27,13 +27,19 @@ def misplaced(campaign: Campaign, raters: Collection[str] | None = None) -> list
     """By rater and variable, those with any such rationale; all raters, or only those named."""
     labels = _with_evidence(campaign, raters)
     elsewhere: dict[Who, Counter[str]] = {}
-    for who, place in _places(labels.filter(spans__method__in=DOUBTFUL).distinct()):
+    for _, who, place in _places(labels.filter(spans__method__in=DOUBTFUL).distinct()):
         if place not in (HERE, NOWHERE):
             elsewhere.setdefault(who, Counter())[place] += 1
     if not elsewhere:
         return []
     totals = _totals(labels)
     return [Misplaced(*who, totals[who], elsewhere[who]) for who in sorted(elsewhere)]
+
+
+def misplaced_labels(campaign: Campaign, rater: str) -> list[int]:
+    """The labels whose rationales stand in another text alone, by their keys."""
+    labels = _with_evidence(campaign, [rater]).filter(spans__method__in=DOUBTFUL).distinct()
+    return [key for key, _, place in _places(labels) if place not in (HERE, NOWHERE)]
 
 
 def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QuerySet[Label]:
@@ -50,8 +56,8 @@ def _totals(labels: QuerySet[Label]) -> dict[Who, int]:
     return {(name, kind, variable): n for name, kind, variable, n in counted}
 
 
-def _places(labels: QuerySet[Label]) -> Iterator[tuple[Who, str]]:
-    """Whose each rationale is, and where it stands; the texts of an item are read once."""
+def _places(labels: QuerySet[Label]) -> Iterator[tuple[int, Who, str]]:
+    """Each label, whose it is, and where its rationale stands; texts of an item are read once."""
     related = ("unit", "response__assignment__rater", "response__assignment__item__query")
     item: int | None = None
     judged: dict[str, str] = {}
@@ -65,7 +71,7 @@ def _places(labels: QuerySet[Label]) -> Iterator[tuple[Who, str]]:
         field, quotes = _given(label)
         if field in judged:
             who = (held.rater.name, held.rater.kind, label.variable)
-            yield who, place_of_all(quotes, judged[field], others)
+            yield label.pk, who, place_of_all(quotes, judged[field], others)
 
 
 def _given(label: Label) -> tuple[str, list[str]]:

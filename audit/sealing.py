@@ -72,8 +72,8 @@ def _close(chain: int, since: int, upto: int, heads: Heads | None = None) -> Sea
 
 def of_chain(chain: int) -> QuerySet[Event]:
     """The events of a chain, in their order."""
-    own = {"campaign": None} if chain == SITE else {"campaign": chain}
-    return Event.objects.filter(**own).order_by("pk")
+    rows = Event.objects.order_by("pk")
+    return rows.filter(campaign=None) if chain == SITE else rows.filter(campaign=chain)
 
 
 def digest_over(previous: str, events: Iterable[Event], heads: Heads) -> tuple[int, str]:

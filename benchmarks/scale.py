@@ -139,7 +139,7 @@ def _spread(seconds: Sequence[float]) -> Figures:
 def lines(databases: Mapping[str, Figures]) -> str:
     """One line for each page of each database, beside its bar."""
     head = ("", "milliseconds", "n", "median", "p95", "worst", "")
-    table = [head]
+    table: list[tuple[str, ...]] = [head]
     for name, figures in databases.items():
         table += [_line(name, page, each) for page, each in figures["pages"].items()]
     widths = [max(len(row[n]) for row in table) for n in range(len(head))]

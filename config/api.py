@@ -22,7 +22,7 @@ from datasets.access import wants_data
 from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
 from datasets.api.describing import described
 from datasets.api.errors import SENTENCES
-from datasets.api.scopes import ANY
+from datasets.api.scopes import ANY, scopes_of
 from datasets.api.shapes import NoParameters
 from datasets.api.tokens import TokenInHeader
 
@@ -53,6 +53,9 @@ class Root(Resource):
                 {
                     "account": serializers.CharField(),
                     "role": serializers.ChoiceField(EVERYBODY),
+                    "scopes": serializers.ListField(
+                        child=serializers.CharField(), help_text="what this token is for"
+                    ),
                     "lists": serializers.DictField(child=serializers.URLField()),
                     "schema": serializers.URLField(help_text="this description, as OpenAPI"),
                 },
@@ -62,6 +65,7 @@ class Root(Resource):
         example={
             "account": "ada",
             "role": "annotator",
+            "scopes": ["label"],
             "lists": {"campaigns": "https://tandem.example/api/v1/campaigns/"},
             "schema": "https://tandem.example/api/schema/",
         },
@@ -74,6 +78,7 @@ class Root(Resource):
             {
                 "account": request.user.get_username(),
                 "role": role,
+                "scopes": scopes_of(request.auth),
                 "lists": {name: self._address(f"api-{name}") for name in lists},
                 "schema": self._address("api-schema"),
             }

@@ -81,6 +81,7 @@ def spectacular(version: str) -> dict[str, Any]:
         "ENUM_NAME_OVERRIDES": {
             "RaterKindEnum": ["human", "judge", "reference"],
             "AccountRoleEnum": ["annotator", "researcher", "admin"],
+            "OwnStatusEnum": ["open", "done"],
             "InvitationStateEnum": ["open", "used", "expired", "revoked"],
             "RunStateEnum": [
                 "queued",

@@ -1,8 +1,7 @@
 """How long PostgreSQL may work on one statement of a request: 5 seconds, or 60 for what takes long.
 
 Other people's saves wait behind a page that asks too much. The server ends the statement, and who
-asked is told to ask for less. Commands and workers have no such limit, and SQLite has no clock of
-its own: there a statement ends with the web server's limit for a request, 60 seconds.
+asked is told to ask for less. Commands and workers have no such limit, and on SQLite there is none.
 """
 
 from __future__ import annotations
@@ -68,6 +67,5 @@ def _apply(connection: Any) -> None:
         return
     raw = connection.connection
     if getattr(raw, "tandem_limit", None) != wanted:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('statement_timeout', %s, false)", [wanted])
+        raw.execute("SELECT set_config('statement_timeout', %s, false)", [wanted])
         raw.tandem_limit = wanted

@@ -12,6 +12,7 @@ urlpatterns = [
     path("api/", include("config.api")),
     path("", include("annotation.urls")),
     path("", include("annotation.views.people.urls")),
+    path("", include("annotation.views.progress.urls")),
     path("", include("annotation.views.adjudication.urls")),
     path("", include("datasets.urls")),
     path("", include("judging.urls")),

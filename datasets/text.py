@@ -10,7 +10,14 @@ from datasets.fuzzy import closest
 from datasets.joined import pieces
 from datasets.sentence_ends import sentences
 
-__all__ = ["Found", "codepoints_to_utf16", "find_quote", "sentences", "utf16_to_codepoints"]
+__all__ = [
+    "Found",
+    "codepoints_to_utf16",
+    "find_quote",
+    "number_of_words",
+    "sentences",
+    "utf16_to_codepoints",
+]
 
 Method: TypeAlias = Literal["exact", "folded", "joined", "fuzzy", "none"]
 
@@ -55,6 +62,13 @@ def find_quote(text: str, quote: str, start: int | None = None) -> list[Found]:
         _at(text, part.place, "joined") if part.place else _nowhere(quote[part.begin : part.end])
         for part in parts
     ]
+
+
+def number_of_words(text: str) -> int:
+    """How many words stand between blanks. In a script without blanks they are far too few, so
+    that nobody who reads one is taken for too fast.
+    """
+    return len(text.split())
 
 
 def utf16_to_codepoints(text: str, offset: int) -> int:

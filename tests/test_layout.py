@@ -15,7 +15,13 @@ from django.core.management import call_command, get_commands, load_command_clas
 from tests.cast import ROOT
 
 APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
-PURE = ("annotation/protocols", "datasets/readers", "judging/backends", "analysis/statistics")
+PURE = (
+    "annotation/protocols",
+    "datasets/readers",
+    "judging/backends",
+    "analysis/measures",
+    "analysis/statistics",
+)
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
 COMMANDS = (
     "load_batch",

@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from analysis.blocks.comparisons import comparisons
+from analysis.blocks.coverage import coverage
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
-from analysis.measures.coverage import coverage
 from analysis.statistics import Floats, correlation_estimates, majority, mean_by_cluster
 
 Measure = Callable[[VariableFrame, int], Floats]

@@ -73,11 +73,16 @@ def spans(labels: VariableFrame, marks: Marks, resamples: int, seed: int) -> JSO
 
 
 def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[_Text]:
-    """The documents; labels whose quotes stand nowhere count in `lost`, by rater."""
+    """The documents; labels whose quotes stand nowhere count in `lost`, by rater.
+
+    What somebody marked who is left out makes no document, and says nothing of where evidence
+    belongs.
+    """
+    counted = [(n, rater) for n, rater in enumerate(labels.raters) if rater.excluded is None]
     given = {
         (n, column): found
         for n, (item, kind, unit) in enumerate(labels.units.names)
-        for column, rater in enumerate(labels.raters)
+        for column, rater in counted
         if labels.codes[n, column] >= 0
         and (found := marks.spans.get(Place(item, kind, unit, labels.name, rater.name)))
     }

@@ -15,12 +15,14 @@ from annotation.api.people import refused
 from annotation.api.people_shapes import (
     A_CAST,
     SETTINGS,
+    AdmissionShape,
     CastChangeShape,
     CastShape,
     ExclusionShape,
     MemberChangeShape,
 )
 from annotation.api.visible import person, visible_studies
+from annotation.gold.admitting import admissible, admit
 from annotation.models import Campaign, Rater, User
 from annotation.people import exclusions, members
 from annotation.people.errors import PeopleError
@@ -39,6 +41,11 @@ def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:
     """Those who were asked anything in a campaign that the account may read."""
     rows = Rater.objects.exclude(kind=Rater.Kind.TRIAL)
     return rows.filter(assignments__item__campaign=campaign).distinct()
+
+
+def visible_beginners(user: User, campaign: Campaign) -> QuerySet[Rater]:
+    """Those whom a reader of the campaign may let in."""
+    return admissible(campaign)
 
 
 def visible_named(user: User, name: str) -> QuerySet[User]:
@@ -160,6 +167,28 @@ class Excluded(Resource):
                 exclusions.exclude(campaign, found, reason, me)
         except PeopleError as error:
             raise refused(error) from error
+        return _cast(campaign)
+
+
+class Admitted(Resource):
+    roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
+
+    @described(
+        "Let somebody in",
+        "Who did not pass the practice that the campaign requires may take part all the same. The "
+        "first reason stands.",
+        {200: CastShape},
+        tag="people",
+        request=AdmissionShape,
+        sent={"reason": "a slip of the mouse, and the rest was right"},
+        example=A_CAST,
+        operation_id="admissions_change",
+    )
+    def put(self, request: Request, pk: int, rater: int) -> Response:
+        campaign, me = _study(request, pk), person(request)
+        found = get_object_or_404(visible_beginners(me, campaign), pk=rater)
+        admit(campaign, found, checked(AdmissionShape, request.data)["reason"], me)
         return _cast(campaign)
 
 

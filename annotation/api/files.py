@@ -27,6 +27,7 @@ from annotation.exports.offered import (
 )
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
+from audit.recording import record
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError
@@ -140,6 +141,8 @@ class OneExport(Resource):
             raise Http404 from error
         except BlankError as error:
             raise RefusedBodyError(str(error)) from error
+        if request.method == "GET":
+            record("export", pk, ("campaign", pk), what=what, form=form)
         response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
         response["Content-Disposition"] = f'attachment; filename="{found.name}"'
         return response

@@ -59,7 +59,9 @@ class ItemShape(serializers.Serializer[Any]):
         help_text="study, gold or practice; null while one has an open item in the campaign"
     )
     probability = serializers.FloatField(help_text="with which people were drawn to be asked it")
-    quota = serializers.IntegerField(help_text="how many people it wants")
+    quota = serializers.SerializerMethodField(
+        help_text="how many people it wants; null like `use`, since all may have a gold item"
+    )
     taken = serializers.IntegerField(help_text="how many have taken it")
     units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
 
@@ -68,6 +70,9 @@ class ItemShape(serializers.Serializer[Any]):
 
     def get_use(self, item: Item) -> str | None:
         return None if self.context["is_blind"] else str(item.use)
+
+    def get_quota(self, item: Item) -> int | None:
+        return None if self.context["is_blind"] else int(item.quota)
 
 
 class AskedUnitShape(serializers.Serializer[Any]):

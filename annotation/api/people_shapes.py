@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from annotation.gold.admitting import LONGEST as LONGEST_ADMISSION
 from annotation.models import Campaign, Invitation, Membership, User
 from annotation.models.taking_part import LONGEST_REASON
 from annotation.people.leases import LONGEST
@@ -132,6 +133,10 @@ class MemberChangeShape(Strict):
     role = serializers.ChoiceField(
         Membership.Role.values, allow_null=True, help_text="null puts the account out"
     )
+
+
+class AdmissionShape(Strict):
+    reason = serializers.CharField(max_length=LONGEST_ADMISSION, help_text="why, for the record")
 
 
 class ExclusionShape(Strict):

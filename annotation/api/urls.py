@@ -7,6 +7,7 @@ from django.urls import path
 from annotation.api import (
     adjudication,
     answers,
+    asked,
     assignments,
     campaigns,
     cast,
@@ -16,6 +17,7 @@ from annotation.api import (
     imports,
     items,
     people,
+    progress,
     trail,
 )
 
@@ -29,6 +31,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/responses/", exports.Responses.as_view(), name="api-responses"),
     path("campaigns/<int:pk>/items/", items.Items.as_view(), name="api-items"),
     path("campaigns/<int:pk>/items/<int:position>/", items.OneItem.as_view(), name="api-item"),
+    path(
+        "campaigns/<int:pk>/assignments/",
+        asked.AskedInCampaign.as_view(),
+        name="api-campaign-assignments",
+    ),
     path("campaigns/<int:pk>/exports/", files.Exports.as_view(), name="api-exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
@@ -47,9 +54,20 @@ urlpatterns = [
         name="api-exclusion",
     ),
     path(
+        "campaigns/<int:pk>/raters/<int:rater>/admission/",
+        cast.Admitted.as_view(),
+        name="api-admission",
+    ),
+    path(
         "campaigns/<int:pk>/raters/<int:rater>/free/",
         cast.Freed.as_view(),
         name="api-free",
+    ),
+    path("campaigns/<int:pk>/progress/", progress.Progress.as_view(), name="api-progress"),
+    path(
+        "campaigns/<int:pk>/raters/<int:rater>/progress/",
+        progress.ProgressOfPerson.as_view(),
+        name="api-rater-progress",
     ),
     path("campaigns/<int:pk>/adjudication/", adjudication.Disputes.as_view(), name="api-disputes"),
     path(

@@ -89,8 +89,9 @@ def _known(items: QuerySet[Item]) -> dict[int, list[_Known]]:
     """The known answers by item."""
     found: dict[int, list[_Known]] = {}
     rows = KnownAnswer.objects.filter(unit__item__in=items)
-    for item, *row in rows.values_list("unit__item", "unit", "unit__name", "variable", "value"):
-        found.setdefault(item, []).append(_Known(*row))
+    columns = ("unit__item", "unit", "unit__name", "variable", "value")
+    for item, unit, name, variable, value in rows.values_list(*columns):
+        found.setdefault(item, []).append(_Known(unit, name, variable, value))
     return found
 
 

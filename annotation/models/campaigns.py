@@ -74,8 +74,9 @@ class Item(models.Model):
     `shown_passages` are the ids of the passages that the campaign's option left when the item was
     made (none given: all); later labels change nothing that was asked. `drawn` are the names of
     the units that a draw left to ask of everybody, where it waits for another campaign (none given:
-    not drawn, or each rater for himself). What a `use` other than study gets stays out of
-    agreement and estimates: the answers to gold and practice items are known beforehand.
+    not drawn, or each rater for himself). `words` are those of the texts that it shows (none given:
+    not counted). What a `use` other than study gets stays out of agreement and estimates: the
+    answers to gold and practice items are known beforehand.
     """
 
     class Use(models.TextChoices):
@@ -95,6 +96,7 @@ class Item(models.Model):
     quota = models.PositiveSmallIntegerField(default=1)
     taken = models.PositiveSmallIntegerField(default=0)
     probability = models.FloatField(default=1.0)
+    words = models.PositiveIntegerField(null=True)
     use = models.CharField(max_length=8, choices=Use, default=Use.STUDY, db_default=Use.STUDY.value)
 
     class Meta:

@@ -36,13 +36,11 @@ def answering(campaign: Campaign) -> list[Answering]:
     numbers = answers_by_rater(campaign)
     raters = Rater.objects.filter(pk__in=numbers).exclude(kind=Rater.Kind.TRIAL)
     times, out = _times_of_places(campaign), standing_exclusions(campaign)
-    found = [
-        Answering(
-            pk, name, kind, _with(numbers[pk], "done"), _with(numbers[pk], "open", "placed"),
-            *times.get(pk, (None, None)), out.get(pk),
-        )
-        for pk, name, kind in raters.values_list("pk", "name", "kind")
-    ]  # fmt: skip
+    found = []
+    for pk, name, kind in raters.values_list("pk", "name", "kind"):
+        done, places = _with(numbers[pk], "done"), _with(numbers[pk], "open", "placed")
+        since, until = times.get(pk, (None, None))
+        found.append(Answering(pk, name, kind, done, places, since, until, out.get(pk)))
     kinds = list(Rater.Kind.values)
     return sorted(found, key=lambda each: (kinds.index(each.kind), each.name))
 

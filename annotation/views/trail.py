@@ -123,7 +123,7 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
     if request.method == "GET":
-        record("export", campaign and campaign.pk, what="audit", form="jsonl")
+        record("export", campaign.pk if campaign else None, what="audit", form="jsonl")
     rows = told(events.iterator(chunk_size=CHUNK), whole)
     response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

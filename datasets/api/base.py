@@ -107,7 +107,7 @@ class List(Resource):
     takes = PageParameters
 
     def page(
-        self, rows: QuerySet[Any], as_results: Callable[[list[Any]], Sequence[Any]]
+        self, rows: QuerySet[Any] | Sequence[Any], as_results: Callable[[list[Any]], Sequence[Any]]
     ) -> Response:
         paginator = Paginator(rows, self.chosen["page_size"])
         try:

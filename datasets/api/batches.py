@@ -130,7 +130,7 @@ class OneBatch(Resource):
         operation_id="batches_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeBatchShape(_batch(request.user, pk)).data)
+        return Response(WholeBatchShape(visible_batch(request.user, pk)).data)
 
 
 class Queries(List):
@@ -146,7 +146,7 @@ class Queries(List):
         operation_id="queries_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return self.page(_batch(request.user, pk).queries.order_by("position"), _counted)
+        return self.page(visible_batch(request.user, pk).queries.order_by("position"), _counted)
 
 
 class OneQuery(Resource):
@@ -167,11 +167,11 @@ class OneQuery(Resource):
         operation_id="queries_read",
     )
     def get(self, request: Request, pk: int, position: int) -> Response:
-        query = get_object_or_404(_batch(request.user, pk).queries, position=position)
+        query = get_object_or_404(visible_batch(request.user, pk).queries, position=position)
         return Response(as_line(material.as_row(query)))
 
 
-def _batch(user: Any, pk: int) -> Batch:
+def visible_batch(user: Any, pk: int) -> Batch:
     return get_object_or_404(visible_batches(user), pk=pk)
 
 

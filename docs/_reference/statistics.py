@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 
 import analysis.statistics as library
-from analysis.measures import coverage
+from analysis.blocks import coverage
+from analysis.measures import MEASURES
+from analysis.measures.base import Measure
 from analysis.statistics import STATISTICS, Statistic
 from docs._reference.words import page, plain
 
@@ -25,7 +27,23 @@ numbers at work.
 def write() -> str:
     measured = f"## Measures\n\n### coverage\n\n{plain(coverage.__doc__)}\n\n"
     measured += plain(coverage.coverage.__doc__)
-    return page("Statistics", OPENING, *map(_section, STATISTICS.values()), measured)
+    sections = [*map(_section, STATISTICS.values()), measured, *map(_measure, MEASURES.values())]
+    return page("Statistics", OPENING, *sections)
+
+
+def _measure(measure: Measure) -> str:
+    """A measure: its line, how it is computed, what may be chosen, where it comes from."""
+    function = getattr(measure.of, "func", measure.of)
+    chosen = ", ".join(f"`{name}`" for name in measure.options) or "none"
+    return "\n\n".join(
+        [
+            f"### {measure.name}",
+            plain(measure.summary),
+            plain(function.__doc__),
+            f"No value where {plain(measure.undefined)}. Options: {chosen}.",
+            f"Source: {plain(measure.citation)}.",
+        ]
+    )
 
 
 def _section(statistic: Statistic) -> str:

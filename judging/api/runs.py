@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.db import transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,13 +19,12 @@ from judging.api import examples
 from judging.api.shapes import NewRunShape, OrderShape, RunParameters, RunShape, WholeRunShape
 from judging.api.visible import campaign_named, run_of, visible_judges, visible_runs
 from judging.backends.base import SetupError
-from judging.models import ACTIVE, Judge, JudgeRun
+from judging.models import Judge, JudgeRun
 from judging.pages.showing import progress_of
 from judging.prompting import PromptError
-from judging.rows import lanes, runs
-from judging.running.beginning import NothingOpenError, begin
+from judging.rows import runs
+from judging.running.beginning import NothingOpenError, begin, resume
 from judging.running.manifests import manifest_of
-from judging.tasks import ring
 
 ENDED = "the run has ended; start another to go on"
 
@@ -166,11 +164,7 @@ def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
         return runs.ask_to_stop(run)
     if order == "cancel":
         return runs.ask_to_cancel(run)
-    if run.lane is not None:
-        lanes.resume(run.lane)
-    if run.state in ACTIVE:
-        transaction.on_commit(lambda: ring(run.pk))
-    return run.state in ACTIVE
+    return resume(run)
 
 
 def _whole(request: Request, pk: int, status: int = 200) -> Response:

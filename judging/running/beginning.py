@@ -7,8 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Campaign
-from judging.models import Judge, JudgeRun
-from judging.rows import ledger, runs
+from audit.recording import record
+from judging.models import ACTIVE, Judge, JudgeRun
+from judging.rows import lanes, ledger, runs
 from judging.tasks import ring
 
 
@@ -30,3 +31,15 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
         run = runs.queue_active(campaign, judge)
     transaction.on_commit(lambda: ring(run.pk))
     return run
+
+
+def resume(run: JudgeRun) -> bool:
+    """Has the paused server of a run asked again; False if the run has ended."""
+    if run.lane is not None:
+        with transaction.atomic():
+            lanes.resume(run.lane)
+            record("run.changed", run.campaign_id, run, resumed=True)
+    if run.state not in ACTIVE:
+        return False
+    transaction.on_commit(lambda: ring(run.pk))
+    return True

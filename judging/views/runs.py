@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Campaign
-from audit.recording import record
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of
 from judging.estimating import estimate
-from judging.models import ACTIVE, Judge, JudgeRun
+from judging.models import Judge, JudgeRun
 from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
 from judging.prompting import PromptError
-from judging.rows import lanes, runs
-from judging.running.beginning import NothingOpenError, begin
+from judging.rows import runs
+from judging.running.beginning import NothingOpenError, begin, resume
 from judging.running.manifests import manifest_of
-from judging.tasks import ring
-from judging.views.access import READERS, person, runs_of
+from judging.views.access import READERS, blind_page, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -123,11 +120,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     elif wanted == "cancel":
         runs.ask_to_cancel(found)
     elif wanted == "resume" and found.lane is not None:
-        with transaction.atomic():
-            lanes.resume(found.lane)
-            record("run.changed", found.campaign_id, found, resumed=True)
-        if found.state in ACTIVE:
-            transaction.on_commit(lambda: ring(pk))
+        resume(found)
     return redirect("judge-run", pk)
 
 
@@ -135,7 +128,10 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     """All that the run was made with, as a file."""
-    text = json.dumps(manifest_of(_run(request, pk)), ensure_ascii=False, indent=2, sort_keys=True)
+    found = _run(request, pk)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response

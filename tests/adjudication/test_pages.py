@@ -289,6 +289,16 @@ class TestBlindAnswers:
         for body in bodies:
             assert SECRET not in html.unescape(body.decode())
 
+    def test_a_guessed_id_is_refused_like_one_that_is_none(self, tmp_path: Path) -> None:
+        study, unit, dora = self.disputed("answer-rating", tmp_path)
+        place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
+        told = [
+            client.post(place, {"unit-0": name, "unit-1": name, "comment": REASON, "seen": 0})
+            for name in (unit.name, "no-system-at-all")
+        ]
+        assert [answer.status_code for answer in told] == [422, 422]
+        assert told[0].json() == told[1].json()
+
     def test_first_is_the_answer_that_is_shown_first(self, tmp_path: Path) -> None:
         study, units, dora = self.disputed("answer-preference", tmp_path)
         client, turned = client_of(dora), set()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from analysis.blocks.agreement import agreement
+from analysis.blocks.coverage import coverage
 from analysis.blocks.judges import judges
 from analysis.blocks.scores import scores
-from analysis.measures.coverage import coverage
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 

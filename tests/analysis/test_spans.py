@@ -14,8 +14,9 @@ import pytest
 
 from analysis.blocks.spans import spans
 from analysis.formats.spans import span_blocks
+from analysis.frames import make_frame
 from analysis.marks import Mark, Marks, Place
-from tests.analysis.cast import JUDGE, frame_of, table
+from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
 from tests.analysis.conftest import PEOPLE, run
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +89,24 @@ def test_who_gave_no_answer_worked_on_nothing() -> None:
     found = block({"Ada": "yy", "Bram": "y?"}, marks(Ada={0: (0, 3), 1: (0, 3)}, Bram={0: (0, 3)}))
     assert found["agreement"]["documents"] == 1
     assert found["agreement"]["all"]["exact_f1"]["value"] == 1
+
+
+def test_marks_of_somebody_left_out_are_as_if_never_made() -> None:
+    # Cleo alone marked another text, and a quote of hers stands nowhere.
+    rows = {"Ada": "yyn", "Bram": "yyn"}
+    both = marks(Ada={0: (0, 9), 1: (0, 3)}, Bram={0: (4, 12), 1: (0, 3)})
+    hers = marks(Cleo={0: None, 1: (4, 9), 2: (0, 3)}).spans
+    moved = {
+        place: tuple(mark._replace(field="reference") for mark in found)
+        for place, found in hers.items()
+    }
+    facts = table({**rows, "Cleo": "yyy"})
+    left_out = make_frame(facts, {"answerable": YES_NO}, {"Cleo": "guessed"})
+    for fields in (both.fields, {}):
+        without = Marks(both.spans, both.texts, fields)
+        with_hers = Marks({**moved, **both.spans}, both.texts, fields)
+        found = spans(left_out.variables["answerable"], with_hers, 50, 0)["spans"]
+        assert found == block(rows, without)
 
 
 def test_quotes_that_stand_nowhere_are_left_out_and_counted() -> None:

@@ -166,28 +166,29 @@ class TestCrowds:
                   "--raters-per-item", 3, "--option", "prerequisite=came first",
                   "--option", "sampling=shared", "--option", "per_passage=1")  # fmt: skip
         answered = house / "first.jsonl"
-        for command in (
-            first,
-            ("export", "--campaign", "came first", "--what", "units", "--output", answered),
-        ):
-            done = manage(house, *command)
-            assert done.returncode == 0, done.stderr
-        units = [json.loads(line) for line in answered.read_text("utf-8").splitlines()]
+        export = ("export", "--campaign", "came first", "--what", "units", "--output", answered)
+        self.manage(house, *first)
+        self.manage(house, *export)
+        with answered.open(encoding="utf-8") as lines:
+            units = [json.loads(line) for line in lines]
         said = [
             {"item": unit["item"], "unit": unit["unit"], "variable": "answerable", "value": "no",
              "rater": "earlier"}
             for unit in units
         ]  # fmt: skip
         labels = write_lines(house / "said.jsonl", said)
-        for command in (("import_labels", labels, "--campaign", "came first"), second):
-            done = manage(house, *command)
-            assert done.returncode == 0, done.stderr
+        self.manage(house, "import_labels", labels, "--campaign", "came first")
+        self.manage(house, *second)
         given, places = crowd(house, "follows", people=8)
         assert_exact(given, places)
         out = manage(house, "shell", "--no-imports", "-c", ASKED).stdout
         for asked, drawn in json.loads(out.splitlines()[-1]):
             assert sorted(asked) == sorted(drawn)
             assert len(drawn) == 1
+
+    def manage(self, house: Path, *arguments: object) -> None:
+        done = manage(house, *arguments)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("order", ["random", "blocked"])

@@ -19,6 +19,7 @@ from annotation.people.leases import Ended, give_back, return_expired, set_hold
 from annotation.people.overview import answering
 from annotation.submit import fail, submit
 from annotation.tallies import triggers
+from annotation.tallies.checking import wrong
 from annotation.tallies.counts import COUNTS
 from annotation.tallies.installing import after_migrating, before_migrating, recount, standing
 from annotation.views.campaigns import counted
@@ -158,6 +159,17 @@ class TestInstalling:
         Tally.objects.update(number=F("number") + 1)
         recount()
         assert kept() == there()
+        assert list(wrong()) == []
+
+    def test_a_number_that_is_not_what_is_there_is_told(self, study: Study) -> None:
+        assert list(wrong()) == []
+        Tally.objects.filter(what="items/study").update(number=F("number") + 2)
+        Tally.objects.filter(what="units/drawn").delete()
+        first = f"Tallies: campaign {study.campaign.pk}: "
+        assert list(wrong()) == [
+            f"{first}items/study is kept as +2 of what is there",
+            f"{first}units/drawn is kept as -12 of what is there",
+        ]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite counts up one row")
@@ -171,10 +183,13 @@ class TestFolding:
     def test_many_rows_become_few_and_say_the_same(self, study: Study) -> None:
         for user in (study.ada, study.ben) * 4:
             submit(study.assignment(user), payload("no"), "page")
-        rows, before = Tally.objects.count(), kept()
+        # One in so many changes folds by itself: there are rows to fold after all but those.
+        while Tally.objects.count() == len(kept()):
+            Item.objects.update(quota=F("quota") + 1)
+        before = kept()
         self.fold(study.campaign.pk)
         assert kept() == before == there()
-        assert Tally.objects.count() == len(before) < rows
+        assert Tally.objects.count() == len(before)
 
     @pytest.mark.django_db(transaction=True)
     def test_two_who_fold_at_once_lose_and_double_nothing(self) -> None:

@@ -52,6 +52,10 @@ def test_a_token_for_reading_changes_nothing(study: Study) -> None:
     assert study.campaign.is_open
 
 
+def test_a_token_is_told_what_it_is_for(study: Study) -> None:
+    assert script_of(study.rita, "judge", "read").get("").json()["scopes"] == ["read", "judge"]
+
+
 def test_what_it_lacks_is_named(study: Study) -> None:
     answer = script_of(study.rita, "read").post("campaigns/", {})
     assert_told(answer, 403)

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.models import FrozenReport
 from annotation.exports.offered import download, offers
-from annotation.models import Label, Rater
+from annotation.models import Admission, Label, Rater
 from annotation.models.people import rater_of
 from annotation.people.members import set_pool
 from annotation.submit import submit
@@ -63,6 +63,54 @@ class TestItems:
         before = rita.get(of(study, "items/")).content
         submit(begun, payload("no", "planted"), "page")
         assert rita.get(of(study, "items/")).content == before
+
+
+class TestAssignments:
+    def test_who_was_asked_what_and_how_it_stands(self, rita: Script, study: Study) -> None:
+        plant(study)
+        path = of(study, "assignments/")
+        rows = rita.get(path).json()["results"]
+        told = {(row["rater"], row["status"], row["units"]) for row in rows}
+        ben = rater_of(study.ben).name
+        assert told == {(ben, "done", 3), (ben, "open", 3), ("planted-judge", "done", 3)}
+        assert rita.get(f"{path}?rater_kind=judge").json()["count"] == 1
+        assert rita.get(f"{path}?rater={ben}&status=done").json()["count"] == 1
+        assert_told(rita.get(f"{path}?rater__user__username=ben"), 400)
+
+    def test_they_hold_no_answer(self, rita: Script, study: Study) -> None:
+        plant(study)
+        assert "planted-comment" not in rita.get(of(study, "assignments/")).content.decode()
+
+    def test_whoever_labels_reads_none(self, rita: Script, study: Study) -> None:
+        study.assignment(study.rita)
+        assert_told(rita.get(of(study, "assignments/")), 403)
+
+
+class TestSearch:
+    def find(self, rita: Script, study: Study, query: str) -> Any:
+        return rita.get(f"batches/{study.campaign.batch_id}/search/?{query}")
+
+    def test_hits_say_where_the_words_stand(self, rita: Script, study: Study) -> None:
+        found = self.find(rita, study, "q=pier+held").json()
+        assert found["count"] == 1
+        (hit,) = found["results"]
+        assert (hit["kind"], hit["position"], hit["id"]) == ("report", 0, "hidden-system-1:r")
+        assert hit["found"] == ["pier", "held"]
+        assert "The pier held." in hit["snippet"]
+
+    def test_it_needs_a_word(self, rita: Script, study: Study) -> None:
+        for query in ("", "q=", 'q="%20"', f"q={'x' * 301}"):
+            assert_told(self.find(rita, study, query), 400)
+
+
+def test_who_did_not_pass_is_let_in_with_a_reason(rita: Script, study: Study) -> None:
+    study.assignment(study.ada)
+    path = of(study, f"raters/{rater_of(study.ada).pk}/admission/")
+    assert_told(rita.put(path, {"reason": ""}), 400)
+    assert rita.put(path, {"reason": "a slip"}).status_code == 200
+    assert Admission.objects.get().reason == "a slip"
+    other = of(study, f"raters/{rater_of(study.ben).pk}/admission/")
+    assert_told(rita.put(other, {"reason": "a slip"}), 404)
 
 
 class TestExports:
@@ -207,7 +255,8 @@ def test_of_a_campaign_with_members_of_its_own_nothing_is_there_for_another_rese
     key = TestFrozenReports().freeze(root, study).json()["key"]
     set_pool(study.campaign, "named")
     paths = (
-        of(study, "items/"), of(study, "items/0/"), of(study, "exports/"),
+        of(study, "items/"), of(study, "items/0/"), of(study, "assignments/"),
+        of(study, "exports/"),
         of(study, "exports/units/csv/"), of(study, "labels/"), of(study, "responses/"),
         of(study, "units/"), of(study, "draws/"), of(study, "report/?resamples=2"),
         of(study, "people/"), f"reports/{key}/", of(study, ""),

@@ -26,6 +26,10 @@ from config.checks import tls_ends_somewhere
 from config.env import VARIABLES
 from config.rest import REST_FRAMEWORK
 from config.sessions import IDLE, LONGEST
+from datasets.api.schema import HOURS
+from datasets.api.scopes import SCOPES
+from datasets.models import Batch
+from judging.models import JudgeRun
 from tests.annotation.protocol_cast import QUERY
 from tests.cast import ROOT
 from tests.docs.markdown import blocks, inline, read, written
@@ -200,6 +204,32 @@ def test_the_example_of_a_script_answers_an_item(
     assert capsys.readouterr().out == "saved as revision 1\n"
     answer = Response.objects.get(assignment__rater__user=ada)
     assert set(answer.labels.values_list("value", flat=True)) == {"no"}
+
+
+def test_the_example_that_sets_up_a_study_does_so_once(
+    study: str, live_server: LiveServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Batch.objects.update(name="pilot")
+    User.objects.create_user("rita", role=User.Role.RESEARCHER)
+    run("create_judge", "overlap", "--backend", "lexical")
+    scopes = ("--scope", "read", "--scope", "manage", "--scope", "judge")
+    token = run("create_token", "rita", *scopes).strip()
+    capsys.readouterr()
+    for _ in range(2):
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("TANDEM_SITE", live_server.url)
+            environment.setenv("TANDEM_TOKEN", token)
+            example_of("how-to/use-the-api.md", '"""Sets up')
+    first, second = capsys.readouterr().out.split("run queued with 30 open\n")[1:]
+    assert first == second == "coverage until 2099-12-31T23:59:59Z\n"
+    assert JudgeRun.objects.get().limit == 20
+    assert Campaign.objects.filter(name="coverage").count() == 1
+
+
+def test_the_scopes_are_those_of_the_code() -> None:
+    table = read("how-to/use-the-api.md").partition("| scope |")[2].partition("`--scope`")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SCOPES)
+    assert f"for {HOURS} hours" in " ".join(read("how-to/use-the-api.md").split())
 
 
 @pytest.mark.parametrize("page", ["how-to/bring-labels.md", "how-to/run-a-study.md"])

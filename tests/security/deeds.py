@@ -18,6 +18,7 @@ from analysis.models import FrozenReport
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
 from annotation.submit import submit
+from datasets.granting import make_token
 from datasets.models import Upload
 from judging.models import Judge, JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
@@ -147,8 +148,18 @@ def _starting(world: World) -> Deed:
 
 def _ordering(order: str, event: str, **sent: int) -> Doing:
     def deed(world: World) -> Deed:
-        address = _at(world, "judge-run-order", JudgeRun.objects.get().pk)
+        address = _at(
+            world, "judge-run-order", JudgeRun.objects.get(campaign=world.study.campaign).pk
+        )
         return Deed(event, address, {"order": order, **sent})
+
+    return deed
+
+
+def _telling(event: str, **sent: Any) -> Doing:
+    def deed(world: World) -> Deed:
+        run = JudgeRun.objects.get(campaign=world.study.campaign)
+        return Deed(event, _at(world, "api-run-order", run.pk), sent)
 
     return deed
 
@@ -319,7 +330,56 @@ DEEDS: dict[str, list[Doing]] = {
     "freeze": [
         lambda w: Deed(
             "report.frozen", f"{_at(w, 'freeze')}?resamples=200",
-            {"inputs": FrozenReport.objects.get().inputs_sha256},
+            {"inputs": FrozenReport.objects.get(campaign=w.study.campaign).inputs_sha256},
+        )
+    ],
+    "api-reports": [
+        lambda w: Deed(
+            "report.frozen", reverse("api-reports"),
+            {
+                "campaign": w.study.campaign.pk, "resamples": 200,
+                "inputs": FrozenReport.objects.get(campaign=w.study.campaign).inputs_sha256,
+            },
+        )
+    ],
+    "tokens": [
+        lambda w: Deed("token.made", reverse("tokens"), {"scopes": ["read"], "days": 7})
+    ],
+    "token-take-back": [
+        lambda w: Deed(
+            "account.sessions", _at(w, "token-take-back", make_token(w.study.rita)[0].pk)
+        )
+    ],
+    "api-admission": [
+        lambda w: Deed(
+            "admission.made", _at(w, "api-admission", w.study.campaign.pk, _rater(w)),
+            {"reason": WORDS}, method="PUT",
+        )
+    ],
+    "api-imports": [
+        lambda w: Deed(
+            "labels.imported", _at(w, "api-imports", w.closed.pk),
+            {"labels": [{**_known(w), "unit": "q:0", "rater": "crowd"}]},
+        )
+    ],
+    "api-judges": [
+        lambda w: Deed(
+            "judge.made", reverse("api-judges"), {"name": "overlap", "backend": "lexical"}
+        )
+    ],
+    "api-runs": [
+        lambda w: Deed(
+            "run.started", reverse("api-runs"),
+            {"campaign": w.closed.pk, "judge": Judge.objects.get().pk},
+        )
+    ],
+    "api-run-order": [
+        _telling("run.changed", order="concurrency", concurrency=3),
+        _telling("run.stopped", order="stop"),
+    ],
+    "api-export": [
+        lambda w: Deed(
+            "export", _at(w, "api-export", w.closed.pk, "label-studio", "json"), method="GET"
         )
     ],
     "decide": [
@@ -361,7 +421,8 @@ DEEDS: dict[str, list[Doing]] = {
 }  # fmt: skip
 
 TAKEN_ALONG = (
-    "export-file", "api-labels", "api-units", "api-responses", "audit-file", "campaign-audit-file",
+    "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
+    "campaign-audit-file",
 )  # fmt: skip
 """What is read at these addresses leaves the site; that is told, though nothing changes."""
 
@@ -371,5 +432,6 @@ SILENT = {
     "draft": "unfinished work is nobody's answer; it comes every few seconds",
     "nugget": "changes one's own answer through the same door as submit, which tells of it",
     "judge-try": "a trial of one item is shown to who asked, and stores nothing",
+    "api-judge-try": "the same by the API",
     "api-rehearsal": "a dry run makes nothing",
 }

@@ -28,7 +28,7 @@ from annotation.models import (
     User,
 )
 from annotation.submit import submit
-from datasets.models import Batch, Query, Question, Report, Upload
+from datasets.models import Batch, Grant, Query, Question, Report, Upload
 from judging.models import Judge, JudgeCall
 from tests.page_cast import payload
 from tests.security.payloads import PAYLOADS
@@ -111,6 +111,7 @@ def _poison(world: World) -> None:
     _fill(User, "username", "first_name", "last_name")
     _fill(Invitation, "note")
     _fill(Upload, "name")
+    _fill(Grant, "note")
     _fill(Judge, "prompt", "model")
     _fill(JudgeCall, "completion", "body")
 

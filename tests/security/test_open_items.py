@@ -33,8 +33,9 @@ def study(world: World) -> Study:
 
 def pages(study: Study) -> list[str]:
     """Every page and file that tells what people or judges answered."""
-    pk, call, run = study.campaign.pk, JudgeCall.objects.get(), JudgeRun.objects.get()
-    key = FrozenReport.objects.get().key
+    pk, run = study.campaign.pk, JudgeRun.objects.get(campaign=study.campaign)
+    call = JudgeCall.objects.get(run=run)
+    key = FrozenReport.objects.get(campaign=study.campaign).key
     return [
         reverse("report-body", args=[pk]),
         *(reverse(f"report-{suffix}", args=[pk]) for suffix in ENDINGS),
@@ -44,6 +45,7 @@ def pages(study: Study) -> list[str]:
         reverse("frozen-compare", args=[key]),
         reverse("judge-call", args=[call.pk]),
         reverse("judge-robustness", args=[run.pk]),
+        reverse("judge-run-manifest", args=[run.pk]),
         reverse("campaign-draws", args=[pk]),
         *(f"{reverse('exports', args=[pk])}{what}/jsonl/" for what in ("labels", "responses")),
     ]
@@ -67,10 +69,20 @@ def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
     assert all(marker in found for marker in MARKERS)
 
 
-@pytest.mark.parametrize("path", ["labels", "responses", "report", "draws"])
+@pytest.mark.parametrize(
+    "path",
+    ["campaigns/{pk}/labels/", "campaigns/{pk}/responses/", "campaigns/{pk}/report/",
+     "campaigns/{pk}/draws/", "campaigns/{pk}/exports/labels/jsonl/", "runs/{run}/calls/",
+     "runs/{run}/manifest/", "calls/{call}/", "reports/{key}/"],
+)  # fmt: skip
 def test_so_does_the_api(study: Study, path: str) -> None:
     rita, mine = script_of(study.rita), study.assignment(study.rita)
-    address = f"campaigns/{study.campaign.pk}/{path}/"
+    run, key = (
+        JudgeRun.objects.get(campaign=study.campaign),
+        study.campaign.frozen_reports.get().key,
+    )
+    call = JudgeCall.objects.get(run=run).pk
+    address = path.format(pk=study.campaign.pk, run=run.pk, call=call, key=key)
     refused = rita.get(address)
     assert refused.status_code == 403
     assert "open item" in json.loads(refused.content)["error"]
@@ -83,3 +95,13 @@ def test_nothing_is_frozen_unseen(study: Study) -> None:
     study.assignment(study.rita)
     assert rita.post(reverse("freeze", args=[study.campaign.pk])).status_code == 403
     assert study.campaign.frozen_reports.count() == before
+
+
+def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
+    rita, mine = script_of(study.rita), study.assignment(study.rita)
+    address = f"campaigns/{study.campaign.pk}/items/"
+    before = rita.get(address).json()["results"]
+    assert {(each["use"], each["quota"]) for each in before} == {(None, None)}
+    submit(mine, payload("no"), "page")
+    after = rita.get(address).json()["results"]
+    assert {(each["use"], each["quota"]) for each in after} == {("study", 3)}

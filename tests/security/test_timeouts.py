@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
@@ -26,40 +24,32 @@ def test_work_is_never_long() -> None:
     assert timeouts.takes_long("report-csv")
 
 
-class Cursor:
-    def __init__(self, said: list[Any]) -> None:
-        self.said = said
+class Raw:
+    """What stays of a connection in the pool."""
 
-    def __enter__(self) -> Cursor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    def __init__(self) -> None:
+        self.said: list[str] = []
 
     def execute(self, sql: str, params: list[str]) -> None:
-        self.said.append(params[0])
+        self.said += params
 
 
-class Pooled:
-    """A connection to PostgreSQL as Django wraps it, with what stays of it in the pool."""
+class Wrapped:
+    """A connection to PostgreSQL as Django wraps it."""
 
     vendor = "postgresql"
 
-    def __init__(self) -> None:
-        self.said: list[Any] = []
-        self.connection = type("Raw", (), {})()
-
-    def cursor(self) -> Cursor:
-        return Cursor(self.said)
+    def __init__(self, raw: Raw) -> None:
+        self.connection = raw
 
 
 def test_a_connection_is_told_only_when_its_limit_changes() -> None:
-    pooled = Pooled()
+    raw = Raw()
     for wanted in ("", timeouts.SHORT, timeouts.SHORT, timeouts.LONG, timeouts.SHORT):
         token = timeouts._wanted.set(wanted)
-        timeouts._apply(pooled)
+        timeouts._apply(Wrapped(raw))
         timeouts._wanted.reset(token)
-    assert pooled.said == ["5s", "60s", "5s"]
+    assert raw.said == ["5s", "60s", "5s"]
 
 
 def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:

@@ -16,7 +16,14 @@ from analysis.models import FrozenReport
 from analysis.reports import campaign_report
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Unit, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Invitation,
+    ProlificStudy,
+    Unit,
+    User,
+)
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
 from annotation.submit import submit
@@ -200,6 +207,14 @@ def _raters(world: World, role: str) -> Objects:
     return Objects(tuple(there.values_list("rater", flat=True).distinct()), missing=NO_NUMBERS)
 
 
+def _people_asked(world: World, role: str) -> Objects:
+    """A judge among those who were asked is no person."""
+    there = Assignment.objects.filter(item__campaign=world.study.campaign)
+    people = there.filter(rater__kind="human").values_list("rater", flat=True).distinct()
+    judges = there.filter(rater__kind="judge").values_list("rater", flat=True).distinct()
+    return Objects(tuple(people), missing=(*judges, *NO_NUMBERS))
+
+
 def _visible_campaigns(world: World, role: str) -> Objects:
     if role in READERS:
         return _campaigns(world, role)
@@ -303,8 +318,23 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-members", "pk"): _campaigns,
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,
+    ("api-admission", "pk"): _labelled_campaigns,
+    ("api-admission", "rater"): _people_asked,
+    ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
+    ("campaign-progress", "pk"): _campaigns,
+    ("campaign-quality", "pk"): _campaigns,
+    ("campaign-rater", "pk"): _labelled_campaigns,
+    ("campaign-rater", "rater"): _people_asked,
+    ("rater-labels", "pk"): _labelled_campaigns,
+    ("rater-labels", "rater"): _people_asked,
+    ("rater-quality", "pk"): _labelled_campaigns,
+    ("rater-quality", "rater"): _people_asked,
+    ("api-progress", "pk"): _campaigns,
+    ("api-quality", "pk"): _campaigns,
+    ("api-rater-progress", "pk"): _labelled_campaigns,
+    ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,
     ("campaign-turn", "pk"): _campaigns,
@@ -340,6 +370,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-items", "pk"): _campaigns,
     ("api-item", "pk"): _campaigns,
     ("api-item", "position"): _positions,
+    ("api-campaign-assignments", "pk"): _campaigns,
     ("api-exports", "pk"): _campaigns,
     ("api-export", "pk"): _campaigns,
     ("api-export", "what"): _exports,

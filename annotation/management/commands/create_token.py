@@ -32,8 +32,8 @@ class Command(BaseCommand):
             action="append",
             choices=tuple(SCOPES),
             default=[],
-            help="what the token is for, may be given several times (default: label for an "
-            "annotator, read for others)",
+            help="what the token is for; where none is named label for an annotator, read for "
+            "others",
         )
         parser.add_argument("--note", default="", metavar="TEXT", help="what or whom it is for")
         what = parser.add_mutually_exclusive_group()

@@ -35,7 +35,9 @@ class Command(BaseCommand):
             action="store_true",
             help="compare what is stored with a fresh draw; exit status 1 where they differ",
         )
-        parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+        parser.add_argument(
+            "--format", choices=("jsonl", "csv"), default="jsonl", help="how the draw is written"
+        )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
 
     def run(self, **options: Any) -> None:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.adjudication.case import Case
 from annotation.adjudication.deciding import NotYoursError, decide
-from annotation.doors import from_form
+from annotation.doors import from_form, unit_names
 from annotation.drafts import check_shape
 from annotation.models import User
 from annotation.protocols.checking import RefusedError
@@ -54,6 +54,7 @@ def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
 
 def _decided(request: HttpRequest, case: Case, user: User) -> Outcome:
     form = request.POST
+    case.blinding.check_names(unit_names(form))
     payload = from_form(case.schema, case.blinding.units, form)
     check_shape(payload)
     circumstances = Circumstances(

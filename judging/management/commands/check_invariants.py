@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.tallies.checking import wrong
 from audit.checking import broken
 from datasets.console import Command as BaseCommand
 from judging import invariants
@@ -43,7 +44,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         with invariants.one_instant():
-            found = [*invariants.stored(), *broken(), *self.beside(options)]
+            found = [*invariants.stored(), *wrong(), *broken(), *self.beside(options)]
         for violation in found:
             self.say(violation)
         if found:

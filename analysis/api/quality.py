@@ -1,0 +1,116 @@
+"""Agreement of people with each other while they work, and what stands out, by the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.crowd.agreement import KAPPA, PERCENT, WithOthers
+from analysis.crowd.quality import Quality, quality
+from analysis.crowd.views import labels_address
+from annotation.api.visible import check_blind, person, visible_studies
+from annotation.models import Campaign
+from annotation.progress.hints import TITLES, Hint
+from datasets.api.base import READERS, Resource
+from datasets.api.describing import described
+from datasets.api.limits import PerReport
+
+AN_ESTIMATE: dict[str, Any] = {
+    "value": 0.81,
+    "low": 0.74,
+    "high": 0.88,
+    "n": 174,
+    "method": PERCENT,
+}
+A_KAPPA: dict[str, Any] = {"value": 0.52, "low": None, "high": None, "n": 174, "method": KAPPA}
+A_HINT: dict[str, Any] = {
+    "code": "in_a_row",
+    "variable": "answerable",
+    "text": "“yes” 24 times in a row; on the same units the others gave it in 19 of 46 labels.",
+    "labels": "https://tandem.example/campaigns/1/raters/5/labels/?variable=answerable&first=…",
+}
+A_RATER: dict[str, Any] = {
+    "id": 5,
+    "name": "person-7kq2mx",
+    "excluded": None,
+    "agreement": {
+        "answerable": {"units": 174, "percent": AN_ESTIMATE, "kappa": A_KAPPA, "others": A_KAPPA}
+    },
+    "hints": [A_HINT],
+}
+
+
+class AgreementShape(serializers.Serializer[Any]):
+    units = serializers.IntegerField(help_text="that the person and somebody else labelled")
+    percent = serializers.DictField(help_text="estimate: the share of the others' equal labels")
+    kappa = serializers.DictField(help_text="estimate: Cohen's, over pairs with each other person")
+    others = serializers.DictField(help_text="estimate: the same of the others with each other")
+
+
+class HintShape(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(tuple(TITLES))
+    variable = serializers.CharField(allow_null=True)
+    text = serializers.CharField(help_text="the evidence in words; a hint is no verdict")
+    labels = serializers.URLField(help_text="the page with these very labels")
+
+
+class RaterQualityShape(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField(help_text="the pseudonym, as exports have it")
+    excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
+    agreement = serializers.DictField(child=AgreementShape(), help_text="by variable")
+    hints = HintShape(many=True)
+
+
+class QualityShape(serializers.Serializer[Any]):
+    labels = serializers.IntegerField(help_text="of people, that were looked at")
+    is_part = serializers.BooleanField(help_text="there are more; these are the newest")
+    people = RaterQualityShape(many=True)
+
+
+class CampaignQuality(Resource):
+    roles = {"GET": READERS}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Read what stands out in people's work",
+        "How each person agrees with the others, by variable, and hints with their evidence: none "
+        "of them is a verdict. Estimates are `{value, low, high, n, method}`, or a null `value` "
+        "with a `reason`. Of many labels the newest are looked at; the report is of all.",
+        {200: QualityShape},
+        tag="studies",
+        example={"labels": 522, "is_part": False, "people": [A_RATER]},
+        operation_id="quality_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        check_blind(person(request), campaign)
+        found = quality(campaign)
+        people = [_person(request, campaign, found, rater) for rater in found.names]
+        return Response({"labels": found.labels, "is_part": found.is_part, "people": people})
+
+
+def _person(request: Request, campaign: Campaign, found: Quality, rater: int) -> dict[str, Any]:
+    return {
+        "id": rater,
+        "name": found.names[rater],
+        "excluded": found.excluded.get(rater),
+        "agreement": {name: _agreement(each) for name, each in found.of(rater).items()},
+        "hints": [_hint(request, campaign, each) for each in found.hints if each.rater == rater],
+    }
+
+
+def _agreement(found: WithOthers) -> dict[str, Any]:
+    estimates = {"percent": found.percent, "kappa": found.kappa, "others": found.others}
+    return {"units": found.units, **{name: of.as_json() for name, of in estimates.items()}}
+
+
+def _hint(request: Request, campaign: Campaign, hint: Hint) -> dict[str, Any]:
+    address = request.build_absolute_uri(labels_address(campaign, hint))
+    return {"code": hint.code, "variable": hint.variable, "text": hint.text, "labels": address}

@@ -1,0 +1,1 @@
+"""People of a campaign against each other while they work: agreement, and what stands out."""

@@ -1,0 +1,70 @@
+"""How far a campaign is, and a line on each of its people."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.crowd.quality import Quality, quality
+from annotation.management.campaigns import campaign_called
+from annotation.models import Campaign
+from annotation.progress.hints import TITLES
+from annotation.progress.left import Left
+from annotation.progress.standing import Person, Standing, standing, time_left
+from annotation.progress.words import change_in_words, seconds_in_words
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "How far a campaign is; a line on each person, with what stands out in their labels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("campaign", metavar="CAMPAIGN", help="the name of the campaign")
+        parser.add_argument(
+            "--brief", action="store_true", help="counts and times alone, and nothing of the labels"
+        )
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        found = standing(campaign)
+        self.say(_head(campaign, found, time_left(campaign, found)))
+        made = None if options["brief"] else quality(campaign)
+        for person in found.people:
+            self.say("; ".join(_line(person, made)))
+            for hint in made.hints if made else ():
+                if hint.rater == person.rater:
+                    of = f" ({hint.variable})" if hint.variable else ""
+                    self.say(f"  hint: {TITLES[hint.code].lower()}{of}: {hint.text}")
+
+
+def _head(campaign: Campaign, found: Standing, left: Left) -> str:
+    parts = [f"{campaign.name}: {found.done} of {found.total.places} answers"]
+    if found.imported:
+        parts.append(f"{found.imported} more from files")
+    if left.answers:
+        work = seconds_in_words(left.hours * 3600) if left.hours is not None else left.hours_reason
+        parts.append(f"work left: {work}")
+        end = f"{left.end:%Y-%m-%d}" if left.end else left.end_reason
+        parts.append(f"done by: {end}")
+    if campaign.deadline:
+        late = ", not at this pace" if left.late else ""
+        parts.append(f"deadline: {campaign.deadline:%Y-%m-%d}{late}")
+    return "; ".join(parts)
+
+
+def _line(person: Person, made: Quality | None) -> Iterator[str]:
+    counted, speed = person.counted, person.speed
+    yield f"{person.name}: {counted.done} answered, {counted.held} held"
+    change = change_in_words(speed.change)
+    lately = f", lately {change}" if change else ""
+    yield f"median {seconds_in_words(speed.median)}{lately}" if speed.timed else "no times"
+    for name, score in (("gold", person.gold), ("practice", person.practice)):
+        if score is not None:
+            yield f"{name} {score.right} of {score.asked}"
+    for variable, each in (made.of(person.rater) if made else {}).items():
+        kappa = each.kappa
+        told = f"{kappa.value:.2f}" if kappa.value is not None else f"none ({kappa.reason})"
+        yield f"{variable} kappa {told} on {each.units} units"
+    if person.excluded:
+        yield f"left out: {person.excluded}"

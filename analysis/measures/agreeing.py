@@ -1,0 +1,99 @@
+"""Whether measures, or evaluators, order the same systems alike, and whether settings differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from analysis.statistics import (
+    Bootstrap,
+    Estimate,
+    Floats,
+    PairedTest,
+    Resamples,
+    Tally,
+    holm,
+    undefined,
+    wilcoxon_signed_rank,
+)
+from analysis.statistics.arrays import ratio
+from analysis.statistics.systems import DECIMALS
+
+FEWEST = 3
+EQUAL = "the systems' means are all equal, or a system has no scores"
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Kendall's tau-b between the orders that `a` and `b` give to the same systems."""
+
+    a: str
+    b: str
+    kendall: Estimate
+
+
+def orderings(
+    scores: Mapping[str, Floats], draws: int | Resamples = 2000, seed: int = 0
+) -> list[Ordering]:
+    """Every pair of measures, or of evaluators: tau-b of the systems' means over queries.
+
+    `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Queries
+    are resampled whole, the same ones for all pairs (Ju and others 2025, section 5, for measures;
+    Qi and others 2024 for evaluators).
+    """
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return []
+    systems = next(iter(scores.values())).shape[1]
+    method = f"Kendall's tau-b of the means of {systems} systems"
+    if systems < FEWEST:
+        few = undefined("fewer than three systems", systems, method)
+        return [Ordering(a, b, few) for a, b in pairs]
+    sums = np.concatenate([_sums(table) for table in scores.values()], axis=1)
+    bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, "auto")
+    made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
+    return [Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)]
+
+
+def _sums(scores: Floats) -> Floats:
+    there = np.isfinite(scores)
+    return np.concatenate([np.where(there, scores, 0.0), there.astype(float)], axis=1)
+
+
+def _taus(tables: int, weights: Floats) -> Floats:
+    """tau-b of each pair of tables, (..., pairs), of the sums and sizes of each, (..., T * 2 S)."""
+    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
+    # Means of decimal fractions that are equal on paper differ in the last bits.
+    means = np.round(ratio(sums, sizes), DECIMALS)
+    first, second = np.triu_indices(means.shape[-1], 1)
+    signs = np.sign(means[..., first] - means[..., second]).astype(np.float32)
+    excess = signs @ np.swapaxes(signs, -1, -2)
+    untied = np.sqrt((signs**2).sum(axis=-1, dtype=float))
+    whole = ratio(excess.astype(float), untied[..., :, None] * untied[..., None, :])
+    return whole[(..., *np.triu_indices(tables, 1))]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm)."""
+
+    a: str
+    b: str
+    test: PairedTest
+    adjusted_p_value: float | None
+
+
+def settings(scores: Mapping[str, Floats]) -> list[Setting]:
+    """The Wilcoxon signed-rank test of each pair of settings, scores (Q,) each, NaN = none."""
+    pairs = list(combinations(scores, 2))
+    tests = [wilcoxon_signed_rank(scores[a] - scores[b]) for a, b in pairs]
+    known = [test.p_value for test in tests if test.p_value is not None]
+    adjusted = iter(holm(np.array(known, float)).tolist())
+    return [
+        Setting(a, b, test, None if test.p_value is None else next(adjusted))
+        for (a, b), test in zip(pairs, tests, strict=True)
+    ]

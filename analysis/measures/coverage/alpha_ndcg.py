@@ -1,0 +1,73 @@
+"""α-nDCG: coverage that counts early passages more, and repeated answers less."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.measures.base import Measure
+from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.options import Options
+from analysis.measures.retrieval import discounts
+from analysis.statistics import Bools, Floats, Ints
+from analysis.statistics.arrays import ratio
+
+
+def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
+    """α-DCG of the context / α-DCG of the best order of all rated passages, down to the depth.
+
+    α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered
+    above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
+    as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
+    the last identifier goes first, as there: the choice shows in later gains. A missing rating
+    gives no gain. NaN where no passage answers a counted question.
+    """
+    counted = contexts.counted[:, None, :]
+    gains = _gains(contexts.of(contexts.answers.yes) & counted, options.alpha)
+    ideal = ideal_gains(
+        contexts.answers.yes & counted, options.alpha, int(contexts.depth.max(initial=0))
+    )
+    values = ratio(_sum(gains, contexts), _sum(ideal, contexts))
+    return np.where(contexts.there, values, np.nan)
+
+
+def _gains(yes: Bools, alpha: float) -> Floats:
+    """The gain at each rank, (Q, K), of what is answered there, (Q, K, M)."""
+    above: Ints = np.cumsum(yes, axis=1) - yes
+    gains: Floats = (yes * (1 - alpha) ** above).sum(axis=2)
+    return gains
+
+
+def _sum(gains: Floats, contexts: Contexts) -> Floats:
+    within = np.arange(gains.shape[1]) < contexts.depth[:, None]
+    total: Floats = (gains * within * discounts(gains.shape[1])).sum(axis=1)
+    return total
+
+
+def ideal_gains(yes: Bools, alpha: float, depth: int) -> Floats:
+    """The gains of the greedily best order of all passages (Q, P, M), (Q, min(depth, P))."""
+    queries, passages, _ = yes.shape
+    # The first of several maxima is found, and the last identifier is wanted.
+    yes = yes[:, ::-1]
+    weights = yes.astype(float)
+    left = np.ones((queries, passages), bool)
+    worth = np.ones((queries, yes.shape[2]))
+    gains = np.zeros((queries, min(depth, passages)))
+    every = np.arange(queries)
+    for rank in range(gains.shape[1]):
+        gain = np.where(left, np.einsum("qpm,qm->qp", weights, worth), -1.0)
+        best = gain.argmax(axis=1)
+        gains[:, rank] = gain[every, best]
+        left[every, best] = False
+        worth = np.where(yes[every, best], worth * (1 - alpha), worth)
+    return gains
+
+
+MEASURE = Measure(
+    "alpha_nDCG",
+    "contexts",
+    "Gain of newly answered sub-questions by rank, over that of the best order.",
+    "Clarke and others, SIGIR, 2008; Ju and others, CRUX, 2025",
+    alpha_ndcg,
+    "no passage answers a sub-question that counts",
+    ("eta", "missing", "filtered", "oracle", "alpha", "cuts"),
+)

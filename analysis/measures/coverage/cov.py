@@ -1,0 +1,36 @@
+"""Cov: the share of the sub-questions that a context answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.measures.base import Measure
+from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.options import Options
+from analysis.statistics import Floats
+from analysis.statistics.arrays import ratio
+
+
+def cov(contexts: Contexts, options: Options | None = None) -> Floats:
+    """Cov(Z) = questions of Q_a with a passage p in Z of rating G(p, q) >= eta / questions of Q_a.
+
+    (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question that
+    lacks the rating of a passage of Z is left out, whatever its other ratings are: counting those
+    that happen to be settled by another passage would raise the share. NaN where no question is
+    left, and where the system has no context.
+    """
+    settled = contexts.counted & ~contexts.of(contexts.answers.unknown).any(axis=1)
+    covered = contexts.of(contexts.answers.yes).any(axis=1) & settled
+    values = ratio(covered.sum(axis=1), settled.sum(axis=1))
+    return np.where(contexts.there, values, np.nan)
+
+
+MEASURE = Measure(
+    "Cov",
+    "contexts",
+    "Share of the answerable sub-questions that the context answers.",
+    "Ju and others, CRUX, 2025",
+    cov,
+    "no sub-question is known to be answered by an oracle passage",
+    ("eta", "missing", "filtered", "oracle"),
+)

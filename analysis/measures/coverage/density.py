@@ -1,0 +1,42 @@
+"""Den: how much of its length a context needs for what it covers, beside the oracle's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.measures.base import Measure
+from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.coverage.cov import cov
+from analysis.measures.options import Options
+from analysis.measures.retrieval import gathered
+from analysis.statistics import Floats
+from analysis.statistics.arrays import ratio
+
+
+def den(contexts: Contexts, options: Options) -> Floats:
+    """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
+
+    After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
+    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown.
+    """
+    oracle = contexts.as_oracle()
+    own, best = cov(contexts, options), cov(oracle, options)
+    relative = ratio(own * _tokens(oracle), best * _tokens(contexts))
+    values = np.where(own == 0, 0.0, relative) ** options.weight
+    return np.where(np.isnan(own) | ~(best > 0), np.nan, values)
+
+
+def _tokens(contexts: Contexts) -> Floats:
+    total: Floats = gathered(contexts.tokens, contexts.ranked).sum(axis=1)
+    return total
+
+
+MEASURE = Measure(
+    "Den",
+    "contexts",
+    "Coverage for its length, relative to the oracle context's.",
+    "Ju and others, CRUX, 2025",
+    den,
+    "the oracle context answers no sub-question",
+    ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+)

@@ -1,0 +1,53 @@
+"""Coverage of reports: the share of the sub-questions that the report as the only text answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.measures.base import Measure
+from analysis.measures.options import Options
+from analysis.measures.shares import MISSING, NO, YES, share
+from analysis.statistics import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class ReportQuestions:
+    """The sub-questions of N reports (U,): `answered` is 1, 0, or -1 = missing.
+
+    `row` (U,) is the report of each; `counted` (U,) says which sub-questions are in Q_a.
+    """
+
+    answered: Ints
+    row: Ints
+    rows: int
+    counted: Bools
+
+
+def report_coverage(of: ReportQuestions, options: Options) -> Floats:
+    """Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
+
+    After Ju and others 2025, section 3. Null questions are none; escapes stay out as missing ones
+    do. NaN where no question is left.
+    """
+    counted = of.counted
+    return share(of.answered[counted], of.row[counted], of.rows, options.missing)
+
+
+def cut_ratings(ratings: Floats, eta: float) -> Ints:
+    """Ratings (U,) of reports as answers: 1 from eta on, else 0, -1 where there is none (NaN)."""
+    with np.errstate(invalid="ignore"):
+        answered = np.where(ratings >= eta, YES, NO)
+    return np.where(np.isnan(ratings), MISSING, answered).astype(np.int64)
+
+
+MEASURE = Measure(
+    "Cov(y)",
+    "reports",
+    "Share of the sub-questions that the report answers.",
+    "Ju and others, CRUX, 2025",
+    report_coverage,
+    "no sub-question of the reports was labelled",
+    ("eta", "missing", "filtered"),
+)

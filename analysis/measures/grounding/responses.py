@@ -1,0 +1,24 @@
+"""Responses as the grounding measures take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.statistics import Ints
+
+
+@dataclass(frozen=True)
+class Responses:
+    """N responses: `eligible` (N,) is 1 where the issues are none or minor, 0 major, -1 missing.
+
+    `borne` (U,) are their sentences: 1 = supported or in no need of evidence, 0 = unsupported or
+    contradictory, -1 = missing; `row` (U,) the response of each.
+    """
+
+    eligible: Ints
+    borne: Ints
+    row: Ints
+
+    @property
+    def rows(self) -> int:
+        return len(self.eligible)

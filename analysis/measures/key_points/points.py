@@ -1,0 +1,22 @@
+"""The key points of each answer, as the measures take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.statistics import Ints
+
+
+@dataclass(frozen=True)
+class Points:
+    """The key points of N answers (U,), one for each answer and point of its query.
+
+    `expressed` is 1 where the answer entails the point, 0 where it does not or leaves it open,
+    -1 = missing; `retrieved` is 1 where the passage that the point comes from stands in the
+    answer's context, 0 where not, -1 where the context is unknown; `row` is the answer.
+    """
+
+    expressed: Ints
+    retrieved: Ints
+    row: Ints
+    rows: int

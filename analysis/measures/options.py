@@ -1,0 +1,129 @@
+"""The choices that the papers leave open, each with its default and the reason for it.
+
+A preset holds what one paper says, or what its figures can only have come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+LEAVE_OUT, ZERO = "leave-out", "zero"
+
+
+def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+    return field(default=default, metadata={"reason": reason, "values": values})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the measures are computed. A value that is not offered is refused with ValueError."""
+
+    missing: str = _choice(
+        LEAVE_OUT,
+        "A failed judgement says nothing about the text, so what hangs on it is left out; `zero` "
+        "counts it as a no, as CRUX and Long2RAG do.",
+        (LEAVE_OUT, ZERO),
+    )
+    eta: float = _choice(3, "The rating from which a text answers; CRUX uses 3 and studies 5.")
+    filtered: bool = _choice(
+        True, "CRUX counts only the sub-questions that an oracle passage answers."
+    )
+    oracle: str = _choice(
+        "context",
+        "The oracle passages: the context of the reports whose setting or system is `oracle`, as "
+        "in CRUX's files, `relevant` ones by the batch, or all `passages` of the query. Where "
+        "there is no such context or mark, the next of the three is taken.",
+        ("context", "relevant", "passages"),
+    )
+    alpha: float = _choice(0.5, "The paper gives none; 0.5 is what ndeval and ir_measures take.")
+    cuts: tuple[int, ...] = _choice(
+        (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
+    )
+    weight: float = _choice(0.5, "The exponent of density, from the paper.")
+    tokenizer: str = _choice(
+        "whitespace",
+        "Blanks need no model's file; CRUX counts with the generator's tokenizer: `file:PATH`.",
+    )
+    relevance: str = _choice(
+        "oracle",
+        "What MAP, Recall and nDCG call relevant: the oracle passages, those `answering` a "
+        "counted sub-question, or the `required` subset (grades 3, 2, 1).",
+        ("oracle", "answering", "required"),
+    )
+    keep_neutral: bool = _choice(
+        False,
+        "Long2RAG keeps points judged key and does not say that background counts; switch it on "
+        "to keep neutral ones too.",
+    )
+    score_cut: float = _choice(0.7, "The key-point score from which Long2RAG keeps a point.")
+    unexpressed: str = _choice(
+        "undefined",
+        "Precision of an answer that expresses no point has no denominator; F is 0 there.",
+        ("undefined", ZERO),
+    )
+    uncited: str = _choice(
+        "undefined",
+        "Precision of an answer that cites nothing has no denominator; `zero` punishes it.",
+        ("undefined", ZERO),
+    )
+    cited_by: str = _choice(
+        "union",
+        "With several human answers a passage is rightly cited where any of them cites it; "
+        "`best` holds an answer against the one that it meets best.",
+        ("union", "best"),
+    )
+    references: str = _choice(
+        "best", "An answer is right if it meets one of them; `mean` averages.", ("best", "mean")
+    )
+    refusals: str = _choice("plain-1", "The list of refusals, by its name and version.")
+    harmonic: str = _choice(
+        "item",
+        "CLAPnq's printed means fit the harmonic mean of each item only, not that of the means.",
+        ("item", "means"),
+    )
+    ties: str = _choice(
+        "half",
+        "A tie is half a win for each, so that the rates of two systems sum to one; `good` gives "
+        "both a win where both are good and none where both are bad; `none` gives none.",
+        ("half", "good", "none"),
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            offered, value = each.metadata["values"], getattr(self, each.name)
+            if offered and value not in offered:
+                names = ", ".join(map(str, offered))
+                raise ValueError(f"{each.name} is {value!r}; it is one of {names}")
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is {self.alpha}; it is from 0 to 1")
+        if any(cut < 1 for cut in self.cuts):
+            raise ValueError("a cut is at least 1")
+
+    def changed(self, given: Mapping[str, str]) -> Options:
+        """These options with others given as words. Raises ValueError for what is none."""
+        known = {each.name: getattr(self, each.name) for each in fields(self)}
+        if unknown := sorted(set(given) - set(known)):
+            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
+        return replace(self, **{name: _read(known[name], text) for name, text in given.items()})
+
+
+def _read(like: Any, text: str) -> Any:
+    if isinstance(like, bool):
+        if text not in ("yes", "no"):
+            raise ValueError(f"{text!r} is neither yes nor no")
+        return text == "yes"
+    if isinstance(like, tuple):
+        return tuple(int(part) for part in text.split(",") if part)
+    return float(text) if isinstance(like, int | float) else text
+
+
+PRESETS: Mapping[str, Options] = {
+    "tandem": Options(),
+    "crux": Options(missing=ZERO),
+    "long2rag": Options(missing=ZERO),
+    "garage": Options(),
+    "clapnq": Options(),
+}
+"""What each paper says of the choices, by its name; `tandem` is our own default."""

@@ -1,0 +1,104 @@
+"""Rankings against relevance: average precision, recall, nDCG, as trec_eval defines them.
+
+`relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the places of
+passages among these in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant
+passage is undefined (NaN): trec_eval gives 0 there, which says nothing about the ranking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.measures.base import Measure
+from analysis.measures.options import Options
+from analysis.statistics import Bools, Floats, Ints
+from analysis.statistics.arrays import ratio
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What one system ranked for Q queries; `there` (Q,) says for which."""
+
+    relevance: Floats
+    ranked: Ints
+    depth: Ints
+    there: Bools
+
+
+def cut(ranked: Ints, depth: Ints) -> Ints:
+    """The rankings without what stands below their depth."""
+    return np.where(np.arange(ranked.shape[1]) < depth[:, None], ranked, -1)
+
+
+def gathered(values: Floats, ranked: Ints) -> Floats:
+    """What stands at each rank, (Q, K), of values (Q, P); 0 where nothing stands."""
+    if not values.shape[1]:
+        return np.zeros(ranked.shape)
+    return np.where(ranked >= 0, np.take_along_axis(values, np.maximum(ranked, 0), 1), 0.0)
+
+
+def discounts(ranks: int) -> Floats:
+    """1 / log2(r + 1) for the ranks r = 1 ... (Järvelin and Kekäläinen 2002)."""
+    by_rank: Floats = 1 / np.log2(np.arange(ranks) + 2.0)
+    return by_rank
+
+
+def average_precision(of: Ranked, options: Options | None = None) -> Floats:
+    """AP = sum of the precision at each rank of a relevant passage / relevant passages, (Q,)."""
+    relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
+    precision = np.cumsum(relevant, axis=1) / (np.arange(relevant.shape[1]) + 1.0)
+    found = (relevant * precision).sum(axis=1)
+    return _where(of, ratio(found, (of.relevance > 0).sum(axis=1)))
+
+
+def recall(of: Ranked, options: Options | None = None) -> Floats:
+    """Relevant passages ranked / relevant passages, (Q,)."""
+    relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
+    return _where(of, ratio(relevant.sum(axis=1), (of.relevance > 0).sum(axis=1)))
+
+
+def ndcg(of: Ranked, options: Options | None = None) -> Floats:
+    """nDCG = DCG / DCG of the best order, DCG = sum of gain(r) / log2(r + 1) down to the cut, (Q,).
+
+    The gain is the relevance itself, as trec_eval takes it (Järvelin and Kekäläinen 2002).
+    """
+    gains = gathered(of.relevance, cut(of.ranked, of.depth))
+    best = -np.sort(-of.relevance, axis=1)
+    within = np.arange(best.shape[1]) < of.depth[:, None]
+    ideal = (best * within * discounts(best.shape[1])).sum(axis=1)
+    return _where(of, ratio((gains * discounts(gains.shape[1])).sum(axis=1), ideal))
+
+
+def _where(of: Ranked, values: Floats) -> Floats:
+    return np.where(of.there, values, np.nan)
+
+
+NO_RELEVANT = "no query has a relevant passage"
+MEASURES = (
+    Measure(
+        "MAP",
+        "rankings",
+        "Mean over queries of the average precision of the ranked passages.",
+        "Buckley and Voorhees, TREC, 2005; as trec_eval's map_cut",
+        average_precision,
+        NO_RELEVANT,
+    ),
+    Measure(
+        "Recall",
+        "rankings",
+        "Share of the relevant passages that are ranked down to the cut.",
+        "as trec_eval's recall",
+        recall,
+        NO_RELEVANT,
+    ),
+    Measure(
+        "nDCG",
+        "rankings",
+        "Discounted gain of the ranked passages over that of the best order.",
+        "Järvelin and Kekäläinen, ACM TOIS 20, 2002; as trec_eval's ndcg_cut",
+        ndcg,
+        NO_RELEVANT,
+    ),
+)

@@ -1,0 +1,49 @@
+"""How long a text is: in words between blanks, or in the tokens of a generator's tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+WHITESPACE = "whitespace"
+FILE = "file:"
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A way to count tokens; `name` says which, and for a file its digest, so that it can be told.
+
+    The file's place is no part of the name: it says nothing on another machine.
+    """
+
+    name: str
+    count: Callable[[str], int]
+
+
+def tokenizer(wanted: str) -> Tokenizer:
+    """`whitespace`, or `file:PATH` with a tokenizer.json as the library tokenizers writes it.
+
+    Special tokens are not counted. Raises ValueError where there is no such tokenizer, or the
+    library is not installed.
+    """
+    if wanted == WHITESPACE:
+        return Tokenizer(WHITESPACE, lambda text: len(text.split()))
+    if not wanted.startswith(FILE):
+        raise ValueError(f"no tokenizer is called {wanted!r}; it is whitespace or file:PATH")
+    return _of_file(Path(wanted.removeprefix(FILE)))
+
+
+def _of_file(path: Path) -> Tokenizer:
+    try:
+        from tokenizers import Tokenizer as Library
+    except ImportError as error:
+        raise ValueError("a tokenizer's file needs the package tokenizers; install it") from error
+    try:
+        content = path.read_bytes()
+        found = Library.from_str(content.decode("utf-8"))
+    except Exception as error:  # the library raises plain Exception for a file that is none
+        raise ValueError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
+    name = f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})"
+    return Tokenizer(name, lambda text: len(found.encode(text, add_special_tokens=False).ids))

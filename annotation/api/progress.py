@@ -1,0 +1,188 @@
+"""How far a campaign is and how each person works, by the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.visible import person, visible_studies
+from annotation.gold.scoring import Score
+from annotation.models import Campaign
+from annotation.progress.standing import Person, Standing, person_of, standing, time_left
+from annotation.views.exports import is_blind
+from datasets.api.base import READERS, Resource
+from datasets.api.describing import described
+
+HIDDEN = "you have an open item in this campaign; answer it first"
+NONE_KNOWN = "no answer of theirs is known beforehand"
+A_SPEED: dict[str, Any] = {"timed": 58, "median": 41.0, "recent": 38.5, "before": 44.0}
+A_PERSON: dict[str, Any] = {
+    "id": 5,
+    "name": "person-7kq2mx",
+    "answered": 58,
+    "placed": 58,
+    "held": 1,
+    "first_at": "2026-11-18T09:02:11Z",
+    "newest_at": "2026-11-20T09:31:40Z",
+    "seconds": {**A_SPEED, "reason": None, "reason_recent": None},
+    "gold": {"right": 9, "asked": 10, "items": 5, "of": 6},
+    "practice": None,
+    "known_reason": None,
+    "excluded": None,
+}
+A_STANDING: dict[str, Any] = {
+    "at": "2026-11-20T09:40:00Z",
+    "items": 200,
+    "places": 600,
+    "answered": 312,
+    "imported": 0,
+    "held": 3,
+    "seconds": 41.0,
+    "days": [0] * 10 + [60, 84, 96, 72],
+    "left": {
+        "answers": 288,
+        "hours": 3.28,
+        "hours_reason": None,
+        "per_day": 78.0,
+        "end": "2026-11-24T02:16:00Z",
+        "end_reason": None,
+        "deadline": "2026-12-01T00:00:00Z",
+        "late": False,
+    },
+    "people": [A_PERSON],
+}
+
+
+class SpeedShape(serializers.Serializer[Any]):
+    timed = serializers.IntegerField(help_text="answers that have a time")
+    median = serializers.FloatField(allow_null=True, help_text="seconds on task an item")
+    recent = serializers.FloatField(allow_null=True, help_text="that of the newest 20")
+    before = serializers.FloatField(allow_null=True, help_text="that of the 20 before them")
+    reason = serializers.CharField(allow_null=True, help_text="why there is no median")
+    reason_recent = serializers.CharField(allow_null=True, help_text="why none of the newest")
+
+
+class ScoreShape(serializers.Serializer[Score]):
+    right = serializers.IntegerField(help_text="of the known answers")
+    asked = serializers.IntegerField(help_text="known answers to the items that were answered")
+    items = serializers.IntegerField(help_text="answered")
+    of = serializers.IntegerField(help_text="items with known answers")
+
+
+class ProgressOfPersonShape(serializers.Serializer[Person]):
+    id = serializers.IntegerField(source="rater", help_text="of the rater, for other addresses")
+    name = serializers.CharField(help_text="the pseudonym, as exports have it")
+    answered = serializers.IntegerField(source="counted.done", help_text="study items")
+    placed = serializers.IntegerField(
+        source="counted.placed", help_text="of these in a place of the campaign, not from a file"
+    )
+    held = serializers.IntegerField(source="counted.held", help_text="places held, not answered")
+    first_at = serializers.DateTimeField(allow_null=True)
+    newest_at = serializers.DateTimeField(allow_null=True)
+    seconds = SpeedShape(source="speed")
+    gold = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
+    practice = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
+    known_reason = serializers.SerializerMethodField(help_text="why there is neither score")
+    excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
+
+    def get_known_reason(self, found: Person) -> str | None:
+        if self.context.get("blind"):
+            return HIDDEN
+        return None if found.gold or found.practice else NONE_KNOWN
+
+    def to_representation(self, instance: Person) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(instance)
+        if self.context.get("blind"):
+            shown["gold"] = shown["practice"] = None
+        return shown
+
+
+class LeftShape(serializers.Serializer[Any]):
+    answers = serializers.IntegerField(help_text="still to give")
+    hours = serializers.FloatField(allow_null=True, help_text="of work, at `seconds` an answer")
+    hours_reason = serializers.CharField(allow_null=True)
+    per_day = serializers.FloatField(allow_null=True, help_text="answers, over the last week")
+    end = serializers.DateTimeField(allow_null=True, help_text="at that pace")
+    end_reason = serializers.CharField(allow_null=True)
+    deadline = serializers.DateTimeField(allow_null=True)
+    late = serializers.BooleanField(help_text="the end is behind the deadline")
+
+
+class ProgressShape(serializers.Serializer[Any]):
+    at = serializers.DateTimeField(help_text="counts are of now, times and scores of then")
+    items = serializers.IntegerField(source="total.items", help_text="without gold and practice")
+    places = serializers.IntegerField(source="total.places", help_text="for answers of people")
+    answered = serializers.IntegerField(source="done", help_text="of the places")
+    imported = serializers.IntegerField(help_text="answers of people from files, besides")
+    held = serializers.IntegerField(help_text="places held, not answered")
+    seconds = serializers.FloatField(allow_null=True, help_text="the median of people's medians")
+    days = serializers.ListField(
+        child=serializers.IntegerField(), help_text="answers a day, the last 14, today's last"
+    )
+    left = LeftShape()
+    people = ProgressOfPersonShape(many=True)
+
+
+class Progress(Resource):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read the progress of a campaign",
+        "What people have answered and how fast, what is left, and when it may be done. Each null "
+        "has its reason beside it. Scores on known answers are null while you have an open item "
+        "here yourself.",
+        {200: ProgressShape},
+        tag="studies",
+        example=A_STANDING,
+        operation_id="progress_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = _study(request, pk)
+        found = standing(campaign)
+        shown = ProgressShape(_whole(campaign, found), context=_context(request, campaign))
+        return Response(shown.data)
+
+
+class ProgressOfPerson(Resource):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read the progress of a person",
+        "The same of one rater of a campaign.",
+        {200: ProgressOfPersonShape},
+        tag="studies",
+        example=A_PERSON,
+        operation_id="progress_of_person_read",
+    )
+    def get(self, request: Request, pk: int, rater: int) -> Response:
+        campaign = _study(request, pk)
+        found = person_of(campaign, rater)
+        if found is None:
+            raise Http404
+        return Response(ProgressOfPersonShape(found[0], context=_context(request, campaign)).data)
+
+
+def _whole(campaign: Campaign, found: Standing) -> dict[str, Any]:
+    left = time_left(campaign, found)
+    names = ("at", "total", "done", "imported", "held", "seconds", "days", "people")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "left": {
+            **{name: getattr(left, name) for name in A_STANDING["left"] if name != "deadline"},
+            "deadline": campaign.deadline,
+        },
+    }
+
+
+def _context(request: Request, campaign: Campaign) -> dict[str, Any]:
+    return {"blind": is_blind(person(request), campaign)}
+
+
+def _study(request: Request, pk: int) -> Campaign:
+    studies = visible_studies(person(request)).select_related("batch", "practice_of")
+    return get_object_or_404(studies, pk=pk)

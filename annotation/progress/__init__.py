@@ -1,0 +1,1 @@
+"""How far a campaign is and how each person works in it, and what of that stands out."""

@@ -1,0 +1,449 @@
+"""Progress: counts, speed and time left of a campaign and its people, and the labels of a hint."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, User
+from annotation.models.people import rater_of
+from annotation.people.exclusions import exclude
+from annotation.places import next_assignment
+from annotation.progress import keeping
+from annotation.progress.counting import by_day
+from annotation.progress.evidence import Chosen, labels_of, shown
+from annotation.progress.hints import WORDS_A_MINUTE, hints
+from annotation.progress.keeping import kept
+from annotation.progress.left import FARTHEST, NOTHING_LATELY, left
+from annotation.progress.speed import RECENT, TOO_FEW, UNTIMED, speeds
+from annotation.progress.standing import person_of, standing, time_left
+from annotation.progress.words import change_in_words, seconds_in_words
+from annotation.submit import submit
+from tests.api.cast import assert_told, script_of
+from tests.cast import run
+from tests.page_cast import Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    caches["reports"].clear()
+
+
+def chosen(labels: Mapping[str, str]) -> Chosen:
+    """What a hint's address chooses, where it names no single labels."""
+    return Chosen(labels.get("of", ""), labels.get("variable", ""), labels.get("value", ""))
+
+
+def last_item() -> Item:
+    found = Item.objects.last()
+    assert found is not None
+    return found
+
+
+def rater(name: str) -> Rater:
+    return Rater.objects.get_or_create(name=name)[0]
+
+
+def answer(campaign: Campaign, who: Rater, seconds: float | None, code: str = "no") -> Assignment:
+    held = next_assignment(campaign, who)
+    assert held is not None
+    submit(held, payload(code), "page")
+    Assignment.objects.filter(pk=held.pk).update(seconds=seconds)
+    return held
+
+
+class TestSpeed:
+    def test_it_is_the_median_of_each_persons_times(self) -> None:
+        study, dice = make_study(reports=9), random.Random(1)
+        given: dict[str, list[float]] = {}
+        for name, number in (("ann", 1), ("bo", 2), ("cy", 8), ("di", 9)):
+            Item.objects.update(quota=9)
+            for _ in range(number):
+                seconds = dice.choice([3.5, 8.0, 8.0, 20.25, 61.0])
+                answer(study.campaign, rater(name), seconds)
+                given.setdefault(name, []).append(seconds)
+        found = speeds(study.campaign, Rater.objects.values_list("pk", flat=True))
+        told = {name: found[rater(name).pk] for name in given}
+        assert {n: s.median for n, s in told.items()} == {
+            n: statistics.median(times) for n, times in given.items()
+        }
+        assert {n: s.timed for n, s in told.items()} == {n: len(of) for n, of in given.items()}
+
+    def test_the_newest_stand_beside_as_many_before_them(self) -> None:
+        study = make_study(reports=2 * RECENT + 1)
+        for n in range(2 * RECENT + 1):
+            answer(study.campaign, rater("ann"), 500.0 if n == 0 else 40.0 if n <= RECENT else 30.0)
+        found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
+        assert (found.recent, found.before, found.change) == (30.0, 40.0, -0.25)
+        assert found.reason_recent is None
+        assert change_in_words(found.change) == "25% faster"
+
+    def test_with_few_answers_it_says_why_there_is_no_trend(self) -> None:
+        study = make_study()
+        answer(study.campaign, rater("ann"), 9.0)
+        answer(study.campaign, rater("bo"), None)
+        ann, bo = standing(study.campaign).people
+        assert person_of(study.campaign, ann.rater) == (ann, (0,) * 13 + (1,))
+        assert (ann.speed.median, ann.speed.recent, ann.speed.reason_recent) == (9.0, None, TOO_FEW)
+        assert (bo.speed.median, bo.speed.reason) == (None, UNTIMED)
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"),
+        [
+            (None, "–"), (4.24, "4.2 s"), (9.96, "10 s"), (89.4, "89 s"), (90, "2 min"),
+            (3600, "60 min"), (12_000, "3 h 20 min"), (8_640_000, "2,400 h"),
+        ],
+    )  # fmt: skip
+    def test_spans_of_time_have_words(self, seconds: float | None, words: str) -> None:
+        assert seconds_in_words(seconds) == words
+
+
+class TestCounts:
+    def test_a_person_counts_what_they_did_and_hold(self) -> None:
+        study = make_study(reports=4)
+        first = answer(study.campaign, rater("ann"), 5.0)
+        submit(first, payload("invalid"), "page")
+        answer(study.campaign, rater("ann"), 5.0)
+        next_assignment(study.campaign, rater("ann"))
+        Assignment.objects.create(item=last_item(), rater=rater("file"), asked=[], status="done")
+        found = standing(study.campaign)
+        ann, imported = found.people
+        assert (ann.counted.done, ann.counted.placed, ann.counted.held) == (2, 2, 1)
+        assert (imported.counted.done, imported.counted.placed) == (1, 0)
+        assert (found.done, found.imported, found.held) == (2, 1, 1)
+        assert found.total == (4, 8)
+        assert found.days[-1] == 2
+
+    def test_gold_items_are_no_part_of_what_is_to_be_done(self) -> None:
+        study = make_study(reports=3)
+        answer(study.campaign, rater("ann"), 5.0)
+        Item.objects.filter(position=0).update(use="gold")
+        (ann,) = standing(study.campaign).people
+        assert standing(study.campaign).total == (2, 4)
+        assert (ann.counted.done, ann.counted.known) == (0, 1)
+
+    def test_a_day_counts_first_answers_alone(self) -> None:
+        study = make_study(reports=3)
+        held = answer(study.campaign, rater("ann"), 5.0)
+        held.responses.update(created_at=F("created_at") - timedelta(days=2))
+        submit(held, payload("invalid"), "page")
+        today = timezone.localdate()
+        assert by_day(study.campaign, today, 4, [rater("ann").pk]) == [0, 1, 0, 0]
+        assert by_day(study.campaign, today, 4, [rater("bo").pk]) == [0, 0, 0, 0]
+
+    def test_it_asks_no_more_for_ten_times_the_items_and_people(self) -> None:
+        study = make_study(reports=30, people=9)
+        Item.objects.filter(position=0).update(use="gold")
+        unit = study.campaign.items.get(position=0).units.get(name="q:0")
+        KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+        client, where = (
+            client_of(study.rita),
+            reverse("campaign-progress", args=[study.campaign.pk]),
+        )
+
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as captured:
+                assert client.get(where).status_code == 200
+            return len(captured)
+
+        answer(study.campaign, rater("ann"), 5.0)
+        queries()  # the first look at a site makes a session
+        few = queries()
+        for n in range(9):
+            for _ in range(3):
+                answer(study.campaign, rater(f"ann {n}"), 5.0)
+        assert queries() == few <= 16
+
+
+class TestTimeLeft:
+    def test_work_and_end_by_hand(self) -> None:
+        # 70 in the last of three days: 23.3 a day; 140 left at 30 seconds are 70 minutes.
+        found = left(140, 30.0, [0] * 13 + [70], NOW - timedelta(days=3), NOW, None)
+        assert found.hours == pytest.approx(140 * 30 / 3600)
+        assert found.per_day == pytest.approx(70 / 3)
+        assert found.end == NOW + timedelta(days=6)
+        assert not found.late
+
+    def test_the_pace_is_that_of_the_last_week(self) -> None:
+        days = [90] * 7 + [2] * 7
+        found = left(20, 30.0, days, NOW - timedelta(days=14), NOW, NOW + timedelta(days=9))
+        assert found.per_day == 2.0
+        assert found.late
+
+    @pytest.mark.parametrize(
+        ("answers", "days", "reason"),
+        [(10, [5] + [0] * 7, NOTHING_LATELY), (FARTHEST * 4, [1], "more than ten years")],
+    )
+    def test_without_an_end_it_says_why(self, answers: int, days: list[int], reason: str) -> None:
+        found = left(answers, None, days, NOW - timedelta(days=8), NOW, None)
+        assert found.end is None
+        assert reason in str(found.end_reason)
+        assert found.hours is None
+        assert found.hours_reason
+
+    def test_of_a_finished_campaign_nothing_is_left(self) -> None:
+        study = make_study(reports=1)
+        for name in ("ann", "bo"):
+            answer(study.campaign, rater(name), 5.0)
+        found = time_left(study.campaign, standing(study.campaign))
+        assert (found.answers, found.hours, found.end) == (0, None, None)
+
+
+class TestKeeping:
+    def test_small_counts_are_always_new(self) -> None:
+        made = iter(range(9))
+        assert [kept("small", lambda: (next(made), keeping.MANY)) for _ in range(2)] == [0, 1]
+
+    def test_large_ones_are_kept_for_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = iter(range(9))
+
+        def look() -> int:
+            return kept("large", lambda: (next(made), keeping.MANY + 1))
+
+        assert [look(), look()] == [0, 0]
+        clock = time.time() + keeping.FRESH + 1
+        monkeypatch.setattr(keeping.time, "time", lambda: clock)
+        assert [look(), look()] == [1, 1]
+
+    def test_while_one_counts_the_others_get_what_is_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept("large", lambda: ("old", keeping.MANY + 1))
+        clock = time.time() + keeping.FRESH + 1
+        monkeypatch.setattr(keeping.time, "time", lambda: clock)
+        seen: list[str] = []
+
+        def slow() -> tuple[str, int]:
+            seen.append(kept("large", lambda: ("twice", keeping.MANY + 1)))
+            return "new", keeping.MANY + 1
+
+        assert kept("large", slow) == "new"
+        assert seen == ["old"]
+
+
+class TestHints:
+    def test_answers_faster_than_reading(self) -> None:
+        study = make_study(reports=8)
+        assert set(Item.objects.filter(position__gt=0).values_list("words", flat=True)) == {6}
+        Item.objects.update(words=WORDS_A_MINUTE)
+        for n in range(8):
+            answer(study.campaign, rater("ann"), 59.9 if n < 5 else 61.0)
+            answer(study.campaign, rater("bo"), 59.9 if n < 4 else 60.0)
+        (found,) = hints(study.campaign, standing(study.campaign).people)
+        assert (found.code, found.name) == ("fast", "ann")
+        assert "5 of 8 timed answers" in found.text
+        assert f"{WORDS_A_MINUTE} words a minute" in found.text
+        labels = labels_of(study.campaign, rater("ann"), chosen(found.labels))
+        assert labels.count() == 5 * 3
+        assert {label.response.assignment.seconds for label in labels} == {59.9}
+
+    def test_who_has_read_the_texts_before_is_not_too_fast(self) -> None:
+        study = make_study(reports=8)
+        # As if all items were of one report: the first of them alone has to be read.
+        Item.objects.update(words=WORDS_A_MINUTE, report=last_item().report)
+        for _ in range(8):
+            answer(study.campaign, rater("ann"), 2.0)
+        assert hints(study.campaign, standing(study.campaign).people) == []
+
+    def test_known_answers_that_others_know(self) -> None:
+        study = make_study(reports=2)
+        Item.objects.update(use="gold", quota=9)
+        for item in Item.objects.all():
+            for unit in item.units.all():
+                KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+        for name, code in (("ann", "no"), ("bo", "no"), ("cy", "invalid")):
+            for item in Item.objects.all():
+                names = list(item.units.values_list("name", flat=True))
+                held = Assignment.objects.create(item=item, rater=rater(name), asked=names)
+                submit(held, payload(code), "page")
+        (found,) = hints(study.campaign, standing(study.campaign).people)
+        assert (found.code, found.name) == ("known", "cy")
+        assert found.text == "Right on 0 of 6 known answers; the others on 12 of 12."
+        labels = labels_of(study.campaign, rater("cy"), chosen(found.labels))
+        assert [each.known for each in shown(study.campaign, list(labels))] == ["no"] * 6
+
+    def test_a_rationale_from_another_text(self) -> None:
+        study = make_study(reports=2)
+        texts = {item.report_id: item for item in study.campaign.items.select_related("report")}
+        held = study.assignment(study.ada)
+        (other,) = [item for pk, item in texts.items() if pk != held.item.report_id]
+        assert other.report is not None
+        said: dict[str, Any] = payload("no")
+        words = " ".join(other.report.text.split()[:4])
+        said["units"]["q:1"] = {"answerable": "yes", "evidence": [{"quote": words}]}
+        submit(held, said, "import")
+        (found,) = hints(study.campaign, standing(study.campaign).people)
+        assert (found.code, found.variable) == ("elsewhere", "answerable")
+        assert "1 in a report of the same query" in found.text
+        (label,) = labels_of(study.campaign, held.rater, chosen(found.labels))
+        assert label.unit.name == "q:1"
+
+
+class TestPages:
+    @pytest.fixture
+    def study(self) -> Study:
+        study = make_study(reports=2)
+        for user, code in ((study.ada, "no"), (study.ben, "invalid")):
+            submit(study.assignment(user), payload(code), "page")
+        return study
+
+    def where(self, study: Study, name: str, user: User | None = None) -> str:
+        args = [study.campaign.pk, *([rater_of(user).pk] if user else [])]
+        return reverse(name, args=args)
+
+    def test_a_look_gets_the_part_that_moves(self, study: Study) -> None:
+        client = client_of(study.rita)
+        for where in (
+            self.where(study, "campaign-progress"),
+            self.where(study, "campaign-rater", study.ada),
+        ):
+            assert "<html" in client.get(where).content.decode()
+            part = client.get(where, headers={"HX-Request": "true"}).content.decode()
+            assert part.lstrip().startswith("<section")
+            assert 'hx-trigger="every 5s"' in part
+            past = {"opened": int(time.time()) - 3 * 3600}
+            assert client.get(where, past, headers={"HX-Request": "true"}).status_code == 286
+            Campaign.objects.update(is_open=False)
+            assert (
+                "hx-trigger" not in client.get(where, headers={"HX-Request": "1"}).content.decode()
+            )
+            Campaign.objects.update(is_open=True)
+
+    def test_a_person_is_left_out_from_their_page(self, study: Study) -> None:
+        client, where = client_of(study.rita), self.where(study, "campaign-rater", study.ada)
+        shown = client.get(where).content.decode()
+        assert self.where(study, "campaign-people-change") in shown
+        assert 'value="exclude"' in shown
+        exclude(study.campaign, rater_of(study.ada), "guessed", study.rita)
+        shown = client.get(where).content.decode()
+        assert "guessed" in shown
+        assert 'value="include"' in shown
+
+    def test_nobody_is_named_by_account(self, study: Study) -> None:
+        client = client_of(study.rita)
+        for where in (
+            self.where(study, "campaign-progress"),
+            self.where(study, "campaign-rater", study.ada),
+            self.where(study, "rater-labels", study.ada),
+        ):
+            content = client.get(where).content.decode()
+            assert rater_of(study.ada).name in content
+            assert ">ada<" not in content
+
+    def test_labels_stand_beside_what_others_gave(self, study: Study) -> None:
+        client, where = client_of(study.rita), self.where(study, "rater-labels", study.ada)
+        rows = client.get(where).context["rows"]
+        assert [row.others for row in rows] == [[("invalid", 1)]] * 3
+        assert len(client.get(where, {"of": "others", "value": "no"}).context["rows"]) == 3
+        exclude(study.campaign, rater_of(study.ben), "guessed")
+        assert client.get(where, {"of": "others"}).context["rows"] == []
+        first = Label.objects.filter(response__assignment__rater=rater_of(study.ada)).first()
+        assert first is not None
+        one: Any = {"first": first.pk, "last": first.pk, "variable": "answerable"}
+        assert len(client.get(where, one).context["rows"]) == 1
+
+    @pytest.mark.parametrize(
+        "asked",
+        [{"of": "all"}, {"variable": "response__key"}, {"value": "maybe"}, {"first": "x"},
+         {"last": 10**30}],
+    )  # fmt: skip
+    def test_only_what_is_offered_is_chosen(self, study: Study, asked: dict[str, Any]) -> None:
+        client, where = client_of(study.rita), self.where(study, "rater-labels", study.ada)
+        assert client.get(where, asked).status_code == 422
+
+    def test_labels_take_as_many_queries_as_there_are_kinds_of_things(self) -> None:
+        study, counts = make_study(reports=11), []
+        client = client_of(study.rita)
+        client.get(self.where(study, "campaign-progress"))
+        for more in (1, 10):
+            for _ in range(more):
+                submit(study.assignment(study.ada), payload("no"), "page")
+            with CaptureQueriesContext(connection) as captured:
+                client.get(self.where(study, "rater-labels", study.ada))
+            counts.append(len(captured))
+        assert counts[0] == counts[1]
+
+    def test_with_an_open_item_one_learns_nothing_of_what_others_said(self, study: Study) -> None:
+        for item in study.campaign.items.all():
+            for unit in item.units.all():
+                KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+        Item.objects.update(use="gold", quota=9)
+        client, script = client_of(study.rita), script_of(study.rita)
+        page, labels = (
+            self.where(study, "campaign-progress"),
+            self.where(study, "rater-labels", study.ada),
+        )
+        assert "3 of 3" in client.get(page).content.decode()
+        Assignment.objects.create(item=last_item(), rater=rater_of(study.rita), asked=["q:0"])
+        for where in (page, self.where(study, "campaign-rater", study.ada)):
+            content = client.get(where).content.decode()
+            assert "3 of 3" not in content
+            assert labels not in content
+        refused = client.get(labels)
+        assert refused.status_code == 403
+        assert "invalid" not in refused.content.decode()
+        told = script.get(f"campaigns/{study.campaign.pk}/progress/").json()["people"]
+        assert {each["gold"] for each in told} == {None}
+        assert all("open item" in each["known_reason"] for each in told)
+
+    def test_a_campaign_of_others_is_not_there(self, study: Study) -> None:
+        Campaign.objects.update(pool="named")
+        client = client_of(study.rita)
+        for name in ("campaign-progress", "campaign-quality"):
+            assert client.get(self.where(study, name)).status_code == 404
+        for name in ("campaign-rater", "rater-labels", "rater-quality"):
+            assert client.get(self.where(study, name, study.ada)).status_code == 404
+
+
+class TestApi:
+    def test_it_tells_what_the_page_shows(self) -> None:
+        study = make_study(reports=2)
+        deadline = NOW + timedelta(days=30)
+        Campaign.objects.update(deadline=deadline)
+        answer(study.campaign, rater_of(study.ada), 12.0)
+        script = script_of(study.rita)
+        told = script.get(f"campaigns/{study.campaign.pk}/progress/").json()
+        assert (told["items"], told["places"], told["answered"], told["held"]) == (2, 4, 1, 0)
+        assert told["left"]["answers"] == 3
+        assert told["left"]["hours"] == pytest.approx(3 * 12 / 3600)
+        assert told["left"]["per_day"] == 1.0
+        assert datetime.fromisoformat(told["left"]["deadline"]) == deadline
+        (ada,) = told["people"]
+        assert ada["name"] == rater_of(study.ada).name
+        assert ada["seconds"]["median"] == 12.0
+        assert (ada["gold"], ada["excluded"]) == (None, None)
+        one = f"campaigns/{study.campaign.pk}/raters/{ada['id']}/progress/"
+        assert script.get(one).json() == ada
+        judge = Rater.objects.create(name="machine", kind="judge")
+        Assignment.objects.create(item=last_item(), rater=judge, asked=[])
+        other = f"campaigns/{study.campaign.pk}/raters/{judge.pk}/progress/"
+        assert_told(script.get(other), 404)
+
+
+def test_the_command_has_a_line_for_each_person(tmp_path: Path) -> None:
+    study = make_study(reports=2)
+    answer(study.campaign, rater("ann"), 12.0)
+    answer(study.campaign, rater("bo"), None)
+    exclude(study.campaign, rater("bo"), "guessed")
+    told = run("progress", "Pilot", "--brief").splitlines()
+    assert told[0].startswith("Pilot: 2 of 4 answers; work left: 24 s; done by: ")
+    assert told[1:] == [
+        "ann: 1 answered, 0 held; median 12 s",
+        "bo: 1 answered, 0 held; no times; left out: guessed",
+    ]

@@ -1,0 +1,75 @@
+"""Progress in the browser: numbers that stay live, and hints that lead to their labels."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import caches
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Assignment, User
+from annotation.models.people import rater_of
+from annotation.submit import submit
+from tests.browser.axe import violations
+from tests.browser.test_access import enter
+from tests.page_cast import Study, make_study, payload
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def study(transactional_db: None) -> Study:
+    """Ada and Ben agree on seven of eight reports; Rita, who calls each unit senseless, is through
+    with them."""
+    caches["reports"].clear()
+    study = make_study(reports=8, people=3)
+    for user, code in ((study.ada, "no"), (study.ben, "no"), (study.rita, "invalid")):
+        for _ in range(7):
+            answer(study, user, code)
+    answer(study, study.rita, "invalid")
+    return study
+
+
+def answer(study: Study, user: User, code: str) -> None:
+    held = study.assignment(user)
+    submit(held, payload(code), "page")
+    Assignment.objects.filter(pk=held.pk).update(seconds=40 + held.item.position)
+
+
+@pytest.fixture
+def page(context: BrowserContext, errors: list[str], study: Study) -> Page:
+    page = context.new_page()
+    enter(page, "rita")
+    page.goto(reverse("campaign-progress", args=[study.campaign.pk]))
+    return page
+
+
+def test_an_answer_is_seen_without_loading_the_page_anew(page: Page, study: Study) -> None:
+    expect(page.get_by_role("heading", name="22 of 24 answers")).to_be_visible()
+    answer(study, study.ada, "no")
+    expect(page.get_by_role("heading", name="23 of 24 answers")).to_be_visible()
+
+
+def test_a_hint_leads_to_its_labels_and_to_the_person(page: Page, study: Study) -> None:
+    rita = rater_of(study.rita).name
+    hint = page.locator(".hint", has_text="One answer nearly always")
+    expect(hint).to_contain_text("“invalid” on 24 of 24 units")
+    hint.get_by_role("link", name="These labels").click()
+    expect(page.get_by_role("heading", name=f"Labels of {rita}")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(24)
+    page.get_by_role("link", name=f"‹ {rita}").click()
+    page.get_by_label(f"Why {rita} is left out").fill("called everything senseless")
+    page.get_by_role("button", name="Leave out").click()
+    expect(page.get_by_text("called everything senseless")).to_be_visible()
+
+
+def test_axe_finds_nothing_wrong(page: Page, study: Study) -> None:
+    expect(page.locator("#quality")).to_be_visible()
+    found = violations(page, "progress")
+    args = [study.campaign.pk, rater_of(study.rita).pk]
+    page.goto(reverse("campaign-rater", args=args))
+    expect(page.locator("#quality")).to_be_visible()
+    found += violations(page, "person")
+    page.goto(reverse("rater-labels", args=args))
+    found += violations(page, "labels")
+    assert found == []

@@ -1,0 +1,42 @@
+"""The page of one's own tokens: made with the keyboard, shown once, taken back."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.api.cast import Script, assert_told
+from tests.browser.axe import violations
+from tests.browser.desk import Desk
+from tests.page_cast import Study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_token_is_made_shown_once_and_taken_back(
+    context: BrowserContext, errors: list[str], study: Study
+) -> None:
+    desk = Desk(context.new_page(), study)
+    desk.log_in("rita")
+    page = desk.page
+    page.get_by_title("Your API tokens").click()
+    assert violations(page, "empty") == []
+    page.get_by_label("What it is for").fill("the nightly export")
+    page.get_by_label("make and change campaigns").check()
+    page.get_by_label("Days until it ends").fill("0")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No token is made yet")).to_be_visible()
+    page.get_by_label("Days until it ends").fill("30")
+    page.keyboard.press("Enter")
+    words = page.get_by_label("The token").inner_text()
+    assert violations(page, "made") == []
+    script = Script(words.strip())
+    assert script.get("campaigns/").status_code == 200
+    page.get_by_role("link", name="Done").click()
+    expect(page.get_by_text("the nightly export")).to_be_visible()
+    expect(page.get_by_role("cell", name="read, manage")).to_be_visible()
+    assert words not in page.content()
+    assert violations(page, "listed") == []
+    page.get_by_role("button", name="Take back").click()
+    expect(page.get_by_text("the nightly export")).to_have_count(0)
+    assert_told(script.get("campaigns/"), 401)

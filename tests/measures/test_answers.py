@@ -1,0 +1,142 @@
+"""CLAPnq's measures, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.measures import MEASURES
+from analysis.measures.answers.grades import Grades, faithful_and_appropriate
+from analysis.measures.answers.refusal_lists import refusal_list
+from analysis.measures.answers.texts import (
+    Texts,
+    length,
+    recall_of,
+    rouge_1_recall,
+    rouge_l_of,
+    rouge_l_to_passage,
+)
+from analysis.measures.answers.unanswerable import unanswerable_accuracy
+from analysis.measures.answers.win_rate import (
+    FIRST,
+    MISSING,
+    SECOND,
+    TIE_BAD,
+    TIE_GOOD,
+    Preferences,
+    win_rate,
+)
+from analysis.measures.base import estimate
+from analysis.measures.options import Options
+
+DEFAULT = Options()
+
+
+def texts(answer: str, *references: str, passage: str | None = None, ok: bool = True) -> Texts:
+    return Texts([answer], [references], [passage], np.array([ok]))
+
+
+class TestTexts:
+    def test_of_several_references_the_best_counts_or_their_mean(self) -> None:
+        # "the cat sat": all three words of the second, in order; one of two of the first.
+        of = texts("the cat sat", "a cat", "the cat sat")
+        assert rouge_l_of(of, DEFAULT) == pytest.approx([1.0])
+        assert rouge_l_of(of, Options(references="mean")) == pytest.approx([(2 / 5 + 1) / 2])
+
+    def test_recall_counts_each_word_as_often_as_it_is_there(self) -> None:
+        assert rouge_1_recall("the the cat", "the cat the dog the") == pytest.approx(3 / 5)
+        assert recall_of(texts("the cat", "the cat sat"), DEFAULT) == pytest.approx([2 / 3])
+
+    def test_copying_is_measured_against_the_passage(self) -> None:
+        # Two of the answer's two words and of the passage's six: P 1, R 1/3.
+        of = texts("big cat", passage="the big cat sat down here")
+        assert rouge_l_to_passage(of, DEFAULT) == pytest.approx([1 / 2])
+
+    def test_length_counts_code_points(self) -> None:
+        assert length(texts("né 😀"), DEFAULT) == pytest.approx([4])
+
+    @pytest.mark.parametrize("measure", [rouge_l_of, recall_of, rouge_l_to_passage, length])
+    def test_unanswerable_questions_are_not_scored_by_words(self, measure: object) -> None:
+        assert callable(measure)
+        assert np.isnan(measure(texts("a", "a", passage="a", ok=False), DEFAULT)).all()
+
+    def test_without_a_reference_there_is_no_score(self) -> None:
+        assert np.isnan(rouge_l_of(texts("a"), DEFAULT)).all()
+
+    def test_an_empty_answer_recalls_nothing(self) -> None:
+        assert recall_of(texts("", "a"), DEFAULT) == pytest.approx([0.0])
+
+
+class TestUnanswerable:
+    @pytest.mark.parametrize(
+        ("answer", "refuses"),
+        [
+            ("I don\N{RIGHT SINGLE QUOTATION MARK}t  know.", 1),
+            ("The passage does not mention it.", 1),
+            ("", 1),
+            ("It opened in 1990.", 0),
+        ],
+    )
+    def test_an_answer_refuses_that_holds_a_phrase_of_the_list(
+        self, answer: str, refuses: int
+    ) -> None:
+        assert unanswerable_accuracy(texts(answer, ok=False), DEFAULT) == [refuses]
+
+    def test_answerable_questions_are_not_counted(self) -> None:
+        assert np.isnan(unanswerable_accuracy(texts("I do not know"), DEFAULT))
+
+    def test_an_unknown_list_is_refused_with_those_that_there_are(self) -> None:
+        with pytest.raises(ValueError, match=r"no list of refusals is called 'mine'.*plain-1"):
+            refusal_list("mine")
+
+
+class TestGrades:
+    #: The paper's figures: means 3.0 and 3.5, and 3.0 printed, which items only can give.
+    GRADES = Grades(np.array([4.0, 2.0, np.nan]), np.array([3.0, 4.0, 4.0]), np.full(3, np.nan))
+
+    def test_it_is_the_harmonic_mean_of_each_answer(self) -> None:
+        found = faithful_and_appropriate(self.GRADES, DEFAULT)
+        expected = [24 / 7, 16 / 6, float("nan")]
+        assert found == pytest.approx(np.array(expected), nan_ok=True)
+
+    def test_or_that_of_the_means(self) -> None:
+        found = faithful_and_appropriate(self.GRADES, Options(harmonic="means"))
+        made = estimate(MEASURES["F+A"], found, np.arange(3))
+        assert made.value == pytest.approx(2 * 3 * 3.5 / 6.5)
+        assert made.n == 2
+
+
+class TestWinRate:
+    @staticmethod
+    def verdicts(*given: tuple[int, int, int]) -> Preferences:
+        """Of three answers, as (first, second, verdict)."""
+        first, second, verdict = np.array(given, dtype=np.int64).T
+        return Preferences(first, second, verdict, 3)
+
+    def test_it_is_wins_over_systems_less_one_times_annotators(self) -> None:
+        # Two annotators, three systems: four verdicts on each answer.
+        of = self.verdicts(
+            (0, 1, FIRST), (0, 2, FIRST), (1, 2, SECOND),
+            (0, 1, FIRST), (0, 2, SECOND), (1, 2, SECOND),
+        )  # fmt: skip
+        found = win_rate(of, DEFAULT)
+        assert found == pytest.approx([3 / 4, 0, 3 / 4])
+        assert found.sum() == pytest.approx(3 / 2)
+
+    @pytest.mark.parametrize(
+        ("rule", "rates"), [("half", (0.5, 0.5)), ("good", (0.5, 0.5)), ("none", (0, 0))]
+    )
+    def test_a_tie_follows_the_rule(self, rule: str, rates: tuple[float, float]) -> None:
+        of = self.verdicts((0, 1, TIE_GOOD), (0, 1, TIE_BAD))
+        found = win_rate(of, Options(ties=rule))
+        assert found[:2] == pytest.approx(rates)
+
+    def test_both_good_is_a_win_for_each_and_both_bad_for_none(self) -> None:
+        good, bad = (self.verdicts((0, 1, tie)) for tie in (TIE_GOOD, TIE_BAD))
+        assert win_rate(good, Options(ties="good"))[:2] == pytest.approx([1, 1])
+        assert win_rate(bad, Options(ties="good"))[:2] == pytest.approx([0, 0])
+
+    def test_a_missing_verdict_is_no_loss(self) -> None:
+        of = self.verdicts((0, 1, FIRST), (0, 1, MISSING))
+        assert win_rate(of, DEFAULT)[:2] == pytest.approx([1, 0])
+        assert np.isnan(win_rate(of, DEFAULT)[2])

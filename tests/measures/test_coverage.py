@@ -1,0 +1,224 @@
+"""CRUX's measures of contexts, on the worked example; see the table in the cast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
+from analysis.measures.coverage.contexts import members, sampled_contexts
+from analysis.measures.coverage.cov import cov
+from analysis.measures.coverage.density import den
+from analysis.measures.coverage.ratings import Ratings, answerable, answers
+from analysis.measures.coverage.required import as_context, required_grades, required_subset
+from analysis.measures.coverage.thresholds import threshold_table
+from analysis.measures.options import Options
+from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
+
+DEFAULT, AS_ZERO = Options(), Options(missing="zero")
+ORACLE = np.ones((1, PASSAGES), bool)
+
+
+class TestAnswerability:
+    def test_a_rating_from_eta_on_answers(self) -> None:
+        found = answers(example_ratings(), DEFAULT)
+        assert found.yes[0, P1].nonzero()[0].tolist() == [0, 1, 2, 3, 7]
+
+    def test_a_higher_eta_answers_less(self) -> None:
+        found = answers(example_ratings(), Options(eta=5))
+        assert found.yes[0, P2].nonzero()[0].tolist() == [2, 6]
+
+    def test_questions_that_no_oracle_passage_answers_are_dropped(self) -> None:
+        kept = answerable(answers(example_ratings(), DEFAULT), ORACLE, DEFAULT)
+        assert kept[0].tolist() == [True] * 8 + [False] * 2
+
+    def test_the_filter_can_be_switched_off(self) -> None:
+        off = Options(filtered=False)
+        assert answerable(answers(example_ratings(), off), ORACLE, off).all()
+
+    def test_only_oracle_passages_make_a_question_answerable(self) -> None:
+        only_p3 = np.array([[False, False, True]])
+        kept = answerable(answers(example_ratings(), DEFAULT), only_p3, DEFAULT)
+        assert kept[0].nonzero()[0].tolist() == [0, 4]
+
+    def test_a_question_that_is_padding_is_no_question(self) -> None:
+        rated = example_ratings()
+        seven = np.arange(QUESTIONS)[None] < 7
+        found = answers(Ratings(rated.values, rated.passages, seven), DEFAULT)
+        assert not found.yes[..., 7].any()
+
+
+class TestCoverage:
+    def test_it_is_the_share_of_answerable_questions(self) -> None:
+        assert cov(context_of(P3)) == pytest.approx([2 / 8])
+        assert cov(context_of(P3, P1)) == pytest.approx([6 / 8])
+
+    def test_the_oracle_covers_everything(self) -> None:
+        assert cov(context_of(P3, P1).as_oracle()) == pytest.approx([1.0])
+
+    def test_an_empty_context_covers_nothing(self) -> None:
+        assert cov(context_of()) == pytest.approx([0.0])
+
+    def test_it_is_undefined_without_an_answerable_question(self) -> None:
+        nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
+        assert np.isnan(cov(context_of(P1, ratings=nothing)))
+
+    def test_it_is_undefined_where_the_system_answered_nothing(self) -> None:
+        assert np.isnan(cov(replace(context_of(P1), there=np.zeros(1, bool))))
+
+    def test_a_missing_rating_takes_its_question_out(self) -> None:
+        # q4 of p3 is not rated: of p3 and p1, q0 q1 q2 q3 q7 of seven are covered.
+        rated = example_ratings(missing=[(P3, 4)])
+        assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
+
+    def test_a_question_goes_out_even_where_another_passage_answers_it(self) -> None:
+        rated = example_ratings(missing=[(P3, 0)])
+        assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
+
+    def test_a_missing_rating_can_be_a_zero_as_in_the_paper(self) -> None:
+        rated = example_ratings(missing=[(P3, 4)])
+        found = cov(context_of(P3, P1, ratings=rated, options=AS_ZERO))
+        assert found == pytest.approx([5 / 8])
+
+    def test_it_is_cut_at_a_rank_or_at_the_size_of_the_oracle(self) -> None:
+        whole = context_of(P3, P1, P2)
+        assert cov(whole.cut(1)) == pytest.approx([2 / 8])
+        assert cov(whole.cut(None)) == pytest.approx([1.0])
+
+
+class TestAlphaNdcg:
+    def test_it_matches_the_sum_by_hand(self) -> None:
+        # p3 answers q0 q4: 2. p1 answers q1 q2 q3 q7 and q0 again: 4.5.
+        # Best: p1 or p2 with 5, then the other with three new ones and q2 q3 again: 4.
+        gain, ideal = 2 + 4.5 / np.log2(3), 5 + 4 / np.log2(3)
+        assert alpha_ndcg(context_of(P3, P1), DEFAULT) == pytest.approx([gain / ideal])
+
+    def test_with_alpha_0_every_answer_counts_again(self) -> None:
+        gain, ideal = 2 + 5 / np.log2(3), 5 + 5 / np.log2(3)
+        found = alpha_ndcg(context_of(P3, P1), Options(alpha=0.0))
+        assert found == pytest.approx([gain / ideal])
+
+    def test_with_alpha_1_only_new_answers_count(self) -> None:
+        gain, ideal = 2 + 4 / np.log2(3), 5 + 3 / np.log2(3)
+        found = alpha_ndcg(context_of(P3, P1), Options(alpha=1.0))
+        assert found == pytest.approx([gain / ideal])
+
+    def test_the_best_order_has_1(self) -> None:
+        assert alpha_ndcg(context_of(P2, P1, P3), DEFAULT) == pytest.approx([1.0])
+        assert alpha_ndcg(context_of(P1, P2, P3), DEFAULT) == pytest.approx([1.0])
+
+    def test_of_equal_passages_the_last_identifier_leads_the_best_order(self) -> None:
+        # a answers q0 q1, b q1 q2, c q2 q3, and alpha is 1: c leads with 2, and a adds 2 more. Were
+        # b to lead, a and c would add 1 each.
+        values = np.zeros((1, 3, 4))
+        for passage, questions in enumerate(([0, 1], [1, 2], [2, 3])):
+            values[0, passage, questions] = 5
+        yes = answers(Ratings(values, np.ones((1, 3), bool), np.ones((1, 4), bool)), DEFAULT).yes
+        assert ideal_gains(yes, 1.0, 3).tolist() == [[2.0, 2.0, 0.0]]
+        assert ideal_gains(yes[:, [2, 0, 1]], 1.0, 3).tolist() == [[2.0, 1.0, 1.0]]
+
+    def test_an_empty_context_gains_nothing(self) -> None:
+        assert alpha_ndcg(context_of().cut(10), DEFAULT) == pytest.approx([0.0])
+
+    def test_a_cut_that_goes_further_than_the_context_takes_the_ideal_that_far(self) -> None:
+        ideal = 5 + 4 / np.log2(3) + 1 / np.log2(4)
+        assert alpha_ndcg(context_of(P3).cut(10), DEFAULT) == pytest.approx([2 / ideal])
+
+    def test_it_is_undefined_where_nothing_answers(self) -> None:
+        nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
+        assert np.isnan(alpha_ndcg(context_of(P1, ratings=nothing), DEFAULT))
+
+
+class TestDensity:
+    def test_it_matches_the_quotient_by_hand(self) -> None:
+        # Cov 6/8 in 15 words, the oracle 1 in 25: (0.05 / 0.04) ** 0.5.
+        assert den(context_of(P3, P1), DEFAULT) == pytest.approx([1.25**0.5])
+
+    def test_its_weight_is_an_option(self) -> None:
+        assert den(context_of(P3, P1), Options(weight=1.0)) == pytest.approx([1.25])
+
+    def test_a_context_that_covers_nothing_has_0(self) -> None:
+        assert den(context_of(), DEFAULT) == pytest.approx([0.0])
+
+    def test_it_is_undefined_where_the_oracle_covers_nothing(self) -> None:
+        # Without the filter there are questions, and the oracle answers none.
+        nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
+        off = Options(filtered=False)
+        assert np.isnan(den(context_of(P1, ratings=nothing, options=off), off))
+
+
+class TestRequiredSubset:
+    def test_it_keeps_what_answers_something_new(self) -> None:
+        found = required_subset(answers(example_ratings(), DEFAULT), ORACLE)
+        assert found[0].tolist() == [True, True, False]
+
+    def test_at_another_eta_another_subset_is_required(self) -> None:
+        found = required_subset(answers(example_ratings(), Options(eta=5)), ORACLE)
+        assert found[0].all()
+
+    def test_it_covers_what_the_oracle_covers(self) -> None:
+        kept = required_subset(answers(example_ratings(), DEFAULT), ORACLE)
+        required = replace(context_of(), ranked=as_context(kept))
+        assert required.ranked.tolist() == [[P1, P2]]
+        assert cov(required) == pytest.approx([1.0])
+
+    def test_the_grades_tell_chosen_from_better_rated_and_from_redundant(self) -> None:
+        # p3 rates q4 with 5, the chosen with 3: grade 2. With q4 of p3 at 3 nothing exceeds: 1.
+        rated = example_ratings()
+        found = answers(rated, DEFAULT)
+        assert required_grades(rated, found, ORACLE).tolist() == [[3, 3, 2]]
+        rated.values[0, P3, 4] = 3
+        assert required_grades(rated, found, ORACLE).tolist() == [[3, 3, 1]]
+
+    def test_a_passage_outside_the_oracle_has_no_grade(self) -> None:
+        oracle = np.array([[True, False, True]])
+        rated = example_ratings()
+        assert required_grades(rated, answers(rated, DEFAULT), oracle).tolist() == [[3, 0, 3]]
+
+    def test_the_greedy_step_counts_new_answers_where_the_ranking_counts_all(self) -> None:
+        # a answers q0 q1 q2, b q0 q1 and q3, c q3 q4: by number b comes before c, and both are
+        # kept; by new answers c comes before b, which then has nothing new.
+        values = np.zeros((1, 3, 5))
+        for passage, questions in enumerate(([0, 1, 2], [0, 1, 3], [3, 4])):
+            values[0, passage, questions] = 4
+        rated = Ratings(values, np.ones((1, 3), bool), np.ones((1, 5), bool))
+        found = answers(rated, DEFAULT)
+        assert required_subset(found, ORACLE)[0].tolist() == [True, True, True]
+        assert required_grades(rated, found, ORACLE).tolist() == [[3, 1, 3]]
+
+
+class TestSampledContexts:
+    def test_they_hold_different_passages_of_the_query(self) -> None:
+        there = np.array([[True, True, False, True], [True, False, False, False]])
+        made = sampled_contexts(there, np.array([2, 2]), 20, seed=0)
+        for ranked in made:
+            assert members(ranked, 4).sum(axis=1).tolist() == [2, 1]
+            assert not (members(ranked, 4) & ~there).any()
+
+    def test_equal_seeds_give_equal_contexts_and_others_others(self) -> None:
+        there, sizes = np.ones((1, 50), bool), np.array([5])
+        one, same, other = (sampled_contexts(there, sizes, 1, seed)[0] for seed in (1, 1, 2))
+        assert one.tolist() == same.tolist()
+        assert one.tolist() != other.tolist()
+
+
+class TestThresholdTable:
+    def test_each_threshold_has_its_own_questions_and_means(self) -> None:
+        # The report's ratings: at 3 it answers q0 to q4 of eight, at 5 q0 and q4 of five.
+        report = np.array([[5, 3, 4, 3, 5, 0, 0, 0, 5, np.nan]])
+        rows = threshold_table(
+            example_ratings(), [context_of(P3, P1)], [report], (3, 5), AS_ZERO
+        )  # fmt: skip
+        assert [(row.eta, row.questions) for row in rows] == [(3, 8), (5, 5)]
+        assert [row.context for row in rows] == pytest.approx([6 / 8, 3 / 5])
+        assert [row.report for row in rows] == pytest.approx([5 / 8, 2 / 5])
+        assert all(np.isnan(row.tau) for row in rows)
+
+    def test_tau_is_between_the_two_coverages(self) -> None:
+        contexts = [context_of(P3), context_of(P3, P1), context_of(P1, P2)]
+        reports = [np.array([[3.0] * n + [0.0] * (10 - n)]) for n in (1, 4, 2)]
+        (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
+        # Cov(Z) 2/8 < 6/8 < 1 and Cov(y) 1/8, 4/8, 2/8: two pairs agree, one does not.
+        assert row.tau == pytest.approx(1 / 3)

@@ -1,0 +1,136 @@
+"""GaRAGe's measures, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.measures import MEASURES
+from analysis.measures.base import Measure, estimate
+from analysis.measures.grounding.attribution import Citations, macro
+from analysis.measures.grounding.deflection import Deflections
+from analysis.measures.grounding.eligibility import eligibility
+from analysis.measures.grounding.factuality import factuality, unadjusted_factuality
+from analysis.measures.grounding.responses import Responses
+from analysis.measures.options import Options
+from analysis.measures.slices import grounding_quality, sliced
+
+DEFAULT, AS_ZERO = Options(), Options(missing="zero")
+
+
+def responses(eligible: list[int], *sentences: str) -> Responses:
+    """Responses of which each letter is a sentence: y borne out, n not, ? missing."""
+    codes = {"y": 1, "n": 0, "?": -1}
+    borne = [codes[letter] for each in sentences for letter in each]
+    row = [n for n, each in enumerate(sentences) for _ in each]
+    return Responses(*(np.array(x, dtype=np.int64) for x in (eligible, borne, row)))
+
+
+class TestFactuality:
+    def test_every_sentence_must_be_borne_out(self) -> None:
+        of = responses([1, 1, 1], "yyy", "yny", "n")
+        assert unadjusted_factuality(of, DEFAULT) == pytest.approx([1, 0, 0])
+
+    def test_it_needs_eligibility_too(self) -> None:
+        of = responses([1, 0, 1], "y", "y", "n")
+        assert factuality(of, DEFAULT) == pytest.approx([1, 0, 0])
+
+    def test_a_response_without_sentences_has_none(self) -> None:
+        assert np.isnan(unadjusted_factuality(responses([1], ""), DEFAULT))
+
+    def test_a_missing_sentence_leaves_the_response_out_whatever_the_others_say(self) -> None:
+        found = unadjusted_factuality(responses([1, 1], "y?", "n?"), DEFAULT)
+        assert np.isnan(found).all()
+
+    def test_or_counts_as_unsupported(self) -> None:
+        found = unadjusted_factuality(responses([1, 1], "y?", "y"), AS_ZERO)
+        assert found == pytest.approx([0, 1])
+
+    def test_missing_eligibility_leaves_the_response_out(self) -> None:
+        assert np.isnan(factuality(responses([-1], "y"), DEFAULT))
+        assert eligibility(responses([-1, 1], "y", "y"), AS_ZERO) == pytest.approx([0, 1])
+
+
+class TestDeflection:
+    #: People deflected the first two questions; the system the first and the third.
+    OF = Deflections(np.array([1, 0, 1, 0, 0, -1]), np.array([1, 1, 0, 0, 0, 0]))
+
+    def rate(self, name: str, options: Options) -> float | None:
+        measure = MEASURES[f"Deflection:{name}"]
+        return estimate(measure, measure.of(self.OF, options), np.arange(6)).value
+
+    def test_true_positives_are_among_what_people_deflect(self) -> None:
+        assert self.rate("TP", DEFAULT) == pytest.approx(1 / 2)
+
+    def test_false_positives_are_elsewhere(self) -> None:
+        assert self.rate("FP", DEFAULT) == pytest.approx(1 / 3)
+        assert self.rate("FP", AS_ZERO) == pytest.approx(1 / 4)
+
+    def test_without_a_question_that_people_deflect_there_is_a_reason(self) -> None:
+        measure = MEASURES["Deflection:TP"]
+        of = Deflections(np.array([1]), np.array([0]))
+        found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
+        assert found.value is None
+        assert found.reason == "people deflected none of these questions"
+
+
+def cites(*passages: str) -> frozenset[str]:
+    return frozenset(passages)
+
+
+class TestAttribution:
+    #: Two of three right and two of four found; nothing cited; one of one, one of one.
+    OF = Citations(
+        [cites("a", "b", "x"), cites(), cites("a"), None],
+        [[cites("a", "b", "c", "d")], [cites("a")], [cites("a")], [cites("a")]],
+    )
+
+    def values(self, name: str, options: Options = DEFAULT) -> list[float]:
+        found = self.measure(name).of(self.OF, options)
+        assert isinstance(found, np.ndarray)
+        return [float(value) for value in found]
+
+    @staticmethod
+    def measure(name: str) -> Measure:
+        return MEASURES[f"Attribution:{name}"]
+
+    def test_each_response_has_its_own_precision_recall_and_f1(self) -> None:
+        nan = float("nan")
+        assert self.values("P") == pytest.approx([2 / 3, nan, 1, nan], nan_ok=True)
+        assert self.values("R") == pytest.approx([2 / 4, 0, 1, nan], nan_ok=True)
+        assert self.values("F1") == pytest.approx([4 / 7, 0, 1, nan], nan_ok=True)
+
+    def test_citing_nothing_can_cost_precision(self) -> None:
+        found = self.values("P", Options(uncited="zero"))
+        assert found == pytest.approx([2 / 3, 0, 1, float("nan")], nan_ok=True)
+
+    def test_micro_figures_are_of_all_citations_together(self) -> None:
+        # Cited 3 + 0 + 1, people's 4 + 1 + 1, both 2 + 0 + 1.
+        names = ("P-micro", "R-micro", "F1-micro")
+        found = [
+            estimate(self.measure(n), self.measure(n).of(self.OF, DEFAULT), np.arange(4)).value
+            for n in names
+        ]
+        assert found == pytest.approx([3 / 4, 3 / 6, 6 / 10])
+
+    def test_several_human_answers_are_one_set_or_the_best_of_them(self) -> None:
+        of = Citations([cites("a", "b")], [[cites("a"), cites("b", "c")]])
+        recall = self.measure("R")
+        assert recall.of(of, DEFAULT) == pytest.approx([2 / 3])
+        assert recall.of(of, Options(cited_by="best")) == pytest.approx([1.0])
+
+    def test_where_nobody_cites_nothing_is_defined(self) -> None:
+        of = Citations([cites()], [[cites()]])
+        found = [macro(of, DEFAULT, name) for name in ("P", "R", "F1")]
+        assert np.isnan(np.concatenate(found)).all()
+
+
+def test_quality_is_binned_at_thirds() -> None:
+    shares = np.array([0.0, 0.3, 1 / 3, 0.5, 2 / 3, 0.7, np.nan])
+    assert grounding_quality(shares) == ["low", "low", "medium", "medium", "medium", "high", None]
+
+
+def test_slices_hold_the_rows_of_each_name() -> None:
+    values = np.array([1.0, 2.0, 4.0, 8.0])
+    found = sliced(["web", None, "private", "web"], lambda rows: float(values[rows].sum()))
+    assert found == {"private": 4.0, "web": 9.0}

@@ -1,0 +1,151 @@
+"""Long2RAG's measures, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.measures import MEASURES
+from analysis.measures.base import estimate
+from analysis.measures.key_points.f_score import key_point_f
+from analysis.measures.key_points.failures import Failures
+from analysis.measures.key_points.points import Points
+from analysis.measures.key_points.precision import key_point_precision
+from analysis.measures.key_points.recall import key_point_recall
+from analysis.measures.key_points.retention import (
+    AGREE,
+    DISAGREE,
+    NEUTRAL,
+    Verified,
+    kept,
+    retention,
+)
+from analysis.measures.key_points.scoring import cuts, key_point_score
+from analysis.measures.options import Options
+
+DEFAULT, AS_ZERO = Options(), Options(missing="zero")
+
+
+def points(*answers: str, retrieved: str = "") -> Points:
+    """Answers of which each letter is a point: y, n or ? = missing; `retrieved` alike, all y."""
+    codes = {"y": 1, "n": 0, "?": -1}
+    expressed = [codes[letter] for answer in answers for letter in answer]
+    row = [n for n, answer in enumerate(answers) for _ in answer]
+    held = [codes[letter] for letter in retrieved or "y" * len(expressed)]
+    codes_of, held_of, row_of = (
+        np.array(values, dtype=np.int64) for values in (expressed, held, row)
+    )
+    return Points(codes_of, held_of, row_of, len(answers))
+
+
+class TestRecall:
+    def test_it_is_the_share_of_points_entailed(self) -> None:
+        assert key_point_recall(points("yynn", "ynn"), DEFAULT) == pytest.approx([1 / 2, 1 / 3])
+
+    def test_a_missing_label_is_left_out_or_counts_as_a_no(self) -> None:
+        assert key_point_recall(points("y?n"), DEFAULT) == pytest.approx([1 / 2])
+        assert key_point_recall(points("y?n"), AS_ZERO) == pytest.approx([1 / 3])
+
+    def test_it_is_undefined_without_key_points(self) -> None:
+        assert np.isnan(key_point_recall(points(""), DEFAULT))
+
+
+class TestPrecision:
+    def test_it_is_the_share_of_expressed_points_that_were_retrieved(self) -> None:
+        found = key_point_precision(points("yyyn", retrieved="yyny"), DEFAULT)
+        assert found == pytest.approx([2 / 3])
+
+    def test_an_answer_that_expresses_nothing_has_none_or_0_by_choice(self) -> None:
+        assert np.isnan(key_point_precision(points("nn"), DEFAULT))
+        assert key_point_precision(points("nn"), Options(unexpressed="zero")) == [0.0]
+
+    def test_without_a_known_context_it_is_undefined(self) -> None:
+        assert np.isnan(key_point_precision(points("yn", retrieved="??"), DEFAULT))
+        assert np.isnan(
+            key_point_precision(points("yn", retrieved="??"), Options(unexpressed="zero"))
+        )
+
+
+class TestF:
+    def test_it_is_harmonic_for_each_answer(self) -> None:
+        # KPR 3/4, KPP 2/3: 2 * 1/2 / (17/12) = 12/17.
+        found = key_point_f(points("yyyn", retrieved="yyny"), DEFAULT)
+        assert found == pytest.approx([12 / 17])
+
+    def test_it_is_0_where_nothing_is_expressed(self) -> None:
+        assert key_point_f(points("nn"), DEFAULT) == pytest.approx([0.0])
+
+    def test_it_is_0_where_nothing_expressed_was_retrieved(self) -> None:
+        assert key_point_f(points("yn", retrieved="ny"), DEFAULT) == pytest.approx([0.0])
+
+    def test_its_mean_is_not_the_harmonic_mean_of_the_means(self) -> None:
+        of = points("yyyn", "ynnn", retrieved="ynnyyyyy")
+        values = key_point_f(of, DEFAULT)
+        p, r = key_point_precision(of, DEFAULT).mean(), key_point_recall(of, DEFAULT).mean()
+        assert values.mean() == pytest.approx((6 / 13 + 2 / 5) / 2)
+        assert values.mean() != pytest.approx(2 * p * r / (p + r))
+
+
+class TestScore:
+    def test_it_is_the_share_of_yes_between_yes_and_no(self) -> None:
+        found = key_point_score(np.log(np.array([3.0, 1.0])), np.log(np.array([1.0, 1.0])))
+        assert found == pytest.approx([0.75, 0.5])
+
+    def test_large_logits_do_not_overflow(self) -> None:
+        found = key_point_score(np.array([1000.0, -1000.0]), np.zeros(2))
+        assert found == pytest.approx([1.0, 0.0])
+
+    def test_a_cut_tells_false_discoveries_from_false_positives(self) -> None:
+        # Kept from 0.7: three, of which one is not key; of the two that are not key one is kept.
+        scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, np.nan])
+        verdicts = np.array([1, 0, 1, 0, 1, 1])
+        (cut,) = cuts(scores, verdicts, np.arange(6), [0.7])
+        assert (cut.kept, cut.share) == (3, pytest.approx(3 / 5))
+        assert cut.false_discovery.value == pytest.approx(1 / 3)
+        assert cut.false_positive.value == pytest.approx(1 / 2)
+
+    def test_a_point_without_a_verdict_is_kept_and_no_discovery(self) -> None:
+        (cut,) = cuts(np.array([0.9, 0.8]), np.array([-1, 0]), np.arange(2), [0.7])
+        assert (cut.kept, cut.false_discovery.n, cut.false_discovery.value) == (2, 1, 1.0)
+
+    def test_a_cut_that_keeps_nothing_has_no_rate_but_a_reason(self) -> None:
+        (cut,) = cuts(np.array([0.1]), np.array([1]), np.arange(1), [0.7])
+        assert cut.false_discovery.value is None
+        assert cut.false_discovery.reason == "no point that is kept has a verdict"
+
+    def test_enough_queries_give_each_rate_an_interval(self) -> None:
+        scores, verdicts = np.tile([0.9, 0.8, 0.4], 40), np.tile([1, 0, 0, 1, 1, 1], 20)
+        (cut,) = cuts(scores, verdicts, np.arange(120) // 3, [0.7], draws=200)
+        assert cut.false_discovery.low is not None
+        assert cut.false_discovery.low < 1 / 4 < (cut.false_discovery.high or 0)
+
+
+class TestRetention:
+    OF = Verified(
+        np.array([1, 1, 1, 0, 1, -1]),
+        np.array([AGREE, NEUTRAL, DISAGREE, -1, -1, -1]),
+        np.zeros(6, np.int64),
+        1,
+    )
+
+    def test_a_point_is_kept_that_is_grounded_and_key(self) -> None:
+        assert kept(self.OF, DEFAULT).tolist() == [1, 0, 0, 0, -1, -1]
+        assert retention(self.OF, DEFAULT) == pytest.approx([1 / 4])
+
+    def test_neutral_points_are_kept_by_choice(self) -> None:
+        found = retention(self.OF, Options(keep_neutral=True))
+        assert found == pytest.approx([2 / 4])
+
+
+class TestFailures:
+    def test_each_kind_has_its_share_of_those_with_a_kind(self) -> None:
+        of = Failures(np.array([0, 2, 2, 1, -1, 2]), np.array([0, 0, 1, 1, 1, 1]), 2)
+        measures = [MEASURES[f"Failure:{kind}"] for kind in ("incomplete", "general", "missing")]
+        found = [estimate(m, m.of(of, DEFAULT), np.arange(2)).value for m in measures]
+        assert found == pytest.approx([1 / 5, 1 / 5, 3 / 5])
+
+    def test_without_failures_there_is_a_reason(self) -> None:
+        measure = MEASURES["Failure:general"]
+        of = Failures(np.array([-1]), np.array([0]), 1)
+        found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
+        assert (found.value, found.reason) == (None, "no failure has a kind")

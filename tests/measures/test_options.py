@@ -1,0 +1,144 @@
+"""The choices, the registry, and how a system's value is estimated."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from analysis.measures import MEASURES, of_family
+from analysis.measures.agreeing import orderings, settings
+from analysis.measures.base import estimate
+from analysis.measures.options import PRESETS, Options
+from analysis.measures.tokens import tokenizer
+from analysis.statistics import system_rank_correlation
+
+
+class TestOptions:
+    def test_every_choice_gives_its_reason(self) -> None:
+        assert all(each.metadata["reason"].endswith(".") for each in fields(Options))
+
+    def test_every_option_of_a_measure_is_one(self) -> None:
+        known = {each.name for each in fields(Options)}
+        assert {name for m in MEASURES.values() for name in m.options} <= known
+
+    def test_every_paper_has_a_preset(self) -> None:
+        assert set(PRESETS) == {"tandem", "crux", "long2rag", "garage", "clapnq"}
+
+    def test_words_are_read_as_what_the_option_holds(self) -> None:
+        found = Options().changed(
+            {"eta": "5", "cuts": "5,10", "filtered": "no", "missing": "zero"}
+        )  # fmt: skip
+        assert (found.eta, found.cuts, found.filtered) == (5, (5, 10), False)
+        assert found.missing == "zero"
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"etta": "3"}, "no option is called 'etta'"),
+            ({"missing": "maybe"}, "it is one of leave-out, zero"),
+            ({"filtered": "perhaps"}, "neither yes nor no"),
+            ({"alpha": "2"}, "from 0 to 1"),
+            ({"cuts": "0"}, "at least 1"),
+        ],
+    )
+    def test_a_wrong_choice_is_refused_in_words(self, given: dict[str, str], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            Options().changed(given)
+
+
+class TestRegistry:
+    def test_a_measure_stands_under_its_name(self) -> None:
+        assert all(name == measure.name for name, measure in MEASURES.items())
+
+    def test_every_measure_has_words_a_source_and_a_formula(self) -> None:
+        for measure in MEASURES.values():
+            function = getattr(measure.of, "func", measure.of)
+            assert measure.summary.endswith("."), measure.name
+            assert measure.citation, measure.name
+            assert function.__doc__, measure.name
+
+    def test_a_family_has_its_measures_in_order(self) -> None:
+        names = [measure.name for measure in of_family("contexts")]
+        assert names == ["Cov", "alpha_nDCG", "Den"]
+
+
+class TestEstimate:
+    def test_a_mean_of_ten_queries_has_a_t_interval(self) -> None:
+        values = np.array([0.0, 1.0] * 5)
+        found = estimate(MEASURES["KPR"], values, np.arange(10))
+        assert found.value == pytest.approx(0.5)
+        assert found.low is not None
+
+    def test_fewer_queries_have_none(self) -> None:
+        found = estimate(MEASURES["KPR"], np.array([0.0, 1.0]), np.arange(2))
+        assert (found.value, found.low) == (0.5, None)
+
+    def test_without_a_value_there_is_the_reason_of_the_measure(self) -> None:
+        found = estimate(MEASURES["KPR"], np.array([np.nan]), np.arange(1))
+        assert (found.value, found.reason) == (None, "no key point was labelled")
+
+
+class TestAgreeing:
+    def test_measures_that_order_systems_alike_have_tau_1(self) -> None:
+        cov = np.array([[0.1, 0.5, 0.9], [0.3, 0.5, 0.7]])
+        recall = np.array([[0.2, 0.3, 0.4], [0.2, 0.4, 0.3]])
+        (found,) = orderings({"Cov": cov, "Recall": recall})
+        # Means 0.2 0.5 0.8 against 0.2 0.35 0.35: two pairs alike, one tied in one.
+        assert (found.a, found.b) == ("Cov", "Recall")
+        assert found.kendall.value == pytest.approx(2 / np.sqrt(3 * 2))
+
+    def test_every_pair_is_what_the_library_says_of_it_alone(self) -> None:
+        generator = np.random.default_rng(5)
+        tables = {name: np.round(generator.random((12, 5)), 1) for name in "abc"}
+        tables["b"][3, 1] = np.nan
+        found = orderings(tables, draws=300, seed=4)
+        assert [(each.a, each.b) for each in found] == [("a", "b"), ("a", "c"), ("b", "c")]
+        for each in found:
+            alone = system_rank_correlation(
+                tables[each.a], tables[each.b], draws=300, seed=4, interval="auto"
+            )
+            assert each.kendall.value == pytest.approx(alone.value)
+            assert each.kendall.low == pytest.approx(alone.low)
+
+    def test_two_systems_have_no_order_to_speak_of(self) -> None:
+        (found,) = orderings({"a": np.ones((3, 2)), "b": np.ones((3, 2))})
+        assert (found.kendall.value, found.kendall.reason) == (None, "fewer than three systems")
+
+    def test_settings_are_compared_on_the_same_queries(self) -> None:
+        better = np.linspace(0.5, 0.9, 8)
+        found = settings({"oracle": better, "bm25": better - 0.1, "dense": better - 0.3})
+        # All eight differences point one way: p = 2 / 2^8, three times that after Holm.
+        assert [(each.a, each.b) for each in found] == [
+            ("oracle", "bm25"), ("oracle", "dense"), ("bm25", "dense"),
+        ]  # fmt: skip
+        assert [each.test.p_value for each in found] == pytest.approx([1 / 128] * 3)
+        assert [each.adjusted_p_value for each in found] == pytest.approx([3 / 128] * 3)
+
+
+class TestTokenizer:
+    def test_blanks_part_words(self) -> None:
+        assert tokenizer("whitespace").count("one  two\nthree") == 3
+
+    def test_an_unknown_one_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="whitespace or file:PATH"):
+            tokenizer("bert")
+
+    def test_a_file_counts_with_its_tokenizer_and_is_named_by_its_content(
+        self, tmp_path: object
+    ) -> None:
+        library = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+        made = library.Tokenizer(library.models.WordLevel({"one": 0, "?": 1}, unk_token="?"))
+        made.pre_tokenizer = library.pre_tokenizers.Punctuation()
+        path = f"{tmp_path}/tokenizer.json"
+        made.save(path)
+        found = tokenizer(f"file:{path}")
+        assert found.count("one,two,one") == 5
+        assert found.name.startswith("tokenizer.json (sha256 ")
+        assert str(tmp_path) not in found.name
+
+    def test_a_file_that_is_none_is_refused(self, tmp_path: object) -> None:
+        pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+        with pytest.raises(ValueError, match=r"cannot be read as a tokenizer\.json"):
+            tokenizer(f"file:{tmp_path}/absent.json")

@@ -1,0 +1,103 @@
+"""Our measures against the libraries that have them, on random data, where these are installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measures.answers.texts import rouge_1_recall
+from analysis.measures.coverage.alpha_ndcg import alpha_ndcg
+from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.coverage.ratings import Ratings, answers
+from analysis.measures.options import Options
+from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
+from analysis.statistics import Floats, Ints, rouge_l
+
+QUERIES, PASSAGES, QUESTIONS, RANKS = 30, 12, 6, 15
+
+
+def rankings(generator: np.random.Generator) -> Ints:
+    """Random orders of all passages, for each query."""
+    orders = [generator.permutation(PASSAGES) for _ in range(QUERIES)]
+    return np.array(orders, dtype=np.int64)
+
+
+def as_run(library: Any, ranked: Ints) -> list[Any]:
+    return [
+        library.ScoredDoc(f"q{query}", f"p{passage:02}", float(-rank))
+        for query, order in enumerate(ranked)
+        for rank, passage in enumerate(order)
+    ]
+
+
+def of_library(library: Any, measure: Any, qrels: list[Any], ranked: Ints) -> Floats:
+    found = {
+        each.query_id: each.value
+        for each in library.iter_calc([measure], qrels, as_run(library, ranked))
+    }
+    return np.array([found.get(f"q{n}", np.nan) for n in range(len(ranked))])
+
+
+@pytest.mark.parametrize("depth", [3, 10])
+def test_rankings_agree_with_ir_measures(depth: int) -> None:
+    library = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    generator = np.random.default_rng(depth)
+    relevance = generator.integers(0, 4, (QUERIES, PASSAGES)).astype(float)
+    relevance[:, 0] = 1
+    ranked = rankings(generator)
+    qrels = [
+        library.Qrel(f"q{q}", f"p{p:02}", int(relevance[q, p]))
+        for q in range(QUERIES)
+        for p in range(PASSAGES)
+    ]
+    of = Ranked(relevance, ranked, np.full(QUERIES, depth), np.ones(QUERIES, bool))
+    for ours, theirs in (
+        (average_precision, library.AP @ depth),
+        (recall, library.R @ depth),
+        (ndcg, library.nDCG @ depth),
+    ):
+        np.testing.assert_allclose(ours(of), of_library(library, theirs, qrels, ranked), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.5])
+@pytest.mark.parametrize("depth", [5, 10, 20])
+def test_alpha_ndcg_agrees_with_ir_measures(alpha: float, depth: int) -> None:
+    library = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    pytest.importorskip("pyndeval", reason="pyndeval, which computes it, is not installed")
+    generator = np.random.default_rng(7)
+    ratings, chances = [0.0, 2, 3, 5], [0.5, 0.2, 0.2, 0.1]
+    values = generator.choice(ratings, (QUERIES, PASSAGES, QUESTIONS), p=chances)
+    values[:, 0, 0] = 5
+    options = Options(alpha=alpha)
+    there = np.ones((QUERIES, PASSAGES), bool), np.ones((QUERIES, QUESTIONS), bool)
+    found = answers(Ratings(values, *there), options)
+    ranked = rankings(generator)
+    contexts = Contexts(
+        found, ranked, ranked, there[1], there[0].astype(float), np.full(QUERIES, RANKS),
+        np.ones(QUERIES, bool),
+    )  # fmt: skip
+    qrels = [
+        library.Qrel(f"q{q}", f"p{p:02}", int(found.yes[q, p, m]), iteration=str(m + 1))
+        for q, p, m in np.ndindex(*values.shape)
+    ]
+    theirs = library.alpha_nDCG(alpha=alpha) @ depth
+    wanted = of_library(library, theirs, qrels, ranked)
+    np.testing.assert_allclose(alpha_ndcg(contexts.cut(depth), options), wanted, atol=1e-5)
+
+
+WORDS = ("the", "a", "of", "river", "bridge", "flood", "city", "said", "after", "three", "1998")
+
+
+def test_rouge_agrees_with_rouge_score() -> None:
+    scoring = pytest.importorskip("rouge_score.rouge_scorer", reason="rouge-score is not installed")
+    scorer = scoring.RougeScorer(["rouge1", "rougeL"])
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        answer, wanted = (
+            " ".join(generator.choice(WORDS, generator.integers(1, 25))) + "." for _ in range(2)
+        )
+        theirs = scorer.score(wanted, answer)
+        assert rouge_1_recall(answer, wanted) == pytest.approx(theirs["rouge1"].recall)
+        assert rouge_l(answer, wanted).f1 == pytest.approx(theirs["rougeL"].fmeasure)

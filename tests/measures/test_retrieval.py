@@ -1,0 +1,48 @@
+"""Average precision, recall and nDCG of rankings, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
+
+
+def ranking(relevance: list[float], ranked: list[int], depth: int) -> Ranked:
+    return Ranked(
+        np.array([relevance], float), np.array([ranked], dtype=np.int64).reshape(1, -1),
+        np.array([depth]), np.ones(1, bool),
+    )  # fmt: skip
+
+
+def test_average_precision_takes_the_precision_at_each_relevant_passage() -> None:
+    # Relevant at ranks 1 and 3, a third is not ranked: (1/1 + 2/3) / 3.
+    assert average_precision(ranking([1, 0, 1, 1], [0, 1, 2], 3)) == pytest.approx([5 / 9])
+
+
+def test_recall_counts_down_to_the_cut() -> None:
+    assert recall(ranking([1, 0, 1, 1], [0, 1, 2], 3)) == pytest.approx([2 / 3])
+    assert recall(ranking([1, 0, 1, 1], [0, 1, 2], 2)) == pytest.approx([1 / 3])
+
+
+def test_ndcg_discounts_gains_by_rank() -> None:
+    # Gains 1, 0, 3 at ranks 1 to 3; best order 3, 2, 1.
+    found = 1 + 3 / np.log2(4)
+    ideal = 3 + 2 / np.log2(3) + 1 / np.log2(4)
+    assert ndcg(ranking([1, 0, 3, 2], [0, 1, 2], 3)) == pytest.approx([found / ideal])
+
+
+def test_the_ideal_stops_at_the_cut_too() -> None:
+    assert ndcg(ranking([1, 0, 3, 2], [2], 1)) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("measure", [average_precision, recall, ndcg])
+def test_without_a_relevant_passage_nothing_is_defined(measure: object) -> None:
+    assert callable(measure)
+    assert np.isnan(measure(ranking([0, 0], [0, 1], 2))).all()
+
+
+@pytest.mark.parametrize("measure", [average_precision, recall, ndcg])
+def test_an_empty_ranking_has_0(measure: object) -> None:
+    assert callable(measure)
+    assert measure(ranking([1, 0], [], 10)) == pytest.approx([0.0])
