@@ -103,7 +103,8 @@ def test_the_manifest_says_what_of_and_by_which_version(campaign: Campaign, tmp_
         "raters": {"human": 2, "judge": 1, "reference": 1},
     }
     defused = {file["path"] for file in told["files"] if file["defused"]}
-    assert defused == {"units.csv", "labels.csv", "responses.csv", "spans.csv", "batch.csv"}
+    tables = ("units", "labels", "responses", "spans", "references", "batch")
+    assert defused == {f"{what}.csv" for what in tables}
 
 
 def test_a_single_file_has_a_manifest_where_it_is_asked_for(
