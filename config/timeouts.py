@@ -20,9 +20,12 @@ LONG_ONES = (
     "export-file", "campaign-draws", "campaign-audit-file", "audit-file",
     "api-units", "api-labels", "api-responses", "api-draws", "api-report",
     "report", "freeze", "frozen", "judges-compared", "judge-robustness", "judge-run-manifest",
-    "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal", "api-known", "judge-start",
+    "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal", "api-known", "api-imports",
+    "judge-start", "api-runs", "api-judge-estimate", "api-export", "campaign-quality",
+    "rater-quality", "adjudication", "api-disputes",
 )  # fmt: skip
-"""Exports, reports, and what draws or plans a whole campaign; of a route or of its family."""
+"""Exports, imports, reports, and what draws, plans or looks through a whole campaign; each is a
+route or a family of them."""
 
 _wanted: ContextVar[str] = ContextVar("statement_timeout", default="")
 
