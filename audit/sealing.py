@@ -48,7 +48,7 @@ def _sealed(upto: int) -> list[Seal]:
     if not new.exists():
         return []
     chains = new.exclude(campaign=None).order_by("campaign").values_list("campaign", flat=True)
-    found = [_close(chain, since, upto) for chain in chains.distinct()]
+    found = [_close(chain, since, upto) for chain in chains.distinct() if chain is not None]
     heads = {str(each.chain): [each.number, each.digest] for each in found}
     return [*found, _close(SITE, since, upto, heads)]
 

@@ -78,14 +78,14 @@ def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
     form = TrailForm(request.GET)
     if not form.is_valid():
-        context = {"campaign": campaign, "form": form, "rows": [], "state": _state(campaign)}
-        return render(request, "audit/trail.html", context, status=422)
+        wrong = {"campaign": campaign, "form": form, "rows": [], "state": _state(campaign)}
+        return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
     page = list(events[: PAGE + 1])
     query = request.GET.copy()
     query.pop("before", None)
-    context = {
+    context: dict[str, Any] = {
         "campaign": campaign,
         "form": form,
         "rows": list(told(page[:PAGE], whole)),

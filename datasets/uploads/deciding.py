@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -83,7 +84,13 @@ def discard(upload: Upload) -> None:
     if upload.state == State.DISCARDED:
         return
     now = timezone.now()
-    values = {"state": State.DISCARDED, "turn": None, "found": {}, "error": "", "changed_at": now}
+    values: dict[str, Any] = {
+        "state": State.DISCARDED,
+        "turn": None,
+        "found": {},
+        "error": "",
+        "changed_at": now,
+    }
     with transaction.atomic():
         discarded = open_to_it.update(**values)
         if discarded:

@@ -125,7 +125,7 @@ def test_the_database_refuses_to_change_what_is_written(
     rows = model._default_manager.all()
     acts: dict[str, Callable[[], object]] = {
         "change": lambda: rows.update(at=trail[0].at),
-        "delete": lambda: rows._raw_delete(rows.db),  # type: ignore[attr-defined]
+        "delete": lambda: rows._raw_delete(rows.db),
     }
     with pytest.raises(DatabaseError, match=REFUSED), transaction.atomic():
         acts[how]()
