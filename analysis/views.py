@@ -23,8 +23,9 @@ from analysis.robustness import sheet
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.members import readable
+from annotation.views.mine import is_blind
 from datasets.access import role_required
-from judging.views.access import blind_page, is_blind, person, runs_of
+from judging.views.access import blind_page, person, runs_of
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status

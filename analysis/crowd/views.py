@@ -14,8 +14,7 @@ from analysis.crowd.quality import Quality, quality
 from annotation.models import Campaign
 from annotation.progress.hints import TITLES, Hint
 from annotation.progress.standing import person_of
-from annotation.views.exports import is_blind
-from annotation.views.mine import user_of
+from annotation.views.mine import is_blind, user_of
 from annotation.views.progress.pages import READERS, campaign_of
 from datasets.access import role_required
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from annotation.api.visible import person, visible_studies
 from annotation.exporting import units_of
 from annotation.models import Campaign, Item, User
-from annotation.views.exports import is_blind
+from annotation.views.mine import is_blind
 from datasets.api.base import READERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.scopes import MANAGE, READ

@@ -14,7 +14,7 @@ from annotation.api.visible import person, visible_studies
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
 from annotation.progress.standing import Person, Standing, person_of, standing, time_left
-from annotation.views.exports import is_blind
+from annotation.views.mine import is_blind
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
 

@@ -16,8 +16,7 @@ from annotation.people.late import take_again
 from annotation.people.leases import EXPIRED
 from annotation.people.members import readable, workable
 from annotation.views.campaigns import counted
-from annotation.views.exports import is_blind
-from annotation.views.mine import my_assignments
+from annotation.views.mine import is_blind, my_assignments
 from datasets.api.base import READERS, WORKERS
 from datasets.api.errors import BlindError, RefusedBodyError
 

@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.exports.offered import BlankError, download, offers, tells_answers
-from annotation.models import Assignment, Campaign, User
+from annotation.models import Campaign, User
 from annotation.people.members import readable
-from annotation.views.mine import my_assignments, user_of
+from annotation.views.mine import is_blind, user_of
 from audit.recording import record
 from datasets.access import role_required
 from datasets.api.limits import seconds_to_wait
@@ -54,12 +54,6 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
     response["Content-Disposition"] = f'attachment; filename="{found.name}"'
     return response
-
-
-def is_blind(user: User, campaign: Campaign) -> bool:
-    """Whether somebody has an item of the campaign before him, and so sees no one's answers yet."""
-    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
-    return campaign.is_open and begun.exists()
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:

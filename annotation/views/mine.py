@@ -34,6 +34,12 @@ def my_assignments(user: User) -> QuerySet[Assignment]:
     return own(Assignment.objects.filter(rater__user=user))
 
 
+def is_blind(user: User, campaign: Campaign) -> bool:
+    """Whether somebody has an item of the campaign before him, and so sees no one's answers yet."""
+    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
+    return campaign.is_open and begun.exists()
+
+
 def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Those of a person's assignments that pages show: no imports of parts, no repetitions."""
     return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)

@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from annotation.models import Assignment, Campaign, User
+from annotation.models import Campaign, User
 from annotation.people.members import readable
-from annotation.views.mine import my_assignments
+from annotation.views.mine import is_blind
 from judging.models import JudgeRun
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
@@ -25,12 +25,6 @@ def person(request: HttpRequest) -> User:
 def runs_of(user: User) -> QuerySet[JudgeRun]:
     """The runs over campaigns that an account may read."""
     return JudgeRun.objects.filter(campaign__in=readable(user)).select_related("campaign")
-
-
-def is_blind(user: User, campaign: Campaign) -> bool:
-    """Whether somebody has an item of the campaign before him, and sees no other answers first."""
-    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
-    return campaign.is_open and begun.exists()
 
 
 def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:

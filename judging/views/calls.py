@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.models import Label
 from annotation.presenting import ForgottenItemError
+from annotation.views.mine import is_blind
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.models import JudgeCall
@@ -21,7 +22,7 @@ from judging.prompting import PromptError, read_prompt
 from judging.prompts.preparing import Prepared, Preparer
 from judging.rows.lanes import backend_of
 from judging.rows.runs import prompt_of
-from judging.views.access import BLIND, READERS, is_blind, person, runs_of
+from judging.views.access import BLIND, READERS, person, runs_of
 
 PAGE = 50
 LABELS = 500

@@ -13,6 +13,7 @@ from annotation.models import User
 from annotation.people.members import readable
 from annotation.presenting import ForgottenItemError
 from annotation.protocols import PROTOCOLS
+from annotation.views.mine import is_blind
 from datasets.access import role_required
 from judging.backends.addresses import base_of
 from judging.backends.base import SetupError
@@ -24,7 +25,7 @@ from judging.pages.tries import TooOftenError, one_try
 from judging.pages.trying import BusyError, NothingToTryError, Trial, try_judge
 from judging.prompting import PromptError
 from judging.rows.guarding import GUARDED, Server
-from judging.views.access import BLIND, READERS, is_blind, person, runs_of
+from judging.views.access import BLIND, READERS, person, runs_of
 
 BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
 RUNS_SHOWN = 50

@@ -106,6 +106,7 @@ def test_the_limit_is_six_hundred_a_minute() -> None:
         "user": "600/min",
         "export": "12/h",
         "report": "120/h",
+        "import": "60/h",
         "invite": "60/h",
         "join": "20/h",
         "arrive": "60/h",

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.presenting import schema
 from annotation.progress.evidence import KINDS, Chosen, labels_of, shown
-from annotation.views.exports import is_blind
-from annotation.views.mine import user_of
+from annotation.views.mine import is_blind, user_of
 from annotation.views.progress.pages import READERS, campaign_of, rater_of_campaign
 from datasets.access import role_required
 

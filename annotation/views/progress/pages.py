@@ -14,8 +14,7 @@ from annotation.models import Campaign, Rater, User
 from annotation.people.members import readable
 from annotation.people.overview import standing_exclusions
 from annotation.progress.standing import person_of, standing, time_left
-from annotation.views.exports import is_blind
-from annotation.views.mine import user_of
+from annotation.views.mine import is_blind, user_of
 from datasets.access import role_required
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)

@@ -14,8 +14,7 @@ from annotation.models import Campaign, User
 from annotation.opening import change
 from annotation.people.members import readable
 from annotation.terms import Terms
-from annotation.views.exports import is_blind
-from annotation.views.mine import user_of
+from annotation.views.mine import is_blind, user_of
 from annotation.views.studies.fields import add_to
 from annotation.views.studies.known import AdmitForm, KnownForm, take_file, told
 from annotation.views.studies.showing import context_of

@@ -12,10 +12,10 @@ from annotation.basis import LENGTH
 from annotation.drawn import summary
 from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, passes, scores
-from annotation.models import Assignment, Campaign, Item, Rater, Response, User
+from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.presenting import design
 from annotation.protocols import PROTOCOLS
-from annotation.views.mine import my_assignments
+from annotation.views.mine import is_blind
 from annotation.views.studies.forms import ITEM_ORDERS
 from annotation.views.studies.known import KnownForm
 from annotation.views.studies.terms import TermsForm, initial_of
@@ -41,7 +41,7 @@ def context_of(
     if form is None:
         form = TermsForm(initial=initial_of(campaign))
         form.offer_practice(user, campaign)
-    drawn, blind = summary(campaign), _is_blind(user, campaign)
+    drawn, blind = summary(campaign), is_blind(user, campaign)
     return {
         "campaign": campaign,
         "protocol": PROTOCOLS[campaign.protocol],
@@ -53,12 +53,6 @@ def context_of(
         "people": [] if blind else people(campaign, drawn),
         "guidelines": guidelines(campaign),
     }
-
-
-def _is_blind(user: User, campaign: Campaign) -> bool:
-    """Whoever has an open item here learns nothing of how others did first."""
-    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
-    return campaign.is_open and begun.exists()
 
 
 def facts(campaign: Campaign) -> list[tuple[str, str]]:
