@@ -20,7 +20,7 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
     found: dict[str, dict[str, str]] = {}
     for item, meta in metas:
         for name in OF_META if meta else ():
-            if (value := text_of(meta, name)) is not None:
+            if name in meta and (value := text_of(meta, name)) is not None:
                 found.setdefault(name, {}).setdefault(item, value)
     return telling(found)
 
