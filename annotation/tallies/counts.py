@@ -26,9 +26,13 @@ class Count:
     many: bool = False
 
 
+# A row that a judge has in hand counts as open: it comes and goes with every claim.
+STATUS = "CASE WHEN r.status = 'leased' THEN 'open' ELSE r.status END"
+
+
 def _answers(use: str) -> str:
     placed = "CASE WHEN r.slot IS NULL THEN 'no-place' ELSE 'placed' END"
-    return f"'answers/' || {use} || '/' || r.status || '/' || {placed}"
+    return f"'answers/' || {use} || '/' || {STATUS} || '/' || {placed}"
 
 
 def answers(use: str, status: str, placed: bool) -> str:
@@ -43,7 +47,7 @@ ANSWERS = Count(
     "answers",
     "annotation_assignment",
     _answers('i."use"'),
-    ("r.status", "r.slot"),
+    (STATUS, "r.slot"),
     campaign="i.campaign_id",
     rater="r.rater_id",
     joins=OF_ITEM,

@@ -3,7 +3,8 @@
 On PostgreSQL people write side by side, and a row that all of them count up would make them wait
 for each other. So each change is a row of its own there, and now and then the rows that are there
 are folded into one; rows that somebody else is folding are passed by. SQLite has one writer, who
-counts up the row that is there.
+counts up the row that is there. An index of its own finds it, as every answer of a judge waits
+for that.
 """
 
 # What is put together here are names and expressions of `counts`, and nothing that came from
@@ -19,6 +20,8 @@ from annotation.tallies.counts import COUNTS, USE, Count, answers_of_item
 TABLE = "annotation_tally"
 PREFIX = "tandem_tally_"
 INTO = f"INSERT INTO {TABLE} (campaign_id, rater_id, what, number)"
+ONCE = "(campaign_id, what, coalesce(rater_id, 0))"
+ADDED = f"ON CONFLICT {ONCE} DO UPDATE SET number = number + excluded.number"
 OF_USE = f"{PREFIX}use"
 EVENTS = ("insert", "update", "delete")
 FOLDED_ONE_IN = 50
@@ -125,6 +128,8 @@ def _under_another_use() -> Iterator[str]:
 
 
 def sqlite() -> Iterator[str]:
+    yield f"DELETE FROM {TABLE}"
+    yield f"CREATE UNIQUE INDEX IF NOT EXISTS {PREFIX}once ON {TABLE} {ONCE}"
     for count in COUNTS:
         for event in EVENTS:
             body = [_counted_up(count, "OLD", "-")] if event != "insert" else []
@@ -140,7 +145,7 @@ def sqlite() -> Iterator[str]:
     yield (
         f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
         f'WHEN OLD."use" IS NOT NEW."use" BEGIN '
-        f"{' '.join(f'{each};' for each in _under_another_use())} END"
+        f"{' '.join(f'{each} {ADDED};' for each in _under_another_use())} END"
     )
 
 
@@ -149,18 +154,11 @@ def _of(expression: str, row: str) -> str:
 
 
 def _counted_up(count: Count, row: str, sign: str) -> str:
-    """The row that is there is counted up or down; one that is counted up is made at first need."""
+    """The row that is there is counted up or down, or made at first need."""
     campaign, rater, what, number = (
         _of(each, row) for each in (count.campaign, count.rater, count.what, count.number)
     )
+    change = f"{campaign}, {rater}, {what}, {sign}({number})"
     if count.joins:
-        campaign = f"(SELECT campaign_id FROM annotation_item WHERE id = {row}.item_id)"
-        use = f'(SELECT "use" FROM annotation_item WHERE id = {row}.item_id)'
-        what = what.replace('i."use"', use)
-    key = f"campaign_id = {campaign} AND what = {what} AND rater_id IS {rater}"
-    first = f"SELECT min(id) FROM {TABLE} WHERE {key}"
-    step = f"UPDATE {TABLE} SET number = number + {sign}({number}) WHERE id = ({first});"
-    if sign:
-        return step
-    new = f"{INTO} SELECT {campaign}, {rater}, {what}, {number}"
-    return f"{step} {new} WHERE NOT EXISTS (SELECT 1 FROM {TABLE} WHERE {key});"
+        return f"{INTO} SELECT {change} FROM annotation_item i WHERE i.id = {row}.item_id {ADDED};"
+    return f"{INTO} VALUES ({change}) {ADDED};"

@@ -49,7 +49,8 @@ def _counted() -> Iterator[tuple[Key, int]]:
     found: Counter[Key] = Counter()
     for row in Assignment.objects.select_related("item"):
         place = "no-place" if row.slot is None else "placed"
-        what = f"answers/{row.item.use}/{row.status}/{place}"
+        status = "open" if row.status == "leased" else row.status
+        what = f"answers/{row.item.use}/{status}/{place}"
         found[row.item.campaign_id, row.rater_id, what] += 1
     for item in Item.objects.prefetch_related("unit_draws"):
         found[item.campaign_id, None, f"items/{item.use}"] += 1
@@ -104,6 +105,15 @@ class TestWhoeverWrites:
         fail(rows[0], "refused")
         assert kept() == there()
         Assignment.objects.filter(pk__in=[row.pk for row in rows[1:]]).delete()
+        assert kept() == there()
+
+    def test_a_row_that_a_judge_takes_in_hand_stays_an_open_one(self, study: Study) -> None:
+        judge = Rater.objects.create(name="j", kind="judge")
+        row = Assignment.objects.create(item=study.campaign.items.all()[0], rater=judge, asked=[])
+        before = list(Tally.objects.order_by("pk").values())
+        Assignment.objects.filter(pk=row.pk).update(status="leased")
+        assert list(Tally.objects.order_by("pk").values()) == before
+        Assignment.objects.filter(pk=row.pk).update(status="done")
         assert kept() == there()
 
     def test_units_that_are_drawn_later(self, study: Study) -> None:
