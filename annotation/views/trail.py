@@ -141,4 +141,4 @@ def _lines(rows: Iterator[Any]) -> Iterator[str]:
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    return get_object_or_404(readable(user_of(request)), pk=pk)
+    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)
