@@ -159,7 +159,9 @@ def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
 @role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
-    run = get_object_or_404(runs_of(person(request)).select_related("judge__base"), pk=pk)
+    run = get_object_or_404(
+        runs_of(person(request)).select_related("judge__base", "campaign__batch"), pk=pk
+    )
     if blind := blind_page(request, run.campaign):
         return blind
     judge = run.judge.base or run.judge

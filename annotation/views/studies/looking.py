@@ -24,7 +24,7 @@ from datasets.access import role_required
 from datasets.rows import InputError
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
-BLIND = "You have an open item here; answer it before you take the draw along."
+BLIND = "You have an open item in this campaign; answer it before you take the draw along."
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
