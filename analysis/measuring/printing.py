@@ -47,7 +47,8 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
          *(_number(of["raters"].get(rater)) for rater in raters))
         for system, of in systems.items()
     )  # fmt: skip
-    header = ("System", *together, *(Who(r, kinds.get(r, "")) for r in raters))
+    people = tuple(Who(r, kinds.get(r, "")) for r in raters)
+    header: tuple[str | Who, ...] = ("System", *together, *people)
     return Table(caption, header, rows)
 
 

@@ -78,7 +78,12 @@ def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
     form = TrailForm(request.GET)
     if not form.is_valid():
-        wrong = {"campaign": campaign, "form": form, "rows": [], "state": _state(campaign)}
+        wrong: dict[str, Any] = {
+            "campaign": campaign,
+            "form": form,
+            "rows": [],
+            "state": _state(campaign),
+        }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
