@@ -29,7 +29,7 @@ EVENTS: dict[str, Kind] = {
     "invitation.used": Kind("Invitation used"),
     "member.added": Kind("Member given a role"),
     "member.ended": Kind("Member put out"),
-    "exclusion.made": Kind("Rater excluded from the statistics"),
+    "exclusion.made": Kind("Rater left out of the statistics"),
     "exclusion.undone": Kind("Rater counted again"),
     "places.freed": Kind("Places of a person freed"),
     "prolific.study": Kind("Study on Prolific set"),
