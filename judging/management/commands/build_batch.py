@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         told = "; ".join(f"{s.name}: {', '.join(s.numbers)}" for s in STEPS.values() if s.numbers)
-        parser.add_argument("--step", required=True, choices=list(STEPS))
+        parser.add_argument("--step", required=True, choices=list(STEPS), help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the batch it began with")
         parser.add_argument("--name", required=True, help="of the new batch")
         parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")

@@ -22,7 +22,7 @@ class Command(RunJudge):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         asked = [name for name, step in STEPS.items() if step.protocol]
-        parser.add_argument("--step", required=True, choices=asked)
+        parser.add_argument("--step", required=True, choices=asked, help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the batch to begin with")
         self.add_terms(parser)
 

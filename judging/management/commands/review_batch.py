@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         asked = [name for name, step in STEPS.items() if step.protocol]
-        parser.add_argument("--step", required=True, choices=asked)
+        parser.add_argument("--step", required=True, choices=asked, help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the batch it began with")
         parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
         parser.add_argument("--by", metavar="NAME", help="the account of whoever reviews")
