@@ -40,7 +40,8 @@ print(json.dumps({
     "taken": list(Item.objects.values_list("taken", flat=True)),
     "labels": Label.objects.count(),
     "listed": list(counted(Campaign.objects.all()).values_list("places_done", "people")),
-    "free": Tally.objects.filter(what="free/study").aggregate(n=Sum("number"))["n"],
+    # On PostgreSQL rows that come to nothing together may be gone.
+    "free": Tally.objects.filter(what="free/study").aggregate(n=Sum("number"))["n"] or 0,
 }))
 """
 
