@@ -47,6 +47,7 @@ EVENTS: dict[str, Kind] = {
     "upload.kept": Kind("Upload kept as a batch"),
     "upload.discarded": Kind("Upload discarded"),
     "batch.loaded": Kind("Batch loaded"),
+    "preparation.reviewed": Kind("Prepared material reviewed"),
     "answer.changed": Kind("Answer replaced", by_rater=True),
     "answers.counted": Kind("Answers counted"),
     "adjudication.decided": Kind("Disagreement decided", by_rater=True),
