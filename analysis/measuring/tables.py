@@ -37,7 +37,7 @@ class Tables:
 
     def add(self, name: str, part: Part, values: Floats) -> None:
         """A part's values (N,). Contexts come one system at a time, the others all at once."""
-        tables, named = (of.setdefault(name, {}) for of in (self.values, self.systems))
+        tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
         made = table_of(values, part.rows)
         before = tables.get(part.rater)
         tables[part.rater] = made if before is None else np.column_stack([before, made])
