@@ -70,6 +70,9 @@ class Choices:
     def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
         """The labels that were chosen."""
         wanted = _by_name(self.strata)
+        if not (wanted or self.variables or self.raters or self.judges):
+            yield from facts
+            return
         for fact in facts:
             if self._takes_rater(fact) and (not self.variables or fact.variable in self.variables):
                 said = (value_of(fact, name, strata) in values for name, values in wanted.items())
@@ -114,21 +117,20 @@ class Offered:
 
 def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
     """What labels offer by themselves."""
-    found = Offered()
+    every = list(facts)
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
-    variables: dict[str, None] = {}
-    cuts: set[float] = set()
-    for fact in facts:
-        variables[fact.variable] = None
-        found.raters[fact.rater] = fact.rater_kind
-        for name in OWN_STRATA:
-            if value := value_of(fact, name, strata):
-                values.setdefault(name, set()).add(value)
-        if fact.value is not None and (number := number_of(fact.value)) is not None:
-            cuts.add(number)
-    found.variables, found.thresholds = list(variables), sorted(cuts)
-    found.strata = {name: sorted(of) for name, of in values.items()}
-    return found
+    items = {(fact.item, fact.system, fact.setting): fact for fact in every}.values()
+    for name in OWN_STRATA:
+        if own := set(filter(None, (value_of(fact, name, strata) for fact in items))):
+            values[name] = values.get(name, set()) | own
+    said = {fact.value for fact in every if fact.value is not None}
+    cuts = {number for value in said if (number := number_of(value)) is not None}
+    return Offered(
+        variables=list(dict.fromkeys(fact.variable for fact in every)),
+        raters={fact.rater: fact.rater_kind for fact in every},
+        strata={name: sorted(of) for name, of in values.items()},
+        thresholds=sorted(cuts),
+    )
 
 
 def value_of(fact: LabelFact, stratum: str, strata: Strata) -> str | None:

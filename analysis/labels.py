@@ -47,8 +47,8 @@ class Inputs:
 
     @classmethod
     def of(cls, facts: Iterable[LabelFact]) -> Inputs:
-        every = list(facts)
-        lines = sorted(json.dumps(fact, ensure_ascii=False) + "\n" for fact in every)
+        every, encode = list(facts), json.JSONEncoder(ensure_ascii=False).encode
+        lines = sorted(encode(fact) + "\n" for fact in every)
         labels = sum(fact.value is not None for fact in every)
         digest = sha256("".join(lines).encode("utf-8")).hexdigest()
         return cls(labels, len(every) - labels, digest)

@@ -19,8 +19,8 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
     """The strata that the meta of labels files gives, by item."""
     found: dict[str, dict[str, str]] = {}
     for item, meta in metas:
-        for name in OF_META if meta else ():
-            if (value := text_of(meta, name)) is not None:
+        for name in OF_META:
+            if meta and name in meta and (value := text_of(meta, name)) is not None:
                 found.setdefault(name, {}).setdefault(item, value)
     return telling(found)
 

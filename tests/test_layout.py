@@ -23,22 +23,8 @@ PURE = (
     "analysis/statistics",
 )
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
-COMMANDS = (
-    "load_batch",
-    "create_campaign",
-    "import_labels",
-    "create_judge",
-    "run_judge",
-    "create_price",
-    "create_jury",
-    "judge_manifest",
-    "robustness",
-    "report",
-    "measures",
-    "export",
-    "check_invariants",
-    "seal_audit",
-    "check_audit",
+COMMANDS = sorted(
+    path.stem for path in ROOT.glob("*/management/commands/*.py") if path.stem != "__init__"
 )
 LONGEST_MODULE, LONGEST_FUNCTION = 300, 60
 RAISING = {
@@ -88,6 +74,7 @@ def functions(path: Path) -> Iterator[Function]:
 def test_it_sees_the_code() -> None:
     assert {path.parts[0] for path in modules()} >= {*APPS, "tests", "manage.py"}
     assert "annotation.submit" in set(imported(Path("annotation/importing.py")))
+    assert {"load_batch", "run_judge", "measures", "seal_audit"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("app", APPS)
@@ -204,10 +191,7 @@ def test_migrations_are_up_to_date(db: None) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
-    app = get_commands().get(name)
-    if app is None:
-        pytest.skip(f"{name} is not built yet")
-    command = load_command_class(app, name)
+    command = load_command_class(get_commands()[name], name)
     text = command.create_parser("manage.py", name).format_help()
     assert command.help
     assert " ".join(command.help.split()) in " ".join(text.split())

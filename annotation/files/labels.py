@@ -21,6 +21,8 @@ from datasets.readers.jsonl import records, shown
 from datasets.rows import InputError, Place
 
 KINDS = ("human", "judge", "reference")
+_KNOWN = dict.fromkeys(COLUMNS)
+_TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system", "setting")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
 _REPEATED = (
@@ -47,7 +49,7 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_shared(raw), place, known=COLUMNS), place, rater)
+        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, rater)
 
 
 def _shared(raw: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +83,9 @@ def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
 
 
 def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
-    value, missing = _value(fields), fields.optional_string("missing")
+    value = _value(fields)
+    texts = fields.optional_strings(_TEXTS)
+    missing, campaign, protocol, kind, batch, query, system, setting = texts
     if (value is None) == (missing is None):
         raise InputError(place, "a label has a value or a missing reason", "give one of the two")
     if missing is not None and missing not in REASONS:
@@ -94,9 +98,9 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         rater=rater_of(fields, rater),
         value=value,
         missing=missing,
-        campaign=fields.optional_string("campaign"),
-        protocol=fields.optional_string("protocol"),
-        kind=fields.optional_string("kind"),
+        campaign=campaign,
+        protocol=protocol,
+        kind=kind,
         rater_kind=_kind(fields),
         replicate=whole(fields, "replicate") or 0,
         created_at=moment(fields),
@@ -105,10 +109,10 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         score=fields.number("score", -_UNLIMITED, _UNLIMITED),
         spans=_spans(fields),
         assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
-        batch=fields.optional_string("batch"),
-        query=fields.optional_string("query"),
-        system=fields.optional_string("system"),
-        setting=fields.optional_string("setting"),
+        batch=batch,
+        query=query,
+        system=system,
+        setting=setting,
         meta=fields.object("meta"),
         place=place,
     )

@@ -20,8 +20,8 @@ from annotation.trail.telling import told
 from annotation.views.mine import user_of
 from audit.checking import unsealed
 from audit.events import EVENTS
+from audit.exports import record_export
 from audit.models import SITE, Event, Seal
-from audit.recording import record
 from datasets.access import role_required
 
 PAGE = 50
@@ -78,7 +78,12 @@ def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
     form = TrailForm(request.GET)
     if not form.is_valid():
-        wrong = {"campaign": campaign, "form": form, "rows": [], "state": _state(campaign)}
+        wrong: dict[str, Any] = {
+            "campaign": campaign,
+            "form": form,
+            "rows": [],
+            "state": _state(campaign),
+        }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
@@ -122,8 +127,7 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
         return _page(request, campaign)
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
-    if request.method == "GET":
-        record("export", campaign.pk if campaign else None, what="audit", form="jsonl")
+    record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
     rows = told(events.iterator(chunk_size=CHUNK), whole)
     response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -136,4 +140,4 @@ def _lines(rows: Iterator[Any]) -> Iterator[str]:
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    return get_object_or_404(readable(user_of(request)), pk=pk)
+    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)

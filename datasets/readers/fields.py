@@ -17,6 +17,7 @@ from datasets.rows import InputError, Place
 
 MAX_ID = 255
 
+_TEXT = frozenset((str, type(None)))
 _DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)", re.ASCII)
 
 
@@ -58,6 +59,13 @@ class Fields:
         if value is not None and not isinstance(value, str):
             self._refuse_type(key, value, "a string")
         return value
+
+    def optional_strings(self, keys: Collection[str]) -> list[str | None]:
+        """`optional_string` of several keys, for files of many lines."""
+        values = [self.raw.get(key) for key in keys]
+        if not _TEXT.issuperset(map(type, values)):
+            return [self.optional_string(key) for key in keys]
+        return values
 
     def id(self, key: str = "id") -> str:
         """A required identifier: not blank, at most `MAX_ID` code points, kept as it stands."""

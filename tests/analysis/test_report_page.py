@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from analysis.figures.files import offered
 from analysis.formats import FORMATS
@@ -34,6 +36,24 @@ def labelled(ferries: Campaign, tmp_path: Path) -> Campaign:
     path.write_text("\n".join(r for r in rows if '"variable": "answerable"' in r), "utf-8")
     run("import_labels", str(path), "--campaign", ferries.name)
     return ferries
+
+
+def more_labels(campaign: Campaign, folder: Path) -> None:
+    """Eve says of each question what nobody has said of it before."""
+    rows = [
+        json.loads(line) for line in (CONTRACT / "labels.jsonl").read_text("utf-8").splitlines()
+    ]
+    own = {
+        (row["item"], row["unit"]): {
+            **{k: row[k] for k in ("item", "unit", "kind", "variable")}, "rater": "eve",
+            "rater_kind": "human", "value": "no",
+        }
+        for row in rows
+        if row["variable"] == "answerable"
+    }  # fmt: skip
+    path = folder / "more.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in own.values()), "utf-8")
+    run("import_labels", str(path), "--campaign", campaign.name)
 
 
 def logged_in(role: str) -> Client:
@@ -144,12 +164,15 @@ def test_an_empty_campaign_has_a_page_too(ferries: Campaign) -> None:
     assert "No labels yet" in page.content.decode()
 
 
-def test_its_queries_do_not_grow_with_the_labels(
-    labelled: Campaign, django_assert_max_num_queries: Any
-) -> None:
+def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: Path) -> None:
     client = logged_in("researcher")
-    with django_assert_max_num_queries(24):
-        client.get(f"/campaigns/{labelled.pk}/report/body/")
+    counts = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as asked:
+            client.get(f"/campaigns/{labelled.pk}/report/body/")
+        counts.append(len(asked))
+        more_labels(labelled, tmp_path)
+    assert counts[0] == counts[1] <= 35
 
 
 def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:

@@ -256,4 +256,4 @@ class TestKnown:
         study.assignment(study.rita)
         told = html(rita, at(study))
         assert "3 of 3" not in told
-        assert "You have an open item here" in told
+        assert "You have an open item in this campaign" in told

@@ -246,7 +246,7 @@ def test_two_raters_of_one_item_are_told_apart(coverage: Campaign, mine: Assignm
 def test_answers_are_written_here_only() -> None:
     """No other module of ours makes, changes or deletes a Response, Label or Span."""
     writers = set()
-    for app in ("annotation", "judging", "analysis", "datasets", "config"):
+    for app in ("annotation", "audit", "judging", "analysis", "datasets", "config"):
         for path in (ROOT / app).rglob("*.py"):
             if "migrations" not in path.parts and _writes(ast.parse(path.read_text("utf-8"))):
                 writers.add(path.relative_to(ROOT).as_posix())

@@ -87,6 +87,7 @@ class TestEveryProtocol:
         found = verdicts_of(assignment, present(assignment.item))
         units = {name: dict(verdict.answer) for name, verdict in found.items()}
         submit(assignment, {"units": units, "comment": None}, "page")
+        ada = rater_of(of.ada).name
         values = ["unit__key", "variable", "value", "spans__start", "spans__quote"]
         of_rater = {
             rater: set(
@@ -95,9 +96,9 @@ class TestEveryProtocol:
                     response__assignment__item=assignment.item,
                 ).values_list(*values)
             )
-            for rater in (JUDGE, "ada")
+            for rater in (JUDGE, ada)
         }
-        assert of_rater["ada"] == of_rater[JUDGE]
+        assert of_rater[ada] == of_rater[JUDGE]
 
 
 class TestOneVerdict:
@@ -200,7 +201,7 @@ class TestLabels:
         for what in ("labels", "responses"):
             lines = exported("Study", what)
             assert {line["rater"]: line.get("assisted_by") for line in lines} == {
-                "ada": JUDGE,
+                rater_of(of.ada).name: JUDGE,
                 JUDGE: None,
             }
 

@@ -302,6 +302,15 @@ def test_methods_that_an_address_lacks_are_answered_by_405(study: Study, ada: Sc
     assert Campaign.objects.count() == 1
 
 
+def test_a_method_that_an_address_lacks_counts_against_no_limit(study: Study) -> None:
+    ada, rita = script_of(study.ada), script_of(study.rita)
+    export = f"campaigns/{study.campaign.pk}/labels/?format=jsonl"
+    for script in (ada, rita):
+        assert {script.send("POST", export).status_code for _ in range(13)} == {405}
+    assert {ada.get(export).status_code for _ in range(13)} == {403}
+    assert rita.get(export).status_code == 200
+
+
 def test_a_head_says_what_a_get_says(study: Study, ada: Script) -> None:
     assert ada.send("HEAD", "campaigns/").status_code == 200
     assert script_of(study.root).send("HEAD", "assignments/").status_code == 403

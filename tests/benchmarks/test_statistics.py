@@ -33,7 +33,15 @@ def verdicts(of_report: Mapping[str, float] = MappingProxyType({}), **changed: o
         "many": 100,
         "seconds": MOST_SECONDS,
         "peak_mb": MOST_MEMORY,
-        "report": {"labels": 60, "seconds": 10.0, "reading": 4.0, "peak_mb": 300.0, **of_report},
+        "reports": {
+            "campaign": {
+                "labels": 60,
+                "seconds": 10.0,
+                "reading": 4.0,
+                "peak_mb": 300.0,
+                **of_report,
+            },
+        },
     } | {k: v for k, v in changed.items() if k in ("seconds", "peak_mb")}
     said = lines(figures).splitlines()
     return [line.split()[-1] for line in said if line.endswith(("holds", "MISSED"))]
@@ -77,5 +85,8 @@ def test_the_command_measures_and_writes(tmp_path: Path) -> None:
     assert len(figures["compared"]) == 4
     assert all(each["ours"] > 0 for each in figures["compared"])
     assert "times faster than krippendorff, units one by one" in done.stdout
-    assert all(figures["report"][name] > 0 for name in ("seconds", "reading", "peak_mb"))
-    assert "report of 1,200 labels: seconds of reading in it" in done.stdout
+    assert set(figures["reports"]) == {"campaign", "labels file"}
+    for report in figures["reports"].values():
+        assert report["labels"] >= 1_200
+        assert all(report[name] > 0 for name in ("seconds", "reading", "peak_mb"))
+    assert "report of a labels file, 1,200 labels: seconds of reading in it" in done.stdout

@@ -9,7 +9,8 @@ import pytest
 from scripts.containers.context import context_files, ignore_patterns, ignored
 from tests.cast import ROOT
 
-ENTERING = {"analysis", "annotation", "config", "datasets", "judging", "static", "templates"}
+APPS = {"analysis", "annotation", "audit", "config", "datasets", "judging"}
+ENTERING = APPS | {"static", "templates"}
 FILES = {"CHANGELOG.md", "LICENSE", "manage.py", "requirements.txt", "requirements-vllm.txt"}
 
 
@@ -62,7 +63,7 @@ def test_every_folder_with_an_application_enters() -> None:
     from config.settings import INSTALLED_APPS
 
     own = {name.split(".")[0] for name in INSTALLED_APPS if (ROOT / name.split(".")[0]).is_dir()}
-    assert {"datasets", "annotation", "judging", "analysis"} <= own <= ENTERING
+    assert {"audit", "datasets", "annotation", "judging", "analysis"} <= own <= ENTERING
 
 
 @pytest.mark.parametrize(

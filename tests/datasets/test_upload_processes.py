@@ -29,7 +29,8 @@ SENT = SEND + "print(receive(user, [received(Path({path!r}).read_bytes())], 'pil
 KEEP = SEND + "u = Upload.objects.get(key={key!r}); deciding.keep(u, u.digest, '')"
 TOLD = SEND + (
     "u = Upload.objects.get(key={key!r});"
-    "print(json.dumps([u.state, u.error, u.turn is None, Batch.objects.count()]))"
+    "there = Batch.objects.filter(name='pilot').exists();"
+    "print(json.dumps([u.state, u.error, u.turn is None, there]))"
 )
 # What the limits are set to, and then what asks for more.
 GREEDY = """
@@ -68,17 +69,18 @@ def worked_on(house: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def key(house: Path, tmp_path: Path) -> str:
-    shell(house, SEND + "Upload.objects.all().delete(); Batch.objects.exclude(name='b').delete()")
+    gone = "Upload.objects.all().delete(); Batch.objects.filter(name='pilot').delete()"
+    shell(house, SEND + gone)
     return shell(house, SENT, path=str(write_lines(tmp_path / "s.jsonl", BATCH[:2])))
 
 
 def test_it_looks_through_and_then_loads(house: Path, key: str) -> None:
     done = worked_on(house, "-m", "datasets.uploads", key)
     assert done.returncode == 0, done.stderr
-    assert told(house, key) == ["ready", "", True, 1]
+    assert told(house, key) == ["ready", "", True, False]
     shell(house, KEEP, key=key)
     worked_on(house, "-m", "datasets.uploads", key)
-    assert told(house, key) == ["kept", "", True, 2]
+    assert told(house, key) == ["kept", "", True, True]
 
 
 @pytest.mark.parametrize(
@@ -114,5 +116,5 @@ def test_whoever_started_it_waits_for_its_end(house: Path, key: str) -> None:
     shell(
         house, SEND + "from datasets.tasks import work_on_upload; work_on_upload({key!r})", key=key
     )
-    assert told(house, key) == ["ready", "", True, 1]
+    assert told(house, key) == ["ready", "", True, False]
     assert (house / "uploads" / key / "0.jsonl").exists()

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from analysis.reports import campaign_report
 from annotation.models import Campaign, Response, User
+from annotation.models.people import rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from config.checks import tls_ends_somewhere
@@ -249,23 +251,36 @@ def test_every_variable_of_the_environment_that_is_named_exists() -> None:
     assert not [n for n in named - set(VARIABLES) - of_readers if f"{{{n}:" not in compose]
 
 
-def shell_lines_of(page: str) -> list[list[str]]:
-    lines = [line for block in blocks(read(page), "") for line in block.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("tandem shell ")]
+def lines_of(page: str, command: str) -> Iterator[list[str]]:
+    """The arguments of each line of a page that gives the command."""
+    for block in blocks(read(page), ""):
+        for line in block.splitlines():
+            if line.startswith(f"tandem {command} "):
+                yield shlex.split(line)[1:]
 
 
 def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) -> None:
     ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
+    pseudonym = rater_of(ada).name
     token = run("create_token", "ada").strip()
     client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
     assert client.get("/tasks/").status_code == 200
-    for name, *arguments in shell_lines_of("how-to/accounts.md"):
-        call_command(name, *arguments, verbosity=0)
-    ada.refresh_from_db()
-    assert (ada.role, ada.is_active) == (User.Role.RESEARCHER, False)
+    shown, role, off, on, end = lines_of("how-to/accounts.md", "person")
+    assert pseudonym in run(*shown)
+    run(*role)
     assert client.get("/tasks/").status_code == 302
     answer = client.get("/api/v1/", headers={"authorization": f"Token {token}"})
     assert answer.status_code == 401
+    run(*off)
+    ada.refresh_from_db()
+    assert (ada.role, ada.is_active) == (User.Role.RESEARCHER, False)
+    run(*on)
+    ada.refresh_from_db()
+    assert ada.is_active
+    client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
+    assert client.get("/tasks/").status_code == 200
+    run(*end)
+    assert client.get("/tasks/").status_code == 302
 
 
 def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, client: Client) -> None:

@@ -148,8 +148,8 @@ def test_a_parameter_that_nobody_wrote_words_for_is_refused() -> None:
 
 
 def test_two_methods_that_do_the_same_share_a_section() -> None:
-    (submit,) = [each for each in api.sections() if "PUT" in each.methods]
-    assert submit.methods == ("POST", "PUT")
+    (submit,) = [each for each in api.sections() if len(each.methods) > 1]
+    assert (submit.methods, submit.path[-10:]) == (("POST", "PUT"), "/response/")
 
 
 def test_a_long_example_is_folded() -> None:

@@ -161,7 +161,7 @@ class TestTheAccountsRoleIsTheMost:
         with pytest.raises(IntegrityError), transaction.atomic():
             Membership.objects.create(campaign=study.campaign, user=study.ada, role="owner")
         with pytest.raises(IntegrityError), transaction.atomic():
-            Campaign.objects.update(pool="closed")
+            Campaign.objects.update(pool="shut")
 
 
 class TestItemsForOnePerson:

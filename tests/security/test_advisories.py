@@ -28,7 +28,7 @@ from tests.security.routes import routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
-OURS = ("annotation", "analysis", "config", "datasets", "judging")
+OURS = ("annotation", "analysis", "audit", "config", "datasets", "judging")
 TABLE = ROOT / "docs" / "security.md"
 HASH = "argon2"
 
