@@ -39,6 +39,7 @@ MAY = {
     ("GET", "campaigns/{campaign}/labels/"): READERS,
     ("GET", "campaigns/{campaign}/responses/"): READERS,
     ("GET", "campaigns/{campaign}/report/"): READERS,
+    ("GET", "campaigns/{campaign}/measures/"): READERS,
     ("GET", "campaigns/{campaign}/progress/"): READERS,
     ("GET", "campaigns/{campaign}/quality/"): READERS,
     ("GET", "batches/"): READERS,
