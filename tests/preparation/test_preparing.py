@@ -108,7 +108,7 @@ class TestARun:
     ) -> None:
         run = extracted(tmp_path)
         client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
-        names = (("campaigns", ()), ("campaign", (run.campaign_id,)), ("run", (run.pk,)))
+        names = (("campaigns", ()), ("campaign", (run.campaign_id,)), ("judge-run", (run.pk,)))
         pages = [client.get(reverse(name, args=args)) for name, args in names]
         assert [page.status_code for page in pages] == [200, 200, 200]
         assert "Key points from passages" in pages[1].content.decode()
