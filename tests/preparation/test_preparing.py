@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
 
-from annotation.models import Assignment, Campaign, Label
+from annotation.models import Assignment, Campaign, Label, User
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -96,10 +98,20 @@ class TestARun:
         load(tmp_path, TOPIC, EMPTY)
         judge("baseline", "lexical")
         arguments = ("--step", "key-points", "--batch", "documents", "--judge", "baseline")
-        assert "3 judged" in command("prepare_batch", *arguments)
+        assert "3 done, 0 failed" in command("prepare_batch", *arguments)
         assert "Nothing to do" in command("prepare_batch", *arguments)
         lines = exported(tmp_path)
         assert [line["problems"] for line in lines] == [[], [], []]
+
+    def test_its_campaign_and_its_run_have_their_pages(
+        self, tmp_path: Path, client: Client
+    ) -> None:
+        run = extracted(tmp_path)
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        names = (("campaigns", ()), ("campaign", (run.campaign_id,)), ("judge-run", (run.pk,)))
+        pages = [client.get(reverse(name, args=args)) for name, args in names]
+        assert [page.status_code for page in pages] == [200, 200, 200]
+        assert "Key points from passages" in pages[1].content.decode()
 
     def test_an_answer_that_cannot_be_read_is_missing_with_a_reason(self, tmp_path: Path) -> None:
         run = extracted(tmp_path, {FERRY: POINTS, INQUIRY: Answer("Sorry, no."), "Home": NONE})
