@@ -33,7 +33,7 @@ def computed_report(campaign: Campaign, choices: Choices) -> Computed:
     """The report of a campaign as it is now, from before where nothing has changed since."""
     cache = caches["reports"]
     # What is stored while the report is made counts as new; it may be in it already.
-    newest, key = _state(campaign, choices)
+    newest, key = state_of(campaign, asdict(choices))
     report = cache.get(key)
     if report is None:
         report = campaign_report(campaign, choices)
@@ -51,8 +51,8 @@ def labels_since(campaign: Campaign, newest: int) -> int:
     return labels.exclude(response__assignment__rater__kind="trial").count()
 
 
-def _state(campaign: Campaign, choices: Choices) -> tuple[int, str]:
-    """The newest response, and a digest of all that a report is made of.
+def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
+    """The newest response, and a digest of all that a report is made of, and of what is asked.
 
     Responses never change, so that number and newest of those that stand tell them apart.
     """
@@ -68,7 +68,7 @@ def _state(campaign: Campaign, choices: Choices) -> tuple[int, str]:
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
         [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
-        asdict(choices),
+        *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)
     return own["newest"] or 0, sha256(text.encode()).hexdigest()

@@ -17,6 +17,7 @@ from analysis.models import FrozenReport
 from analysis.strata import campaign_offers, campaign_strata
 from analysis.views import READERS, attached, report_address
 from annotation.people.members import readable
+from audit.exports import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person
 
@@ -51,6 +52,7 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
         return blind
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     text = found.content if suffix == "json" else chosen.render(found.report)
+    record_export(request, found.campaign_id, "report", suffix, ("frozenreport", found.key))
     return attached(text, chosen.media_type, f"report-{found.key}.{suffix}")
 
 

@@ -11,12 +11,17 @@ from analysis import frozen, views
 from analysis.crowd import views as crowd
 from analysis.figures.files import FILES
 from analysis.formats import FORMATS
+from analysis.measuring import views as measuring
+from analysis.measuring.printing import FORMATS as FORMATS_OF_MEASURES
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
     path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),
     path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
+    path("campaigns/<int:pk>/measures/", measuring.measures, name="measures"),
+    path("campaigns/<int:pk>/measures/body/", measuring.body, name="measures-body"),
+    path("campaigns/<int:pk>/measures.zip", measuring.runs, name="measures-zip"),
     path("campaigns/<int:pk>/progress/quality/", crowd.campaign_quality, name="campaign-quality"),
     path(
         "campaigns/<int:pk>/raters/<int:rater>/quality/",
@@ -34,6 +39,15 @@ urlpatterns = [
             name=f"report-{each.suffix}",
         )
         for each in FORMATS.values()
+    ),
+    *(
+        path(
+            f"campaigns/<int:pk>/measures.{each.suffix}",
+            measuring.download,
+            {"suffix": each.suffix},
+            name=f"measures-{each.suffix}",
+        )
+        for each in FORMATS_OF_MEASURES.values()
     ),
     *(
         path(

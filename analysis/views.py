@@ -24,6 +24,7 @@ from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
+from audit.exports import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person, runs_of
 
@@ -101,6 +102,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return _refused(form)
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     text = chosen.render(computed_report(campaign, form.choices).report)
+    record_export(request, pk, "report", suffix)
     return attached(text, chosen.media_type, f"report-{pk}.{suffix}")
 
 
@@ -140,8 +142,10 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
         return _refused(form)
     drawn, subject = FIGURES[name], request.GET.get("of", "")
     found = _subject(drawn, computed_report(campaign, form.choices).report, subject)
+    content = chosen.render(drawn, found)
+    record_export(request, pk, f"figure-{drawn.name}", suffix)
     file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"
-    return attached(chosen.render(drawn, found), chosen.media_type, file_name)
+    return attached(content, chosen.media_type, file_name)
 
 
 def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
+from annotation.declared import DECLARED
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries
 from annotation.follows.checking import check_prerequisite
@@ -15,7 +16,6 @@ from annotation.itemmaking import ItemWriter, drafted_items, share_out
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
 from annotation.presenting import design as stored
 from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import UnknownVariableError, schema_of
 from annotation.references import check_named, check_practice, may_read
@@ -65,7 +65,7 @@ def create_campaign(
         check_practice(campaign, terms, by)
         campaign.save()
         apply_terms(campaign, terms, by)
-        _write_items(campaign, design, PROTOCOLS[protocol], progress)
+        _write_items(campaign, design, DECLARED[protocol], progress)
         made = _counted(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
@@ -91,7 +91,7 @@ def create_once(
 
 def checked_campaign(name: str, protocol: str, batch: material.Batch, design: Design) -> Campaign:
     """The campaign as it would be stored, once its name and options are sound by themselves."""
-    declared = PROTOCOLS[protocol]
+    declared = DECLARED[protocol]
     _check_name(name)
     _check_options(declared, design)
     return Campaign(
@@ -112,7 +112,7 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     check_named("option prerequisite", design.prerequisite, by)
     check_named("option passages", design.passages.partition(":")[2], by)
     check_named("option validates", named(design.validates)[1], by)
-    protocol = PROTOCOLS[campaign.protocol]
+    protocol = DECLARED[campaign.protocol]
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design)
     check_validates(protocol, campaign.batch, design)

@@ -9,12 +9,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import follows
 from annotation.assigning import shuffle_fields, shuffle_units
+from annotation.declared import DECLARED
 from annotation.gold.turns import is_plain, next_of
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, return_expired, until
 from annotation.people.members import may_take
 from annotation.presenting import design, present, stored_units
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import name_units
 from datasets.prepared import (
     Given,
@@ -181,7 +181,7 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """The names of an item's units and the fields of its texts as this rater is shown them."""
     stored = list(stored_units(item))
     chosen = design(item.campaign)
-    default = "random" if PROTOCOLS[item.campaign.protocol].shuffled else "fixed"
+    default = "random" if DECLARED[item.campaign.protocol].shuffled else "fixed"
     if (chosen.order or default) == "fixed":
         return stored, []
     spec = present(item)

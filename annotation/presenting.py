@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from django.db.models import QuerySet
 
+from annotation.declared import DECLARED
 from annotation.design import Design, stored_design
 from annotation.first_answers import answers_as_reports, validates_answers
 from annotation.keeping import Kept
 from annotation.models import Assignment, Campaign, Item, Label, Unit
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
 from datasets import rows
@@ -44,7 +44,7 @@ def schema(campaign: Campaign) -> Schema:
 def _schema(
     protocol: str, variables: tuple[str, ...], categories: tuple[str, ...], guideline: str
 ) -> Schema:
-    declared = PROTOCOLS[protocol]
+    declared = DECLARED[protocol]
     if guideline:
         declared = replace(declared, own_guideline=guideline)
     return schema_of(declared, variables, categories)
@@ -82,7 +82,7 @@ def bring(campaign: Campaign, items: Iterable[Item]) -> None:
     new = [item for item in items if not (_shown.get(key := _identity(item)) and _units.get(key))]
     if not new:
         return
-    queries = as_rows((item.query for item in new), PROTOCOLS[campaign.protocol].needs)
+    queries = as_rows((item.query for item in new), DECLARED[campaign.protocol].needs)
     units: dict[int, dict[str, int]] = {item.pk: {} for item in new}
     for item_id, name, unit in _units_of_several.rows(items=list(units)):
         units[item_id][name] = unit
@@ -92,7 +92,7 @@ def bring(campaign: Campaign, items: Iterable[Item]) -> None:
 
 
 def _present(item: Item) -> ItemSpec:
-    return _made_of(item, as_row(item.query, PROTOCOLS[item.campaign.protocol].needs))
+    return _made_of(item, as_row(item.query, DECLARED[item.campaign.protocol].needs))
 
 
 def _made_of(item: Item, query: rows.Query) -> ItemSpec:

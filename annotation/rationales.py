@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator
 
 from django.db.models import Count, QuerySet
 
+from annotation.declared import DECLARED
 from annotation.elsewhere import HERE, NOWHERE, Misplaced, Texts, place_of_all
 from annotation.models import Campaign, Item, Label, Rater
 from annotation.presenting import present, shown_texts
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import EVIDENCE_KEY
 from datasets.material import as_row
 
@@ -80,7 +80,7 @@ def _given(label: Label) -> tuple[str, list[str]]:
     What is stored as the quote of a span that was found is the text's own words.
     """
     spans = list(label.spans.all())
-    rule = PROTOCOLS[label.response.assignment.item.campaign.protocol].evidence
+    rule = DECLARED[label.response.assignment.item.campaign.protocol].evidence
     answer = label.response.payload["units"].get(label.unit.name, {})
     given = answer.get(EVIDENCE_KEY) if rule and rule.variable == label.variable else None
     return spans[0].field, [each["quote"] for each in given or ()] or [s.quote for s in spans]

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from annotation.campaigns import check_references, checked_campaign, roles_before
+from annotation.declared import DECLARED
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries, draw_several, kind_of_draw
 from annotation.expecting import (
@@ -21,7 +22,6 @@ from annotation.expecting import (
 )
 from annotation.itemmaking import drafted_items
 from annotation.models import Campaign, User
-from annotation.protocols import PROTOCOLS
 from annotation.references import check_practice
 from annotation.roles import EVALUATION
 from annotation.terms import Terms, check_terms
@@ -114,7 +114,7 @@ def _items(
     progress: Callable[[int], None],
     most: int | None,
 ) -> list[_Item]:
-    protocol = PROTOCOLS[campaign.protocol]
+    protocol = DECLARED[campaign.protocol]
     fewer = kind_of_draw(design, protocol) != "all"
     found: list[tuple[str, str, int]] = []
     for number, each in enumerate(drafted_items(campaign, protocol), start=1):

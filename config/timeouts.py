@@ -18,11 +18,11 @@ from django.http import HttpRequest, HttpResponseBase
 SHORT, LONG = "5s", "60s"
 LONG_ONES = (
     "export-file", "campaign-draws", "campaign-audit-file", "audit-file",
-    "api-units", "api-labels", "api-responses", "api-draws", "api-report",
+    "api-units", "api-labels", "api-responses", "api-draws", "api-report", "api-reports",
     "report", "freeze", "frozen", "judges-compared", "judge-robustness", "judge-run-manifest",
-    "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal", "api-known", "api-imports",
-    "judge-start", "api-runs", "api-judge-estimate", "api-export", "campaign-quality",
-    "rater-quality", "adjudication", "api-disputes",
+    "api-run-manifest", "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal",
+    "api-known", "api-imports", "judge-start", "api-runs", "api-judge-estimate", "api-export",
+    "campaign-quality", "rater-quality", "api-quality", "adjudication", "api-disputes",
 )  # fmt: skip
 """Exports, imports, reports, and what draws, plans or looks through a whole campaign; each is a
 route or a family of them."""

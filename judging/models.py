@@ -10,8 +10,9 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, Rater
+from annotation.models import Assignment, Campaign, Rater, Response
 
 ACTIVE = ("queued", "running")
 
@@ -230,3 +231,35 @@ class Strike(models.Model):
 
     def __str__(self) -> str:
         return f"{self.assignment_id}: {self.count}"
+
+
+class Review(models.Model):
+    """What a person made of an answer that is to become part of a batch.
+
+    A changed one is accepted as it stands in `answer`, by unit names; what the author wrote stays
+    in the response. `by` is the reviewer's rater, which keeps its pseudonym when the account goes.
+    """
+
+    class Verdict(models.TextChoices):
+        ACCEPTED = "accepted"
+        CHANGED = "changed"
+        REJECTED = "rejected"
+
+    response = models.OneToOneField(Response, models.CASCADE, related_name="review")
+    verdict = models.CharField(max_length=8, choices=Verdict)
+    answer = models.JSONField(null=True)
+    note = models.TextField(default="", blank=True)
+    by = models.ForeignKey(Rater, models.PROTECT, related_name="reviews")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(verdict="changed", answer__isnull=False)
+                | Q(verdict__in=("accepted", "rejected"), answer__isnull=True),
+                name="a_changed_answer_is_kept",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.response_id} {self.verdict}"

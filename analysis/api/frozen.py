@@ -22,6 +22,7 @@ from analysis.models import FrozenReport
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from annotation.people.members import readable
+from audit.exports import record_export
 from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, StandingError, problem
@@ -142,6 +143,7 @@ class OneFrozenReport(Resource):
     def get(self, request: Request, key: str) -> HttpResponse:
         found = get_object_or_404(visible_frozen(person(request)), key=key)
         check_blind(person(request), found.campaign)
+        record_export(request, found.campaign_id, "report", "json", ("frozenreport", found.key))
         return HttpResponse(found.content, content_type="application/json")
 
 

@@ -15,6 +15,7 @@ from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
+from audit.exports import record_export
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
 from datasets.api.limits import PerReport
@@ -162,7 +163,9 @@ class CampaignReport(Resource):
         check_blind(person(request), campaign)
         choices = choices_of(self.chosen)
         offered_check(campaign, choices)
-        return Response(campaign_report(campaign, choices))
+        found = campaign_report(campaign, choices)
+        record_export(request, pk, "report", "json")
+        return Response(found)
 
 
 def offered_check(campaign: Campaign, choices: Choices) -> None:

@@ -22,6 +22,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics, "
         "volume 1, 16051–16081.",
     ),
+    "clarke2008": (
+        "(Clarke and others 2008)",
+        "Clarke, C. L. A., Kolla, M., Cormack, G. V., Vechtomova, O., Ashkan, A., Büttcher, S. and "
+        "MacKinnon, I. (2008). Novelty and diversity in information retrieval evaluation. "
+        "Proceedings of the 31st ACM SIGIR Conference, 659–666.",
+    ),
     "cohen1960": (
         "(Cohen 1960)",
         "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "
@@ -62,6 +68,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
         "Journal of Statistics 6(2), 65–70.",
     ),
+    "jarvelin2002": (
+        "(Järvelin and Kekäläinen 2002)",
+        "Järvelin, K. and Kekäläinen, J. (2002). Cumulated gain-based evaluation of IR techniques. "
+        "ACM Transactions on Information Systems 20(4), 422–446.",
+    ),
     "ju2025": (
         "(Ju and others 2025)",
         "Ju, J.-H., Verberne, S., de Rijke, M. and Yates, A. (2025). Controlled "
@@ -97,10 +108,28 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Pearson, K. (1895). Note on regression and inheritance in the case of two parents. "
         "Proceedings of the Royal Society of London 58, 240–242.",
     ),
+    "qi2024": (
+        "(Qi and others 2024)",
+        "Qi, Z., Xu, R., Guo, Z., Wang, C., Zhang, H. and Xu, W. (2024). Long²RAG: Evaluating "
+        "Long-Context & Long-Form Retrieval-Augmented Generation with Key Point Recall. Findings "
+        "of the Association for Computational Linguistics: EMNLP 2024.",
+    ),
     "randolph2005": (
         "(Randolph 2005)",
         "Randolph, J. J. (2005). Free-marginal multirater kappa (multirater κfree): an alternative "
         "to Fleiss' fixed-marginal multirater kappa. Joensuu Learning and Instruction Symposium.",
+    ),
+    "rosenthal2025": (
+        "(Rosenthal and others 2025)",
+        "Rosenthal, S., Sil, A., Florian, R. and Roukos, S. (2025). CLAPnq: Cohesive Long-form "
+        "Answers from Passages in Natural Questions for RAG systems. Transactions of the "
+        "Association for Computational Linguistics 13.",
+    ),
+    "sorodoc2025": (
+        "(Sorodoc and others 2025)",
+        "Sorodoc, I.-T., Ribeiro, L. F. R., Blloshmi, R., Davis, C. and de Gispert, A. (2025). "
+        "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation. Findings of the "
+        "Association for Computational Linguistics: ACL 2025.",
     ),
     "spearman1904": (
         "(Spearman 1904)",
@@ -111,6 +140,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Wilcoxon 1945)",
         "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
         "80–83.",
+    ),
+    "zrnic2024": (
+        "(Zrnic and Candès 2024)",
+        "Zrnic, T. and Candès, E. J. (2024). Active Statistical Inference. Proceedings of the 41st "
+        "International Conference on Machine Learning.",
     ),
 }
 """By key: how a text cites the work, and the work itself."""

@@ -27,7 +27,10 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is printed, or a dash where `value` is None; `reason` says why."""
+    """A number as it is printed, or a dash where `value` is None; `reason` says why.
+
+    `above` are the signs of the rows over which it is significantly higher.
+    """
 
     value: float | None
     low: float | None = None
@@ -35,6 +38,7 @@ class Number:
     method: str = ""
     reason: str = ""
     digits: int = DIGITS
+    above: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, estimate: Mapping[str, Any]) -> Number:
@@ -54,7 +58,8 @@ class Number:
         return rounded(self.low, self.digits), rounded(self.high, self.digits)
 
     def __str__(self) -> str:
-        return f"{self.text} [{', '.join(self.ends)}]" if self.ends else self.text
+        shown = f"{self.text} [{', '.join(self.ends)}]" if self.ends else self.text
+        return f"{shown} > {', '.join(self.above)}" if self.above else shown
 
 
 Cell = str | int | Who | Number

@@ -30,15 +30,19 @@ COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
 
 def as_latex(report: JSON) -> str:
     """One `table` a table of the report; captions and labels say what they are of."""
-    whole = document(report)
-    return "\n".join([*_head(whole), *_texts(whole), *_tables(whole)]) + "\n"
+    return sections_as_latex(document(report), "Agreement")
 
 
-def _head(whole: Document) -> list[str]:
+def sections_as_latex(whole: Document, what: str) -> str:
+    """A document's texts and tables."""
+    return "\n".join([*_head(whole, what), *_texts(whole), *_tables(whole)]) + "\n"
+
+
+def _head(whole: Document, what: str) -> list[str]:
     is_long = any(len(table.rows) > LONGEST_FLOAT for _, _, table in whole.tables())
     packages = "booktabs,longtable" if is_long else "booktabs"
     return [
-        f"% Agreement: {_comment(whole.title)}",
+        f"% {what}: {_comment(whole.title)}",
         f"% {_comment(whole.about)}",
         f"% {_comment(whole.made)}",
         f"% Read it with \\input. In the preamble: \\usepackage{{{packages}}}",
@@ -184,11 +188,11 @@ def _cell(cell: Cell, marks: dict[str, str]) -> str:
         return tex(str(cell))
     if cell.value is None:
         return rf"\tandemundefined{{{marks.get(cell.reason, '')}}}"
+    above = rf"\textsuperscript{{{','.join(cell.above)}}}" if cell.above else ""
     if cell.ends is None:
-        return _figure(cell.text)
-    return (
-        rf"\tandemci{{{_figure(cell.text)}}}{{{_figure(cell.ends[0])}}}{{{_figure(cell.ends[1])}}}"
-    )
+        return _figure(cell.text) + above
+    low, high = map(_figure, cell.ends)
+    return rf"\tandemci{{{_figure(cell.text)}}}{{{low}}}{{{high}}}{above}"
 
 
 def _figure(number: str) -> str:

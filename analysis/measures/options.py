@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from typing import Any
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
@@ -101,10 +102,16 @@ class Options:
             if offered and value not in offered:
                 names = ", ".join(map(str, offered))
                 raise ValueError(f"{each.name} is {value!r}; it is one of {names}")
+            if isinstance(value, float) and not isfinite(value):
+                raise ValueError(f"{each.name} is {value}; it is a finite number")
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha is {self.alpha}; it is from 0 to 1")
+        if not 0 <= self.weight <= 10:
+            raise ValueError(f"weight is {self.weight}; it is from 0 to 10")
         if any(cut < 1 for cut in self.cuts):
             raise ValueError("a cut is at least 1")
+        if self.samples < 0:
+            raise ValueError(f"samples is {self.samples}; it is at least 0")
 
     def changed(self, given: Mapping[str, str]) -> Options:
         """These options with others given as words. Raises ValueError for what is none."""

@@ -18,11 +18,13 @@ from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import beside
 from analysis.measuring.contexts import required_passages
+from analysis.measuring.drawn import drawn_queries
+from analysis.measuring.leaderboard import leaderboard
 from analysis.measuring.parting import parts_of
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.sampled import sampled_orderings
 from analysis.measuring.scored import key_point_scores
-from analysis.measuring.tables import Tables
+from analysis.measuring.tables import RANKED, Tables
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Estimate
 from annotation.models import Campaign
@@ -47,13 +49,15 @@ def measures_report(
     queries = tuple(batch_rows(campaign.batch))
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
-    tables = Tables()
+    tables = Tables(drawn_queries(campaign))
     for part in parts_of(campaign, queries, frame, options, rated):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices)
     for name, of in found.items():
         of["evaluators"] = tables.evaluators(name, choices)
         of["settings"] = tables.settings(name)
+        of["powered"] = tables.powered(name)
+    raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -66,7 +70,9 @@ def measures_report(
         "options": stated(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
         "queries": len(queries),
-        "raters": [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters],
+        "raters": raters,
+        "evaluation_queries": tables.drawn.known(len(queries)),
+        "leaderboard": leaderboard(found, raters),
         "measures": found,
         "thresholds": {} if rated is None else rated.thresholds(frame, options),
         "metrics": tables.metrics(choices),
@@ -111,6 +117,7 @@ def _add(
             "summary": measure.summary,
             "citation": measure.citation,
             "options": list(measure.options),
+            "cut": part.suffix if part.family in RANKED else "",
             "systems": {},
             "slices": {},
         },

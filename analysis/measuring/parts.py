@@ -28,11 +28,15 @@ class Rows:
     lengths: tuple[int, ...] = ()
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the queries, each once, in their order."""
+        return tuple(sorted({query.id for query in self.queries}))
+
+    @cached_property
     def numbers(self) -> Ints:
         """The number of each row's query, (N,), in the order of the queries' ids."""
-        ids = [query.id for query in self.queries]
-        place = {each: n for n, each in enumerate(sorted(set(ids)))}
-        return np.array([place[each] for each in ids], dtype=np.int64)
+        place = {each: n for n, each in enumerate(self.ids)}
+        return np.array([place[query.id] for query in self.queries], dtype=np.int64)
 
     def of_system(self, system: str) -> Bools:
         return np.array([each == system for each in self.systems], dtype=bool)

@@ -1,41 +1,48 @@
-"""The report of measures as Markdown: a table a measure, systems down, raters across."""
+"""The report of measures as a document, and the formats that it is written in."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from analysis.formats.base import Format
 from analysis.formats.document import DASH, Block, Cell, Document, Number, Section, Table, Who
 from analysis.formats.jsonfile import as_json
+from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
+from analysis.measuring.boards import board_sections, rank_sections
+from analysis.measuring.methods import methods_section
 from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.rows import as_csv
 
 JSON = dict[str, Any]
 NONE = "no labels here"
+#: The pairs of more systems than this are for JSON and CSV.
+MOST_PAIRED = 6
 
 
 def document(report: JSON) -> Document:
-    """The report in the order in which it is read: the measures, then what was chosen."""
+    """The report in the order in which it is read: leaderboards, methods, measures, choices.
+
+    Slices, and what single people say of cuts, are for the files that hold everything.
+    """
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    measured = [_measure(name, of, kinds) for name, of in report["measures"].items()]
+    measured = [
+        _measure(name, of, kinds) for name, of in report["measures"].items() if not of["cut"]
+    ]
     about = " · ".join(
         (report["protocol"], report["batch"], f"{report['queries']} queries",
          f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
     )  # fmt: skip
     made = f"Tandem {report['version']}, {report['generated_at']}"
     beside = (*_thresholds(report), *_metrics(report), *_scores(report), _options(report))
-    return Document(report["campaign"], about, made, (*measured, *beside))
+    front = (*board_sections(report), *rank_sections(report), methods_section(report))
+    return Document(report["campaign"], about, made, (*front, *measured, *beside))
 
 
 def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
     tables = [_systems("By system", of["systems"], kinds)]
-    tables += [
-        _systems(f"By system, {stratum} {value}", systems, kinds)
-        for stratum, values in of["slices"].items()
-        for value, systems in values.items()
-    ]
-    if of["evaluators"]:
-        tables.append(_evaluators(of["evaluators"]))
-    tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
+    if len(of["systems"]) <= MOST_PAIRED:
+        tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
     return Section(name, (Block("", tuple(tables)),), f"{of['summary']} {of['citation']}.")
 
 
@@ -47,18 +54,13 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
          *(_number(of["raters"].get(rater)) for rater in raters))
         for system, of in systems.items()
     )  # fmt: skip
-    people = tuple(Who(r, kinds.get(r, "")) for r in raters)
-    header: tuple[str | Who, ...] = ("System", *together, *people)
+    header: tuple[str | Who, ...] = ("System", *together)
+    header += tuple(Who(r, kinds.get(r, "")) for r in raters)
     return Table(caption, header, rows)
 
 
 def _number(estimate: JSON | None) -> Number:
     return Number(None, reason=NONE) if estimate is None else Number.of(estimate)
-
-
-def _evaluators(pairs: list[JSON]) -> Table:
-    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
-    return Table("Do raters order the systems alike?", ("Raters", "Kendall"), rows)
 
 
 def _settings(rater: str, pairs: list[JSON]) -> Table:
@@ -127,4 +129,16 @@ def as_markdown(report: JSON) -> str:
     return sections_as_markdown(document(report), "Measures")
 
 
-FORMATS = {"json": as_json, "md": as_markdown}
+def as_latex(report: JSON) -> str:
+    return sections_as_latex(document(report), "Measures")
+
+
+FORMATS: dict[str, Format] = {
+    each.name: each
+    for each in (
+        Format("json", "JSON", "json", "application/json", as_json),
+        Format("md", "Markdown", "md", "text/markdown; charset=utf-8", as_markdown),
+        Format("csv", "CSV", "csv", "text/csv; charset=utf-8", as_csv),
+        Format("latex", "LaTeX", "tex", "application/x-tex", as_latex),
+    )
+}

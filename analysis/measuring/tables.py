@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from analysis.choices import Choices
-from analysis.measures.agreeing import Ordering, orderings, settings
+from analysis.measures.agreeing import Ordering, Setting, orderings, settings
+from analysis.measures.powered import powered_mean, powered_pairs
+from analysis.measuring.drawn import Drawn
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
-from analysis.measuring.voices import HUMAN
+from analysis.measuring.voices import HUMAN, JUDGE
 from analysis.statistics import Floats
 
 JSON = dict[str, Any]
@@ -21,21 +23,26 @@ RANKED = ("contexts", "rankings")
 
 @dataclass
 class Tables:
-    """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns."""
+    """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns.
 
+    `queries` are the ids of its rows; `drawn` says which of them take people and judges together.
+    """
+
+    drawn: Drawn
     values: dict[str, dict[str, Floats]] = field(default_factory=dict)
     systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: set[str] = field(default_factory=set)
 
     def add(self, name: str, part: Part, values: Floats) -> None:
         """A part's values (N,). Contexts come one system at a time, the others all at once."""
-        tables = self.values.setdefault(name, {})
-        named = self.systems.setdefault(name, {})
+        tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
         made = table_of(values, part.rows)
         before = tables.get(part.rater)
         tables[part.rater] = made if before is None else np.column_stack([before, made])
         self.kinds[part.rater] = part.kind
+        self.queries[name] = part.rows.ids
         named.setdefault(part.rater, []).extend(dict.fromkeys(part.rows.systems))
         if part.family in RANKED and part.suffix:
             self.cuts.add(name)
@@ -43,13 +50,16 @@ class Tables:
     def evaluators(self, name: str, choices: Choices) -> list[JSON]:
         """Whether raters order the systems alike by a measure, each pair of them.
 
-        Nobody is held against people together who is one of them.
+        Nobody is held against people together who is one of them. Where queries have roles, only
+        evaluation queries count.
         """
         named = self.systems.get(name, {})
         tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
         if len({tuple(named[rater]) for rater in tables}) != 1:
             return []
-        found = orderings(tables, choices.resamples, choices.seed)
+        kept = self.drawn.among(self.queries[name])
+        held = {rater: of[kept] for rater, of in tables.items()}
+        found = orderings(held, choices.resamples, choices.seed)
         inside = {PEOPLE, HUMAN}
         return _as_json([o for o in found if {self.kinds[o.a], self.kinds[o.b]} != inside])
 
@@ -60,7 +70,36 @@ class Tables:
         return {
             rater: made
             for rater, table in self.values.get(name, {}).items()
-            if (made := _settings(table, self.systems[name][rater]))
+            if (made := _settings(_tested(table, self.systems[name][rater])))
+        }
+
+    def powered(self, name: str) -> JSON:
+        """By judge, what people and that judge together say of each system, and of each pair.
+
+        Pairs are of whole rankings only, as in `settings`.
+        """
+        named, of = self.systems.get(name, {}), self.values.get(name, {})
+        if PEOPLE not in of:
+            return {}
+        judges = [rater for rater in of if self.kinds[rater] == JUDGE]
+        return {rater: self._powered(name, named[rater], rater) for rater in judges}
+
+    def _powered(self, name: str, systems: list[str], judge: str) -> JSON:
+        of, known = self.values[name], self.systems[name][PEOPLE]
+        both = [each for each in systems if each in known]
+        human, machine = (
+            of[rater][:, [self.systems[name][rater].index(each) for each in both]]
+            for rater in (PEOPLE, judge)
+        )
+        labelled = self.drawn.labelled(self.queries[name], human, machine)
+        means = {system: powered_mean(labelled, column) for column, system in enumerate(both)}
+        pairs = [] if name in self.cuts else powered_pairs(labelled, both)
+        return {
+            "systems": {
+                system: {**each.as_json(), "effective_labels": worth}
+                for system, (each, worth) in means.items()
+            },
+            "pairs": _settings(pairs),
         }
 
     def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
@@ -101,8 +140,12 @@ def _as_json(found: list[Ordering]) -> list[JSON]:
     return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
 
 
-def _settings(table: Floats, systems: list[str]) -> list[JSON]:
+def _tested(table: Floats, systems: list[str]) -> list[Setting]:
     columns: Mapping[str, Floats] = dict(zip(systems, table.T, strict=True))
+    return settings(columns)
+
+
+def _settings(found: list[Setting]) -> list[JSON]:
     return [
         {
             "a": each.a,
@@ -113,5 +156,5 @@ def _settings(table: Floats, systems: list[str]) -> list[JSON]:
             "method": each.test.method,
             **({} if each.test.reason is None else {"reason": each.test.reason}),
         }
-        for each in settings(columns)
+        for each in found
     ]

@@ -12,7 +12,7 @@ from analysis.measures.shares import MISSING
 from analysis.measuring.parts import PEOPLE
 from analysis.statistics import Bools, Floats, Ints, majority
 
-HUMAN = "human"
+HUMAN, JUDGE = "human", "judge"
 
 
 @dataclass(frozen=True)

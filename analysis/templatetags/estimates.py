@@ -68,10 +68,20 @@ def _number(value: Number) -> SafeString:
             '<span class="undefined">{}<span class="why"> {}</span></span>',
             value.text, value.reason,
         )  # fmt: skip
+    above = _above(value)
     if value.ends is None:
-        return format_html("<span{}>{}</span>", _method(value), value.text)
+        return format_html("<span{}>{}{}</span>", _method(value), value.text, above)
     interval = format_html('<span class="interval">[{}, {}]</span>', *value.ends)
-    return format_html("<span{}>{} {}</span>", _method(value), value.text, interval)
+    return format_html("<span{}>{}{} {}</span>", _method(value), value.text, above, interval)
+
+
+def _above(value: Number) -> SafeString:
+    if not value.above:
+        return SafeString("")
+    return format_html(
+        '<sup class="above"><span class="sr">, significantly higher than </span>{}</sup>',
+        " ".join(value.above),
+    )
 
 
 def _method(value: Number) -> SafeString:

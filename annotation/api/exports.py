@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from annotation import exporting
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
-from audit.recording import record
+from audit.exports import record_export
 from datasets.api.base import READERS
 from datasets.api.describing import described
 from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
@@ -153,10 +153,9 @@ class CampaignLines(Lines):
         if type(self).tells_answers:
             check_blind(person(request), campaign)
         # A page after the first belongs to what was begun with it.
-        if request.method == "GET" and "cursor" not in self.chosen:
+        if "cursor" not in self.chosen:
             form = "jsonl" if self.streamed else "pages"
-            what = type(self).__name__.lower()
-            record("export", pk, ("campaign", pk), what=what, form=form)
+            record_export(request, pk, type(self).__name__.lower(), form)
         return self.answer(FoundInCampaign(campaign, type(self).export))
 
 

@@ -27,7 +27,7 @@ from annotation.exports.offered import (
 )
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
-from audit.recording import record
+from audit.exports import record_export
 from datasets.api.base import READERS, SAFE, Resource
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError
@@ -142,8 +142,7 @@ class OneExport(Resource):
             raise Http404 from error
         except BlankError as error:
             raise RefusedBodyError(str(error)) from error
-        if request.method == "GET":
-            record("export", pk, ("campaign", pk), what=what, form=form)
+        record_export(request, pk, what, form)
         response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
         response["Content-Disposition"] = f'attachment; filename="{found.name}"'
         return response

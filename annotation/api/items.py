@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import person, visible_studies
+from annotation.api.visible import check_blind, person, visible_studies
 from annotation.exporting import units_of
 from annotation.models import Campaign, Item, User
 from annotation.views.mine import is_blind
@@ -46,7 +46,9 @@ class ItemParameters(PageParameters):
         required=False, trim_whitespace=False, help_text="only items of the query with this id"
     )
     system = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only items that this system wrote"
+        required=False,
+        trim_whitespace=False,
+        help_text="only items that this system wrote; not while one has an open item",
     )
 
 
@@ -54,7 +56,9 @@ class ItemShape(serializers.Serializer[Any]):
     position = serializers.IntegerField(help_text="its place in the campaign, from 0")
     item = serializers.CharField(source="key", help_text="its key, as in exports")
     query = serializers.CharField(source="query.key")
-    system = serializers.SerializerMethodField(help_text="null where no system wrote it")
+    system = serializers.SerializerMethodField(
+        help_text="null where no system wrote it, and like `use`"
+    )
     use = serializers.SerializerMethodField(
         help_text="study, gold or practice; null while one has an open item in the campaign"
     )
@@ -66,7 +70,9 @@ class ItemShape(serializers.Serializer[Any]):
     units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
 
     def get_system(self, item: Item) -> str | None:
-        return item.report.system if item.report else None
+        if self.context["is_blind"] or item.report is None:
+            return None
+        return item.report.system
 
     def get_use(self, item: Item) -> str | None:
         return None if self.context["is_blind"] else str(item.use)
@@ -117,6 +123,8 @@ class Items(List):
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
         rows = visible_items(user, campaign).filter(**exact)
         context = {"is_blind": is_blind(user, campaign)}
+        if "system" in self.chosen:
+            check_blind(user, campaign)
         return self.page(rows, partial(rendered, partial(ItemShape, context=context)))
 
 

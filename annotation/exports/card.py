@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from annotation.declared import DECLARED
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
 from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
          (10**7, "1M<n<10M"))  # fmt: skip
@@ -53,7 +53,7 @@ def _size(rows: int) -> str:
 def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     counts, made = manifest["counts"], manifest["generated_at"]
     raters = ", ".join(f"{number} {kind}" for kind, number in sorted(counts["raters"].items()))
-    title = PROTOCOLS[campaign.protocol].title
+    title = DECLARED[campaign.protocol].title
     yield f"\n# {_inline(campaign.name)}\n"
     yield (
         f"Labels of the campaign {_inline(campaign.name)} over the batch "

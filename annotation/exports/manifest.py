@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db.models import Count
 from django.utils import timezone
 
+from annotation.declared import DECLARED
 from annotation.exports.forms import FORMS, Subject
 from annotation.exports.registry import EXPORTS
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
-from annotation.protocols import PROTOCOLS
 
 Tick = Callable[[int], None]
 
@@ -67,7 +67,7 @@ class Exporting:
 
 def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
     """The manifest of some files. Counts are of what stands at this moment in the database."""
-    protocol, batch = PROTOCOLS[campaign.protocol], campaign.batch
+    protocol, batch = DECLARED[campaign.protocol], campaign.batch
     return {
         "version": settings.TANDEM_VERSION,
         "generated_at": timezone.now().isoformat(),

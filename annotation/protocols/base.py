@@ -73,18 +73,20 @@ class Written:
 class Listed:
     """Points that the rater writes, each with quotes of the text `field`: production, not a label.
 
-    They belong to the unit of `kind`. Units of `match_kind` are matched to them afterwards: where
-    `match` has the code `match_code`, `matches` holds the numbers of such points, from 1.
+    They belong to the unit of `kind`. Units of `match_kind`, if there are such, are matched to them
+    afterwards: where `match` has the code `match_code`, `matches` holds the numbers of such points,
+    from 1. Points that are not `quoted` owe no quote.
     """
 
     name: str
     kind: str
     question: str
     field: str
-    match_kind: str
-    match: str
-    match_code: str
+    match_kind: str = ""
+    match: str = ""
+    match_code: str = ""
     matches: str = "matches"
+    quoted: bool = True
     asked_if: Conditions = dataclasses.field(default_factory=dict)
 
 

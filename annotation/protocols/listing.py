@@ -166,7 +166,7 @@ def _wrong(rule: Listed, point: Point, given: Mapping[str, Any], lenient: bool) 
         yield "holds something that is not {quote, start}"
     if lenient:
         return
-    if not given["evidence"]:
+    if rule.quoted and not given["evidence"]:
         yield f"has no quote of the {rule.field}; give one"
     if len(point.text) > LONGEST_POINT:
         yield too_long(LONGEST_POINT)

@@ -57,6 +57,11 @@ class Report(Shape):
     def sentences(self) -> Sequence[str] | None: ...
 
 
+class Reference(Shape):
+    @property
+    def text(self) -> str: ...
+
+
 class Query(Shape):
     """One query; `sentences` of reports are filled in before a protocol sees them."""
 
@@ -74,3 +79,5 @@ class Query(Shape):
     def key_points(self) -> Sequence[KeyPoint]: ...
     @property
     def reports(self) -> Sequence[Report]: ...
+    @property
+    def references(self) -> Sequence[Reference]: ...

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import template
 
+from annotation.declared import DECLARED
 from annotation.models import Campaign
-from annotation.protocols import PROTOCOLS
 
 register = template.Library()
 
@@ -13,4 +13,4 @@ register = template.Library()
 @register.filter
 def task(campaign: Campaign) -> str:
     """The title of its protocol."""
-    return PROTOCOLS[campaign.protocol].title
+    return DECLARED[campaign.protocol].title

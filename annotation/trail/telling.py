@@ -15,6 +15,7 @@ from audit.models import Event
 CHUNK = 500
 NOBODY = "nobody logged in"
 COMMAND = "a command or worker"
+KINDS = {"prolificstudy": "Prolific study", "judgerun": "run", "frozenreport": "frozen report"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,12 @@ class Told:
     @property
     def title(self) -> str:
         return EVENTS[self.event.event].title if self.event.event in EVENTS else self.event.event
+
+    @property
+    def of(self) -> str:
+        """`object` as people call it."""
+        kind = self.event.object_kind
+        return f"{KINDS[kind]} {self.event.object_id}" if kind in KINDS else self.object
 
     @property
     def facts(self) -> list[str]:

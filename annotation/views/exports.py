@@ -11,7 +11,7 @@ from annotation.exports.offered import BlankError, download, offers, tells_answe
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind, user_of
-from audit.recording import record
+from audit.exports import record_export
 from datasets.access import role_required
 from datasets.api.limits import seconds_to_wait
 
@@ -49,8 +49,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
         raise Http404("It does not come in that form.") from error
     except BlankError as error:
         return _page(request, campaign, f"{error}.", 422)
-    if request.method == "GET":
-        record("export", pk, ("campaign", pk), what=what, form=form)
+    record_export(request, pk, what, form)
     response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
     response["Content-Disposition"] = f'attachment; filename="{found.name}"'
     return response

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_safe
 
 from annotation.basis import basis_of
 from annotation.blinding import blinding_of
+from annotation.declared import DECLARED
 from annotation.drafts import standing
 from annotation.follows.grounded_answer import shown_beside
 from annotation.guideline import render as render_guideline
 from annotation.presenting import ordered_texts, present, schema
-from annotation.protocols import PROTOCOLS
 from annotation.verdicts import verdicts_of
 from annotation.views.mine import (
     MAY_WORK,
@@ -43,7 +43,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     context = {
         "assignment": assignment,
         "campaign": campaign,
-        "protocol": PROTOCOLS[campaign.protocol],
+        "protocol": DECLARED[campaign.protocol],
         "page": page,
         "sheet": sheet,
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),

@@ -20,8 +20,8 @@ from annotation.trail.telling import told
 from annotation.views.mine import user_of
 from audit.checking import unsealed
 from audit.events import EVENTS
+from audit.exports import record_export
 from audit.models import SITE, Event, Seal
-from audit.recording import record
 from datasets.access import role_required
 
 PAGE = 50
@@ -127,8 +127,7 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
         return _page(request, campaign)
     whole = campaign is None
     events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
-    if request.method == "GET":
-        record("export", campaign.pk if campaign else None, what="audit", form="jsonl")
+    record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
     rows = told(events.iterator(chunk_size=CHUNK), whole)
     response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import follows
 from annotation.adjudication.members import adjudicable
+from annotation.declared import DECLARED
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.opening import open_now
 from annotation.people.members import workable
 from annotation.people.prolific import completion
 from annotation.places import next_assignment
-from annotation.protocols import PROTOCOLS
 from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress_of, user_of
 from datasets.access import role_required
 
@@ -35,7 +35,7 @@ def work(request: HttpRequest) -> HttpResponse:
     studies = [
         {
             "campaign": campaign,
-            "title": PROTOCOLS[campaign.protocol].title,
+            "title": DECLARED[campaign.protocol].title,
             "progress": numbers[campaign.pk],
             "waits_for": follows.why(campaign),
             "done": done.get(campaign.pk, []),

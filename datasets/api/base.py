@@ -25,12 +25,16 @@ READERS = (RESEARCHER, ADMIN)
 SAFE = ("GET", "HEAD")
 
 
+def _method(request: Request) -> str:
+    return "GET" if request.method in SAFE else str(request.method)
+
+
 class RoleMayAsk(BasePermission):
     """The roles that an address names for a method; a method that it lacks is answered by 405."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         assert isinstance(view, Resource)
-        method = "GET" if request.method in SAFE else str(request.method)
+        method = _method(request)
         return method not in view.roles or getattr(request.user, "role", None) in view.roles[method]
 
 
@@ -56,6 +60,11 @@ class Resource(APIView):
         # A redirect would make a GET of a POST, and its 200 would look as if something was saved.
         view.should_append_slash = False  # type: ignore[attr-defined]
         return view
+
+    def check_throttles(self, request: Request) -> None:
+        """A method that an address lacks is answered by 405, however much was asked before."""
+        if _method(request) in self.roles:
+            super().check_throttles(request)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -19,7 +19,7 @@ from annotation.submit import REASONS
 from datasets import rows as batch
 from datasets.format_files import FORMAT_FILES, properties_of
 from datasets.readers import READERS
-from docs._reference import reports
+from docs._reference import measures, reports
 from docs._reference.words import code, codes, meaning, page, plain, table
 
 PARTS = (
@@ -71,6 +71,11 @@ campaign and batch the files are, when and by which version of Tandem they were 
 items, units, labels, spans and raters the campaign has, and of each file its rows, bytes, SHA-256,
 columns, and whether its cells were made safe for spreadsheets (`defused`). For a single file,
 `--manifest M` writes the same.
+"""
+MEASURES = """\
+What `tandem measures`, the page of measures and the API write as JSON. Every estimate is an object
+as in the report. CSV holds leaderboards, slices, tests of pairs and orders of evaluators, a row a
+number. Words in capitals stand for names.
 """
 REPORT = """\
 What `tandem report --format json` writes. An *estimate* is an object
@@ -140,6 +145,8 @@ def columns_of(export: str) -> Sequence[str]:
 def _report() -> Iterator[str]:
     yield f"## The report\n\n{REPORT}"
     yield from reports.sections()
+    yield f"## The measures\n\n{MEASURES}"
+    yield from measures.sections()
     yield f"### All forms\n\nWhat `--format` takes; the numbers are the same in all.\n\n{_forms()}"
     rows = [(code(name), meaning("facts", name)) for name in facts.COLUMNS]
     yield f"### The report as CSV\n\n{FACTS}\n\n{table(('column', 'meaning'), rows)}"

@@ -69,6 +69,7 @@ A_CALL: dict[str, Any] = {
     "replicate": 0,
     "attempt": 1,
     "state": "answered",
+    "missing": None,
     "detail": "",
     "http_status": 200,
     "usage": {"prompt_tokens": 1184, "completion_tokens": 207},

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person
+from audit.exports import record_export
 from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
 from datasets.api.errors import RefusedBodyError, StandingError, problem
@@ -141,6 +142,7 @@ class Manifest(Resource):
     def get(self, request: Request, pk: int) -> Response:
         run = run_of(request, pk)
         check_blind(person(request), run.campaign)
+        record_export(request, run.campaign_id, "manifest", "json", run)
         return Response(manifest_of(run))
 
 

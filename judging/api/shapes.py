@@ -181,7 +181,11 @@ class CallShape(serializers.Serializer[JudgeCall]):
     )
     replicate = serializers.IntegerField(source="assignment.replicate")
     attempt = serializers.IntegerField()
-    state = serializers.CharField(help_text="answered, or why the answer does not count")
+    state = serializers.CharField(help_text="answered, or what went wrong on the way")
+    missing = serializers.SerializerMethodField(
+        help_text="why what was asked has no answer, such as unreadable; null where it has one, or "
+        "may have yet"
+    )
     detail = serializers.CharField()
     http_status = serializers.IntegerField(allow_null=True)
     usage = serializers.DictField(help_text="tokens as the server counted them")
@@ -190,6 +194,9 @@ class CallShape(serializers.Serializer[JudgeCall]):
     reused_from = serializers.IntegerField(source="reused_from_id", allow_null=True)
     sent_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
+
+    def get_missing(self, call: JudgeCall) -> str | None:
+        return call.assignment.reason or None
 
 
 class WholeCallShape(CallShape):

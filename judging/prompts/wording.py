@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from annotation.protocols.base import Conditions, Text
+from annotation.protocols.base import Conditions, Listed, Text
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit
 from judging.prompting import fenced
@@ -78,18 +78,24 @@ def _keys(schema: Schema, kind: str) -> list[str]:
             f"list of citations{condition}"
         )
     if listed := schema.listed(kind):
-        condition = _condition(schema, listed.asked_if)
-        lines.append(
-            f'- `{listed.name}`: {listed.question}, a list of {{"text", "evidence"}}, each with '
-            f'its words and a list of {{"quote", "start"}} of the {listed.field}; write it before '
-            f"you look at any {listed.match_kind}{condition}"
-        )
+        lines.append(_list(listed) + _condition(schema, listed.asked_if))
     if matching := schema.matching(kind):
         lines.append(
             f"- `{matching.matches}`: the numbers, from 1, of those {matching.name} of your list "
             f"that it matches; empty unless `{matching.match}` is {matching.match_code}"
         )
     return lines
+
+
+def _list(rule: Listed) -> str:
+    quotes = (
+        f'a list of {{"quote", "start"}} of the {rule.field}' if rule.quoted else "an empty list"
+    )
+    # A list that owes no quotes is made of the units themselves, with them in view.
+    hidden = rule.match_kind if rule.quoted else ""
+    first = f"; write it before you look at any {hidden}" if hidden else ""
+    form = 'a list of {"text", "evidence"}, each with its words and'
+    return f"- `{rule.name}`: {rule.question}, {form} {quotes}{first}"
 
 
 def _condition(schema: Schema, conditions: Conditions) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from annotation.declared import DECLARED
 from annotation.models import Campaign
 from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
 from judging.backends.base import SetupError
 from judging.models import Judge, JudgeRun
 
@@ -15,7 +15,7 @@ class ChangedPromptError(ValueError):
 
 def prompt_of(judge: Judge, campaign: Campaign) -> str:
     """The judge's own prompt, or that of the campaign's protocol."""
-    return judge.prompt or PROTOCOLS[campaign.protocol].prompt
+    return judge.prompt or DECLARED[campaign.protocol].prompt
 
 
 def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
@@ -28,7 +28,7 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
 
 
 def check_granularity(campaign: Campaign, judge: Judge) -> None:
-    rule = PROTOCOLS[campaign.protocol].listed
+    rule = DECLARED[campaign.protocol].listed
     by_unit = judge.granularity == Judge.Granularity.UNIT
     if rule and by_unit and schema(campaign).matching(rule.match_kind):
         raise SetupError(

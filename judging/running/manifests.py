@@ -28,9 +28,9 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from django.db.models import Count
 
+from annotation.declared import DECLARED
 from annotation.models import Campaign
 from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
 from judging.conditions.effects import missing_of, pairs, trials_in, units_asked
@@ -151,7 +151,7 @@ def _asked(run: JudgeRun, backend: Backend) -> JSON:
 
 
 def _prompt(run: JudgeRun) -> JSON:
-    judge, protocol = run.judge, PROTOCOLS[run.campaign.protocol]
+    judge, protocol = run.judge, DECLARED[run.campaign.protocol]
     own = bool(judge.prompt)
     return {
         "name": judge.prompt_name if own else protocol.name,

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Campaign
+from audit.exports import record_export
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of
@@ -132,6 +133,7 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, found.campaign):
         return blind
     text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
+    record_export(request, found.campaign_id, "manifest", "json", found)
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response

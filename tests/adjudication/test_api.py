@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Assignment, Decision, Rater, User
+from annotation.models import Assignment, Decision, Label, Rater, Span, User
 from annotation.people.members import add_member
 from annotation.presenting import present, schema
 from annotation.protocols.base import name_units
@@ -151,22 +151,39 @@ def test_an_adjudicator_reads_no_exports(there: Dispute, dora: Script) -> None:
         assert_told(dora.get(f"campaigns/{campaign}/{what}/"), 403)
 
 
-def test_answers_under_judgement_have_no_names(tmp_path: Path) -> None:
-    study = blind_study("answer-rating", tmp_path, "appropriate")
+@pytest.mark.parametrize(
+    ("protocol", "variable", "codes", "decided"),
+    [
+        ("answer-rating", "appropriate", ("1", "4"), "2"),
+        ("answer-preference", "preferred", ("first", "second"), "tie-good"),
+    ],
+)
+def test_answers_under_judgement_have_no_names(
+    tmp_path: Path, protocol: str, variable: str, codes: tuple[str, str], decided: str
+) -> None:
+    study = blind_study(protocol, tmp_path, variable)
     item = study.campaign.items.order_by("position")[0]
-    units = name_units(present(item).units)
-    for code in ("1", "4"):
+    spec = present(item)
+    units, unit = name_units(spec.units), item.units.order_by("position")[0]
+    for code in codes:
         rater = Rater.objects.create(name=f"{SECRET}-{code}")
         made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
-        submit(made, {"units": {n: {"appropriate": code} for n in units}, "comment": None}, "api")
+        submit(made, {"units": {n: {variable: code} for n in units}, "comment": None}, "api")
+    # As a file may have brought them: no page quotes an answer for this.
+    first, label = spec.texts[0], Label.objects.filter(unit=unit).earliest("pk")
+    Span.objects.create(label=label, field=first.field, start=0, end=4, quote=first.text[:4])
     dora = User.objects.create(username="dora", role="annotator")
     add_member(study.campaign, dora, "adjudicator")
-    script, unit = script_of(dora), item.units.order_by("position")[0]
+    script = script_of(dora)
     address = f"campaigns/{study.campaign.pk}/adjudication/{unit.pk}/"
     told = script.get(address)
-    sent = script.put(address, {"answer": {"appropriate": "2"}, "reason": "So.", "revision": 0})
+    sent = script.put(address, {"answer": {variable: decided}, "reason": "So.", "revision": 0})
     assert (told.status_code, sent.status_code) == (200, 201)
     assert SECRET not in told.content.decode() + sent.content.decode()
-    (issue,) = [text for text in told.json()["texts"] if text["field"] == told.json()["at_issue"]]
-    assert issue["text"].startswith(told.json()["text"].rstrip("…")[:20])
+    texts = {text["field"]: text["text"] for text in told.json()["texts"]}
+    (span,) = [span for each in told.json()["raters"] for span in each["spans"]]
+    assert texts[span["field"]] == first.text
+    if protocol == "answer-rating":
+        issue = texts[told.json()["at_issue"]]
+        assert issue.startswith(told.json()["text"].rstrip("…")[:20])
     assert len(schema(study.campaign).variables) == 1

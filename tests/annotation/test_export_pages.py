@@ -53,7 +53,8 @@ def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Cli
         for form in offer.forms:
             assert reverse("export-file", args=[campaign.pk, offer.what, form]) in page
     assert "qrels" not in page
-    assert reverse("exports", args=[campaign.pk]) in rita.get("/campaigns/").content.decode()
+    overview = rita.get(reverse("campaign", args=[campaign.pk])).content.decode()
+    assert reverse("exports", args=[campaign.pk]) in overview
 
 
 @pytest.mark.parametrize(

@@ -204,9 +204,11 @@ class TestCalls:
 
     def test_each_is_listed_and_read_word_for_word(self, rita: Script, run: JudgeRun) -> None:
         listed = rita.get(f"runs/{run.pk}/calls/").json()["results"]
-        assert sorted(each["state"] for each in listed) == ["answered", "unreadable"]
+        assert [each["state"] for each in listed] == ["answered"] * 2
+        assert {each["missing"] for each in listed} == {None, "unreadable"}
         assert all("completion" not in each for each in listed)
-        (bad,) = rita.get(f"runs/{run.pk}/calls/?state=unreadable").json()["results"]
+        assert rita.get(f"runs/{run.pk}/calls/?state=server-error").json()["count"] == 0
+        (bad,) = [each for each in listed if each["missing"]]
         assert rita.get(f"calls/{bad['id']}/").json()["completion"] == "no JSON at all"
 
     def test_the_manifest_is_that_of_the_page(self, rita: Script, run: JudgeRun) -> None:
@@ -218,7 +220,7 @@ class TestCalls:
         self, rita: Script, study: Study, run: JudgeRun
     ) -> None:
         mine = study.assignment(study.rita)
-        (one,) = JudgeCall.objects.filter(state="answered")
+        one = JudgeCall.objects.earliest("pk")
         paths = (f"runs/{run.pk}/calls/", f"calls/{one.pk}/", f"runs/{run.pk}/manifest/")
         for path in paths:
             assert_told(rita.get(path), 403)

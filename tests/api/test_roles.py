@@ -39,6 +39,7 @@ MAY = {
     ("GET", "campaigns/{campaign}/labels/"): READERS,
     ("GET", "campaigns/{campaign}/responses/"): READERS,
     ("GET", "campaigns/{campaign}/report/"): READERS,
+    ("GET", "campaigns/{campaign}/measures/"): READERS,
     ("GET", "campaigns/{campaign}/progress/"): READERS,
     ("GET", "campaigns/{campaign}/quality/"): READERS,
     ("GET", "batches/"): READERS,
@@ -299,6 +300,15 @@ def test_methods_that_an_address_lacks_are_answered_by_405(study: Study, ada: Sc
         assert answer.status_code == 405, method
         assert "GET" in answer["Allow"]
     assert Campaign.objects.count() == 1
+
+
+def test_a_method_that_an_address_lacks_counts_against_no_limit(study: Study) -> None:
+    ada, rita = script_of(study.ada), script_of(study.rita)
+    export = f"campaigns/{study.campaign.pk}/labels/?format=jsonl"
+    for script in (ada, rita):
+        assert {script.send("POST", export).status_code for _ in range(13)} == {405}
+    assert {ada.get(export).status_code for _ in range(13)} == {403}
+    assert rita.get(export).status_code == 200
 
 
 def test_a_head_says_what_a_get_says(study: Study, ada: Script) -> None:

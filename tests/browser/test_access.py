@@ -9,9 +9,15 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Campaign
+from annotation.models.people import rater_of
+from annotation.people.exclusions import exclude
+from annotation.people.invitations import invite, revoke
+from annotation.people.prolific import Arrival, set_study
+from annotation.people.prolific import enter as enter_study
 from annotation.protocols import PROTOCOLS
 from annotation.submit import submit
 from tests.browser.axe import violations
@@ -20,7 +26,8 @@ from tests.page_cast import PASSWORD, Study, payload, plant, study_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-READERS = ("campaigns", "batches", "batch", "report", "exports")
+READERS = ("campaigns", "campaign-new", "batches", "batch", "report", "exports", "campaign",
+           "campaign-people")  # fmt: skip
 RENDERED = ("accounts/locked.html", "403_csrf.html", "500.html", "503.html")
 
 
@@ -148,8 +155,10 @@ def test_a_researcher_s_pages(page_of_nobody: Page, study: Study) -> None:
     page = page_of_nobody
     enter(page, "rita")
     found = []
-    keys = {"batch": [study.campaign.batch_id], "report": [study.campaign.pk]}
-    keys["exports"] = keys["report"]
+    here = [study.campaign.pk]
+    keys = {"batch": [study.campaign.batch_id]} | dict.fromkeys(
+        ("report", "exports", "campaign", "campaign-people"), here
+    )
     for name in READERS:
         page.goto(reverse(name, args=keys.get(name, [])))
         if name == "report":
@@ -158,6 +167,80 @@ def test_a_researcher_s_pages(page_of_nobody: Page, study: Study) -> None:
     # The list of calls is drawn by a library, and is not ours to mend.
     page.goto("/api/docs/")
     found += violations(page, "calls", exclude=("#api",))
+    assert not found, "\n".join(found)
+
+
+def test_a_campaign_with_all_that_can_be_on_its_pages(page_of_nobody: Page, study: Study) -> None:
+    plant(study)
+    campaign, page = study.campaign, page_of_nobody
+    exclude(campaign, rater_of(study.ben), "answered faster than one can read")
+    invite("annotator", campaign, note="Grace", by=study.rita)
+    enter_study(set_study(campaign, "study", "CODE", 3), Arrival("pid", "study", "session"))
+    Campaign.objects.update(deadline=timezone.now(), gold_every=4)
+    enter(page, "rita")
+    found = []
+    for name in ("campaigns", "campaign", "campaign-people"):
+        page.goto(reverse(name, args=[campaign.pk] if name != "campaigns" else []))
+        found += violations(page, f"{name}, with everything")
+    page.get_by_text("Leave out …").first.click()
+    found += violations(page, "about to leave somebody out")
+    page.goto(reverse("campaign", args=[campaign.pk]))
+    page.get_by_label("Share right to go on").fill("7")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += violations(page, "wrong terms")
+    assert not found, "\n".join(found)
+
+
+def test_the_dry_run_of_a_campaign(page_of_nobody: Page, study: Study) -> None:
+    page = page_of_nobody
+    enter(page, "rita")
+    page.goto(reverse("campaign-new") + "?protocol=report-coverage&batch=harbour")
+    found = violations(page, "form")
+    page.get_by_role("button", name="Try the design").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += violations(page, "without a name")
+    page.get_by_label("Name", exact=True).fill("Second wave")
+    page.get_by_role("button", name="Try the design").click()
+    page.get_by_text("Who would get what").click()
+    found += violations(page, "tried")
+    assert not found, "\n".join(found)
+
+
+def test_an_admin_s_pages(page_of_nobody: Page, study: Study) -> None:
+    plant(study)
+    page = page_of_nobody
+    enter(page, "root")
+    found = []
+    for name, keys in (("people", []), ("person", [study.ben.pk]), ("invite", []), ("audit", [])):
+        page.goto(reverse(name, args=keys))
+        found += violations(page, name)
+    page.goto(reverse("invite"))
+    page.get_by_label("For whom").fill("Grace")
+    page.get_by_role("button", name="Make the link").click()
+    expect(page.get_by_label("The link")).to_be_visible()
+    found += violations(page, "a link")
+    assert not found, "\n".join(found)
+
+
+def test_the_doors_of_those_who_have_no_account(page_of_nobody: Page, study: Study) -> None:
+    page, campaign = page_of_nobody, study.campaign
+    made = invite("annotator", campaign, by=study.rita)
+    set_study(campaign, "study", "CODE", 3)
+    door = f"{reverse('join')}?key={made.key}"
+    page.goto(door)
+    found = violations(page, "invited")
+    page.get_by_role("button", name="Make my account").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += violations(page, "a name is missing")
+    revoke(made.invitation)
+    page.goto(door)
+    found += violations(page, "taken back")
+    page.goto(reverse("prolific", args=[campaign.pk]))
+    found += violations(page, "without parameters")
+    parameters = "?PROLIFIC_PID=pid&STUDY_ID=study&SESSION_ID=session"
+    page.goto(reverse("prolific", args=[campaign.pk]) + parameters)
+    found += violations(page, "from Prolific")
     assert not found, "\n".join(found)
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.api.cast import Script, assert_told
 from tests.browser.axe import violations
-from tests.browser.desk import Desk
+from tests.browser.test_access import enter
 from tests.page_cast import Study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -16,9 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_token_is_made_shown_once_and_taken_back(
     context: BrowserContext, errors: list[str], study: Study
 ) -> None:
-    desk = Desk(context.new_page(), study)
-    desk.log_in("rita")
-    page = desk.page
+    page = context.new_page()
+    enter(page, "rita")
     page.get_by_title("Your API tokens").click()
     assert violations(page, "empty") == []
     page.get_by_label("What it is for").fill("the nightly export")

@@ -14,6 +14,8 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from analysis.figures.files import offered
+from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
@@ -25,6 +27,8 @@ from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
 from tests.security.world import World
 
+REPORTS = tuple(each.suffix for each in FORMATS.values())
+FIGURES = tuple(each.suffix for each in offered())
 DIGEST = "ab" * 32
 WORDS = "a sentence that somebody wrote"
 
@@ -160,6 +164,32 @@ def _telling(event: str, **sent: Any) -> Doing:
     def deed(world: World) -> Deed:
         run = JudgeRun.objects.get(campaign=world.study.campaign)
         return Deed(event, _at(world, "api-run-order", run.pk), sent)
+
+    return deed
+
+
+def _reading(route: str, **more: str) -> Doing:
+    """A report, or a figure of it, taken along."""
+
+    def deed(world: World) -> Deed:
+        address = reverse(route, kwargs={"pk": world.study.campaign.pk, **more})
+        return Deed("export", f"{address}?resamples=200", method="GET")
+
+    return deed
+
+
+def _reading_frozen(name: str) -> Doing:
+    def deed(world: World) -> Deed:
+        found = FrozenReport.objects.get(campaign=world.study.campaign)
+        return Deed("export", _at(world, name, found.key), method="GET")
+
+    return deed
+
+
+def _manifest(name: str) -> Doing:
+    def deed(world: World) -> Deed:
+        run = JudgeRun.objects.get(campaign=world.study.campaign)
+        return Deed("export", _at(world, name, run.pk), method="GET")
 
     return deed
 
@@ -418,11 +448,25 @@ DEEDS: dict[str, list[Doing]] = {
     "campaign-audit-file": [
         lambda w: Deed("export", _at(w, "campaign-audit-file"), method="GET")
     ],
+    "campaign-draws": [lambda w: Deed("export", _at(w, "campaign-draws"), method="GET")],
+    "judge-run-manifest": [_manifest("judge-run-manifest")],
+    "api-run-manifest": [_manifest("api-run-manifest")],
+    "api-report": [_reading("api-report")],
+    "api-frozen": [_reading_frozen("api-frozen")],
+    **{f"report-{suffix}": [_reading(f"report-{suffix}")] for suffix in REPORTS},
+    **{f"frozen-{suffix}": [_reading_frozen(f"frozen-{suffix}")] for suffix in REPORTS},
+    **{
+        f"report-figure-{suffix}": [_reading(f"report-figure-{suffix}", name="coverage")]
+        for suffix in FIGURES
+    },
 }  # fmt: skip
 
 TAKEN_ALONG = (
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
-    "campaign-audit-file",
+    "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
+    "api-report", "api-frozen",
+    *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
+    *(f"report-figure-{suffix}" for suffix in FIGURES),
 )  # fmt: skip
 """What is read at these addresses leaves the site; that is told, though nothing changes."""
 

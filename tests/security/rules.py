@@ -122,6 +122,7 @@ RULES: dict[str, Rule] = {
     "report": reads(READERS),
     "report-body": reads(READERS),
     "report-live": reads(READERS),
+    "measures": reads(READERS),
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),
     "frozen": reads(READERS),
@@ -161,6 +162,7 @@ RULES: dict[str, Rule] = {
     "api-labels": reads(READERS),
     "api-responses": reads(READERS),
     "api-report": reads(READERS),
+    "api-measures": reads(READERS),
     "api-progress": reads(READERS),
     "api-rater-progress": reads(READERS),
     "api-quality": reads(READERS),
@@ -208,6 +210,7 @@ BY_SESSION_TOO = {"api-schema"}
 FAMILIES: dict[str, Rule] = {
     # One address for each format of the registry.
     "report-": reads(READERS),
+    "measures-": reads(READERS),
     "frozen-": reads(READERS),
 }
 

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from audit.models import Event
 from tests.page_cast import PASSWORD
-from tests.security.deeds import DEEDS, SILENT, WORDS, Deed, Doing
+from tests.security.deeds import DEEDS, SILENT, TAKEN_ALONG, WORDS, Deed, Doing
 from tests.security.routes import Route
 from tests.security.rules import ANONYMOUS, UNSAFE
 from tests.security.test_crawler import ROUTES, made, rule, world  # noqa: F401 - fixtures
@@ -53,7 +53,13 @@ def test_it_writes_one_event(world: World, name: str, doing: Doing) -> None:  # 
         assert secret not in told
 
 
-@pytest.mark.parametrize("name", ["export-file", "api-labels", "campaign-audit-file"])
+def test_all_that_is_taken_along_is_told() -> None:
+    assert set(TAKEN_ALONG) == {
+        name for name, all_of_it in DEEDS.items() if set(rule(BY_NAME[name]).who) == {"GET"}
+    }
+
+
+@pytest.mark.parametrize("name", TAKEN_ALONG)
 def test_to_ask_whether_an_export_is_there_is_none(world: World, name: str) -> None:  # noqa: F811
     deed = DEEDS[name][0](world)
     before = Event.objects.count()

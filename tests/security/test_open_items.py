@@ -105,3 +105,16 @@ def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
     submit(mine, payload("no"), "page")
     after = rita.get(address).json()["results"]
     assert {(each["use"], each["quota"]) for each in after} == {("study", 3)}
+
+
+def test_which_system_wrote_an_item_is_told_afterwards(study: Study) -> None:
+    rita, mine = script_of(study.rita), study.assignment(study.rita)
+    address = f"campaigns/{study.campaign.pk}/items/"
+    asked = f"{address}?system=hidden-system-1"
+    assert {each["system"] for each in rita.get(address).json()["results"]} == {None}
+    assert rita.get(f"{address}0/").json()["system"] is None
+    assert rita.get(asked).status_code == 403
+    submit(mine, payload("no"), "page")
+    systems = {each["system"] for each in rita.get(address).json()["results"]}
+    assert systems == {"hidden-system-0", "hidden-system-1"}
+    assert rita.get(asked).json()["count"] == 1

@@ -369,6 +369,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-labels", "pk"): _campaigns,
     ("api-responses", "pk"): _campaigns,
     ("api-report", "pk"): _campaigns,
+    ("api-measures", "pk"): _campaigns,
     ("api-items", "pk"): _campaigns,
     ("api-item", "pk"): _campaigns,
     ("api-item", "position"): _positions,
@@ -403,6 +404,7 @@ FAMILIES: dict[tuple[str, str], Provider] = {
     ("report-figure-", "pk"): _labelled_campaigns,
     ("report-figure-", "name"): _figures,
     ("report", "pk"): _campaigns,
+    ("measures", "pk"): _campaigns,
     ("frozen", "key"): _frozen,
 }
 

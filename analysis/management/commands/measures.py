@@ -14,8 +14,9 @@ from analysis.measures.options import PRESETS, Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.computing import measures_report
 from analysis.measuring.printing import FORMATS
+from analysis.measuring.trec import trec_archive
 from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_whole
+from annotation.management.output import print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 
@@ -43,6 +44,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument(
+            "--trec",
+            type=Path,
+            metavar="F",
+            help="also writes a ZIP archive of runs and qrels for trec_eval and ir_measures",
+        )
         parser.add_argument("--seed", type=int, default=0, metavar="S")
         parser.add_argument("--resamples", type=int, default=2000, metavar="N")
 
@@ -57,7 +64,10 @@ class Command(BaseCommand):
             report = measures_report(campaign, chosen, options["preset"], choices, passages)
         except ValueError as error:
             raise CommandError(f"--passages: {error}.") from error
-        text = FORMATS[options["format"]](report)
+        if options["trec"]:
+            archive = trec_archive(campaign, chosen, choices)
+            write_file(options["trec"], lambda file: file.write(archive))
+        text = FORMATS[options["format"]].render(report)
         if options["output"]:
             write_whole(options["output"], [text])
         else:

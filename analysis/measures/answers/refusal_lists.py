@@ -27,11 +27,16 @@ class RefusalList:
 @cache
 def refusal_list(name: str) -> RefusalList:
     """The list of that name. Raises ValueError where there is none."""
-    known = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    known = refusal_lists()
     if name not in known:
         raise ValueError(f"no list of refusals is called {name!r}; there are {', '.join(known)}")
     found = tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))
     return RefusalList(name, found["about"], tuple(map(_plain, found["phrases"])))
+
+
+def refusal_lists() -> list[str]:
+    """The names of all lists."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def _plain(text: str) -> str:

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_safe
 from annotation.adjudication.disputes import Dispute
 from annotation.adjudication.queue import OF, STATES, Wanted, queue
 from annotation.adjudication.wording import worded
+from annotation.declared import DECLARED
 from annotation.guideline import render as render_guideline
 from annotation.models import Campaign
 from annotation.presenting import schema
-from annotation.protocols import PROTOCOLS
 from annotation.views.adjudication.asking import address_of, campaign_for, question, wanted_of
 from annotation.views.mine import MAY_WORK, user_of
 from datasets.access import role_required
@@ -52,7 +52,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     found = queue(campaign, user, wanted)
     context = {
         "campaign": campaign,
-        "title": PROTOCOLS[campaign.protocol].title,
+        "title": DECLARED[campaign.protocol].title,
         "wanted": wanted,
         "question": question(wanted),
         "total": len(found),

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_safe
 from annotation.adjudication.case import Case, is_by
 from annotation.adjudication.queue import Wanted, queue
 from annotation.adjudication.side_by_side import Opinion, Quote, opinions
+from annotation.declared import DECLARED
 from annotation.drafts import Standing
 from annotation.models import User
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.views.adjudication.asking import (
     address_of,
@@ -91,7 +91,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     saved_at = stands.created_at if stands else None
     context = {
         "campaign": campaign,
-        "protocol": PROTOCOLS[campaign.protocol],
+        "protocol": DECLARED[campaign.protocol],
         "page": PAGE,
         "case": case,
         "sheet": sheet,

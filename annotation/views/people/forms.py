@@ -123,7 +123,9 @@ class MemberForm(forms.Form):
     account = forms.CharField(
         max_length=150, error_messages={"required": "Give the name of an account."}
     )
-    role = forms.ChoiceField(choices=CAMPAIGN_ROLES, initial=Membership.Role.ANNOTATOR)
+    role = forms.ChoiceField(
+        label="Role here", choices=CAMPAIGN_ROLES, initial=Membership.Role.ANNOTATOR
+    )
 
 
 class ReasonForm(forms.Form):

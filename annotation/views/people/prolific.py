@@ -7,11 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from annotation.declared import DECLARED
 from annotation.models import Campaign, ProlificStudy, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
 from annotation.people.prolific import Arrival, enter
-from annotation.protocols import PROTOCOLS
 from annotation.views.people.inviting import BACKEND, TOO_OFTEN
 from annotation.views.work import next_address
 from audit.recording import folded
@@ -53,6 +53,6 @@ def _check_nobody_else(request: HttpRequest) -> None:
 def _page(
     request: HttpRequest, study: ProlificStudy, wrong: str = "", status: int = 200
 ) -> HttpResponse:
-    protocol = PROTOCOLS[study.campaign.protocol]
+    protocol = DECLARED[study.campaign.protocol]
     context = {"campaign": study.campaign, "protocol": protocol, "wrong": wrong}
     return render(request, "people/prolific.html", context, status=status)

@@ -36,7 +36,7 @@ class LabelsForm(forms.Form):
         for name, there in (("variable", list(answers)), ("value", values)):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", "all"), *((each, each) for each in there)]
+            field.choices = [("", "All"), *((each, each) for each in there)]
         self.fields["first"].widget = self.fields["last"].widget = forms.HiddenInput()
 
 

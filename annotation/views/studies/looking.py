@@ -19,6 +19,7 @@ from annotation.views.studies.fields import add_to
 from annotation.views.studies.known import AdmitForm, KnownForm, take_file, told
 from annotation.views.studies.showing import context_of
 from annotation.views.studies.terms import TermsForm
+from audit.exports import record_export
 from datasets.access import role_required
 from datasets.rows import InputError
 
@@ -107,6 +108,7 @@ def draw(request: HttpRequest, pk: int) -> HttpResponseBase:
         # A stratum tells what others, or a judge, said of a unit.
         context = context_of(found, user) | {"wrong": BLIND}
         return render(request, "campaigns/campaign.html", context, status=403)
+    record_export(request, found.pk, "draws", "csv")
     lines = StreamingHttpResponse(write_rows(COLUMNS, draws(found)), content_type="text/csv")
     lines["Content-Disposition"] = f'attachment; filename="draws-{found.pk}.csv"'
     return lines

@@ -9,12 +9,12 @@ from django.db.models import Count
 from django.db.models.functions import Substr
 
 from annotation.basis import LENGTH
+from annotation.declared import DECLARED
 from annotation.drawn import summary
 from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, passes, scores
 from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.presenting import design
-from annotation.protocols import PROTOCOLS
 from annotation.views.mine import is_blind
 from annotation.views.studies.forms import ITEM_ORDERS
 from annotation.views.studies.known import KnownForm
@@ -44,7 +44,7 @@ def context_of(
     drawn, blind = summary(campaign), is_blind(user, campaign)
     return {
         "campaign": campaign,
-        "protocol": PROTOCOLS[campaign.protocol],
+        "protocol": DECLARED[campaign.protocol],
         "facts": facts(campaign),
         "form": form,
         "known": known or KnownForm(),

@@ -51,6 +51,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True, metavar="C")
+        self.add_terms(parser)
+
+    def add_terms(self, parser: ArgumentParser) -> None:
+        """The arguments of a run over whichever campaign."""
         parser.add_argument("--judge", required=True, metavar="J")
         parser.add_argument(
             "--limit", type=int, metavar="N", help="at most so many requests in this call"

@@ -1,0 +1,93 @@
+"""What somebody may ask of the measures over the web: options within bounds, readable campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from django.core.cache import caches
+
+from analysis.choices import Choices
+from analysis.computed import state_of
+from analysis.measures.answers.refusal_lists import refusal_list
+from analysis.measures.options import PRESETS, Options
+from analysis.measuring.computing import JSON, measures_report
+from annotation.models import Campaign, Rater, User
+from annotation.people.members import readable
+from annotation.views.mine import is_blind
+
+MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
+PEOPLE = "people"
+#: Options that name files of the server are the operator's.
+OPERATORS = ("tokenizer",)
+NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the measures of a campaign are computed. `passages` are a rater and its campaign."""
+
+    preset: str
+    options: Options
+    choices: Choices
+    passages: tuple[str, Campaign] | None = None
+
+
+def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
+    """A preset's options with others given as words. Raises ValueError for one out of bounds."""
+    for name in OPERATORS:
+        if name in given:
+            raise ValueError(f"{name} may be chosen by the command only")
+    chosen = PRESETS[preset].changed(given)
+    refusal_list(chosen.refusals)
+    if len(chosen.cuts) > MOST_CUTS or max(chosen.cuts, default=1) > DEEPEST:
+        raise ValueError(f"cuts are at most {MOST_CUTS} numbers up to {DEEPEST}")
+    if chosen.samples > MOST_SAMPLES:
+        raise ValueError(f"samples are at most {MOST_SAMPLES} here; the command takes more")
+    return chosen
+
+
+def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
+    """Whose ratings of passages may say which sub-questions of reports count, by RATER@CAMPAIGN."""
+    if campaign.protocol != "report-coverage":
+        return {}
+    found: dict[str, tuple[str, Campaign]] = {}
+    beside = readable(user).filter(protocol="rubric-passage", batch=campaign.batch)
+    for other in beside.order_by("name"):
+        raters = Rater.objects.filter(
+            assignments__item__campaign=other, assignments__responses__current=True
+        ).exclude(kind=Rater.Kind.TRIAL)
+        named = dict(raters.order_by("name").values_list("name", "kind"))
+        together = [PEOPLE] if "human" in named.values() else []
+        found |= {f"{name}@{other.name}": (name, other) for name in (*together, *named)}
+    return found
+
+
+def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Campaign] | None:
+    """The rater and the campaign of RATER@CAMPAIGN; None where no name is given.
+
+    Raises ValueError where there are none for this account.
+    """
+    if not name:
+        return None
+    offered = passages_offered(user, campaign)
+    if name not in offered:
+        there = ", ".join(offered) or "none that you may read"
+        raise ValueError(f"There are no ratings of passages {name!r}; there are {there}.")
+    if is_blind(user, offered[name][1]):
+        raise ValueError(f"You have an open item in {offered[name][1].name}; answer it first.")
+    return offered[name]
+
+
+def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
+    """The measures as they are now, from before where nothing has changed since."""
+    beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
+    said = ("measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside)
+    cache, (_, key) = caches["reports"], state_of(campaign, *said)
+    found: JSON | None = cache.get(key)
+    if found is None:
+        found = measures_report(
+            campaign, asked.options, asked.preset, asked.choices, asked.passages
+        )
+        cache.set(key, found)
+    return found

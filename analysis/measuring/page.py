@@ -1,0 +1,144 @@
+"""The parts of the page of measures: boards that can be ordered, filters, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import QueryDict
+
+from analysis.formats.document import DASH, Cell, Document, Number, Table, Who
+from analysis.measuring.boards import board_table, cuts_of, shown_boards, title_of
+from analysis.measuring.choosing import SEVERAL
+from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.printing import document
+from analysis.measuring.shown import Offered, Shown
+
+JSON = dict[str, Any]
+ELSEWHERE = ("Leaderboards", "Options")
+TITLES = {
+    "measure": "Measures",
+    "evaluator": "Evaluators",
+    "system": "Systems",
+    "cut": "Cuts of rankings",
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's name, the address that orders by it, and how it is ordered now for `aria-sort`."""
+
+    name: str
+    address: str
+    order: str
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """A leaderboard on the page; `kind` is the sign of its evaluator."""
+
+    title: str
+    kind: str
+    test: str
+    tables: list[tuple[Table, list[Head]]]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Boxes of one choice: name, title, and of each box its value and whether it is ticked."""
+
+    name: str
+    title: str
+    boxes: list[tuple[str, bool]]
+
+
+def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]:
+    """The boards that are shown: those of single people only where they are chosen."""
+    boards = report["leaderboard"]["boards"] if shown.evaluators else shown_boards(report)
+    made = []
+    for board in boards:
+        tables = [board_table(report, board, cut) for cut in cuts_of(report, board)]
+        headed = [(table, _heads(table, shown, query)) for table in tables]
+        title, kind = title_of(board)
+        made.append(BoardView(title, kind, board["test"], headed))
+    return [each for each in made if each.tables]
+
+
+def _heads(table: Table, shown: Shown, query: QueryDict) -> list[Head]:
+    return [_head(str(name), shown.order, query) for name in table.header[1:]]
+
+
+def _head(name: str, order: str, query: QueryDict) -> Head:
+    """The highest first; once more and it is the lowest."""
+    turned = f"-{name}" if order == name else name
+    now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
+    return Head(name, _address(query, order=turned), now)
+
+
+def _address(query: QueryDict, **changed: str) -> str:
+    made = query.copy()
+    for name, value in changed.items():
+        made[name] = value
+    return f"?{made.urlencode()}"
+
+
+def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
+    """What may be shown alone, and what of the address stays as it is meanwhile."""
+    made = []
+    for name, to in SEVERAL.items():
+        there, chosen = getattr(offered, to), getattr(shown, to)
+        if len(there) > 1:
+            boxes = [(value, value in chosen) for value in there]
+            made.append(Filter(name, TITLES[name], boxes))
+    kept = [
+        (name, value)
+        for name, values in query.lists()
+        if name not in (*SEVERAL, "order")
+        for value in values
+        if value
+    ]
+    orders = [("", "as in the batch")]
+    orders += [(f"{sign}{name}", f"{name}, the {word} first") for name in offered.measures
+               for sign, word in (("", "highest"), ("-", "lowest"))]  # fmt: skip
+    return {"choices": made, "kept": kept, "orders": orders, "order": shown.order,
+            "any": any(vars(shown).values())}  # fmt: skip
+
+
+def rest_of(report: JSON) -> Document:
+    """The document without what the page shows by itself."""
+    whole = document(report)
+    kept = tuple(each for each in whole.sections if each.title not in ELSEWHERE)
+    return replace(whole, sections=kept)
+
+
+def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
+    """The slices of each measure, a table for each stratum; those of cuts are in the files."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    made = [
+        (name, list(_slices(of["slices"], kinds)))
+        for name, of in report["measures"].items()
+        if not of["cut"]
+    ]
+    return [(name, tables) for name, tables in made if tables]
+
+
+def _slices(slices: JSON, kinds: JSON) -> Iterator[Table]:
+    for stratum, groups in slices.items():
+        said = [each for systems in groups.values() for each in systems.values()]
+        names = [each for each in (PEOPLE, TEXTS) if any(of[each] for of in said)]
+        judges = list(dict.fromkeys(n for of in said for n in of["raters"] if kinds[n] == "judge"))
+        rows = tuple(
+            (f"{group} · {system or DASH}", *_cells(of, [*names, *judges]))
+            for group, systems in groups.items()
+            for system, of in systems.items()
+        )
+        if rows and names + judges:
+            heads: tuple[str | Who, ...] = ("Slice and system", *names)
+            heads += tuple(Who(name, "judge") for name in judges)
+            yield Table(f"By {stratum.replace('_', ' ')}", heads, rows)
+
+
+def _cells(of: JSON, names: list[str]) -> list[Cell]:
+    found = [of[name] if name in (PEOPLE, TEXTS) else of["raters"].get(name) for name in names]
+    return [Number(None) if each is None else Number.of(each) for each in found]

@@ -1,0 +1,95 @@
+"""The measures as one long table: a row a number, in full precision, with where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.measuring.parts import PEOPLE, TEXTS
+from annotation.files.spreadsheet import write_rows
+
+JSON = dict[str, Any]
+COLUMNS = (
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
+    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
+    "effective_labels",
+)  # fmt: skip
+ESTIMATE = ("value", "low", "high", "n", "method", "reason")
+
+
+def as_csv(report: JSON) -> str:
+    """Leaderboards, slices, tests of pairs, rank correlations; what else there is, is in JSON."""
+    return "".join(write_rows(COLUMNS, _filled(report)))
+
+
+def _filled(report: JSON) -> Iterator[JSON]:
+    for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
+        for row in parts:
+            yield {name: row.get(name) for name in COLUMNS}
+
+
+def _estimate(of: JSON) -> JSON:
+    return {name: of.get(name) for name in ESTIMATE}
+
+
+def _boards(report: JSON) -> Iterator[JSON]:
+    for board in report["leaderboard"]["boards"]:
+        for system, row in board["systems"].items():
+            for name, cell in row.items():
+                yield {
+                    "part": "leaderboard",
+                    "measure": name,
+                    "cut": report["measures"][name]["cut"],
+                    "by": board["by"],
+                    "kind": board["kind"],
+                    "system": system,
+                    **_estimate(cell),
+                    "higher_than": cell["higher_than"],
+                    "effective_labels": cell.get("effective_labels"),
+                }
+
+
+def _slices(report: JSON) -> Iterator[JSON]:
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    for name, of in report["measures"].items():
+        for stratum, groups in of["slices"].items():
+            for group, systems in groups.items():
+                for system, said in systems.items():
+                    place = {"stratum": stratum, "group": group, "system": system}
+                    for by, kind, cell in _voices(said, kinds):
+                        who = {"part": "slice", "measure": name, "cut": of["cut"], "by": by}
+                        yield {**who, "kind": kind, **place, **_estimate(cell)}
+
+
+def _voices(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
+    for name in (PEOPLE, TEXTS):
+        if said[name]:
+            yield name, name, said[name]
+    for name, cell in said["raters"].items():
+        yield name, kinds.get(name, ""), cell
+
+
+def _pairs(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        together = {judge: each["pairs"] for judge, each in of["powered"].items()}
+        for kind, found in (("", of["settings"]), ("powered", together)):
+            for by, pairs in found.items():
+                for pair in pairs:
+                    yield {
+                        "part": "pair",
+                        "measure": name,
+                        "by": by,
+                        "kind": kind,
+                        "system": pair["a"],
+                        "other": pair["b"],
+                        **_estimate(pair["difference"]),
+                        "p_value": pair["p_value"],
+                        "adjusted_p_value": pair["adjusted_p_value"],
+                    }
+
+
+def _orders(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        for pair in of["evaluators"]:
+            who = {"by": pair["a"], "other": pair["b"]}
+            yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}

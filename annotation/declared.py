@@ -1,0 +1,11 @@
+"""Every task that a campaign may be of: the protocols, and the steps that prepare a batch."""
+
+from __future__ import annotations
+
+from annotation.preparation.steps import STEPS
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+
+DECLARED: dict[str, Protocol] = PROTOCOLS | {
+    step.task.name: step.task for step in STEPS.values() if step.task is not None
+}

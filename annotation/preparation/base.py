@@ -1,0 +1,89 @@
+"""What a step of preparation is: what its author is asked, and what accepted answers change.
+
+A step is one folder here, with `prompt.md` beside it, and one line in the registry. Its author (a
+judge, or a person) answers a task, which is a protocol that stands in no list for people; what was
+accepted of it makes of each query of the batch the query of the next one. Pure: no Django.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from annotation.protocols.base import Protocol
+from datasets import rows
+from datasets.text import find_quote
+
+PREPARED = "prepared"
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An accepted answer: the units' answers by kind and key, and the probabilities behind them.
+
+    `item` is the item's key, `passage` the passage that it is about, if any. `scores` stand by unit
+    key and variable, where a server gave such. `provenance` says who wrote it with which prompt in
+    which run, and who accepted it.
+    """
+
+    item: str
+    answers: Mapping[tuple[str, str], Mapping[str, Any]]
+    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    passage: str | None = None
+
+    def of(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """The answers to units of a kind, by key."""
+        return {key: answer for (k, key), answer in self.answers.items() if k == kind}
+
+
+Numbers = Mapping[str, float]
+Apply = Callable[[rows.Query, Sequence[Result], Numbers], rows.Query | None]
+Doubts = Callable[[Result], Iterable[str]]
+
+
+def no_doubts(result: Result) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. Without a `protocol` nobody is asked, and `apply` works by rule alone.
+
+    `apply(query, results, numbers)` gives the query of the new batch, or None where it is left out.
+    `numbers` are the thresholds with their defaults. `doubts` says what is wrong with an answer
+    beyond its form; such a one cannot be accepted as it is. `options` are the campaign's. `task` is
+    what is declared for this step alone.
+    """
+
+    name: str
+    title: str
+    apply: Apply
+    protocol: str = ""
+    task: Protocol | None = None
+    numbers: Numbers = field(default_factory=dict)
+    doubts: Doubts = no_doubts
+    options: tuple[str, ...] = ()
+    folder: Path = Path()
+
+
+def instructions(folder: Path) -> str:
+    """What people read of a prompt: its part for the author, without the version and the slots."""
+    _, _, text = (folder / "prompt.md").read_text("utf-8").partition("\n")
+    return text.partition("\n---\n")[0].strip() + "\n"
+
+
+def with_provenance(meta: rows.Meta | None, step: str, of: Result, **more: Any) -> JSON:
+    """A part's `meta` with where it came from under `prepared`, by step."""
+    before = dict(meta or {})
+    steps = {**before.get(PREPARED, {}), step: {**of.provenance}}
+    return {**before, **more, PREPARED: steps}
+
+
+def own_words(text: str, evidence: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The text's own words for each quote, without those that stand nowhere; each once."""
+    found = (f for e in evidence for f in find_quote(text, e["quote"], e.get("start")))
+    return tuple(dict.fromkeys(f.quote for f in found if f.start is not None))

@@ -1,0 +1,20 @@
+"""The steps by name, in the order in which a batch mostly takes them. A new one is a folder here
+and two lines.
+"""
+
+from __future__ import annotations
+
+from annotation.preparation.base import Step
+from annotation.preparation.steps.key_points import STEP as KEY_POINTS
+from annotation.preparation.steps.merging import STEP as MERGING
+from annotation.preparation.steps.passages import STEP as PASSAGES
+from annotation.preparation.steps.questions import STEP as QUESTIONS
+from annotation.preparation.steps.ratings import STEP as RATINGS
+from annotation.preparation.steps.request import STEP as REQUEST
+from annotation.preparation.steps.scoring import STEP as SCORING
+from annotation.preparation.steps.sentences import STEP as SENTENCES
+
+STEPS: dict[str, Step] = {
+    step.name: step
+    for step in (REQUEST, QUESTIONS, PASSAGES, RATINGS, KEY_POINTS, MERGING, SCORING, SENTENCES)
+}

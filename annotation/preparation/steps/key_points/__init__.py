@@ -1,0 +1,88 @@
+"""From passages to key points with verbatim spans (Long²RAG)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    own_words,
+    with_provenance,
+)
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Listed,
+    Protocol,
+    Text,
+    UnitSpec,
+    Variable,
+)
+from annotation.protocols.parts import opening, passage_key
+from datasets import rows
+
+HERE = Path(__file__).parent
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    for passage in query.passages:
+        key = passage_key(query, passage)
+        unit = UnitSpec("passage", key, passage.title or opening(passage.text))
+        text = Text("passage", passage.text, passage.title or "Passage")
+        yield ItemSpec(key, (unit,), (text,), passage=passage.id)
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with the key points of its passages, in the place of those that it had."""
+    texts = {passage.id: passage.text for passage in query.passages}
+    points = [
+        (result, point)
+        for result in results
+        for answer in result.of("passage").values()
+        for point in answer["points"] or ()
+    ]
+    made = (
+        rows.KeyPoint(
+            f"{query.id}:k{number}",
+            point["text"].strip(),
+            result.passage or "",
+            own_words(texts[result.passage or ""], point["evidence"]),
+            meta=with_provenance(None, "key-points", result),
+        )
+        for number, (result, point) in enumerate(points, start=1)
+    )
+    return replace(query, key_points=tuple(made))
+
+
+TASK = Protocol(
+    name="prepare-key-points",
+    version="1",
+    title="Key points from passages",
+    variables=(
+        Variable(
+            "holds_points",
+            "passage",
+            "Does the text hold key points for the question?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("passages",),
+    listed=Listed(
+        "points",
+        "passage",
+        "The key points of the text",
+        "passage",
+        asked_if={"holds_points": ("yes",)},
+    ),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step("key-points", TASK.title, apply, TASK.name, TASK)

@@ -1,0 +1,130 @@
+"""Key points of all passages of a query, with those that say the same merged (Long²RAG, B22).
+
+The author lists the merged points and says of each point that it was given to which of these it
+went. Every one must have gone to exactly one, and none of the list may come from nowhere: that is
+the consistency check, and what fails it is not accepted before somebody has mended it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    with_provenance,
+)
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Listed,
+    Protocol,
+    UnitSpec,
+    Variable,
+)
+from annotation.protocols.parts import key_point_units
+from datasets import rows
+
+HERE = Path(__file__).parent
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    if len(query.key_points) > 1:
+        whole = UnitSpec("query", query.id, query.text)
+        yield ItemSpec(query.id, (whole, *key_point_units(query)), ())
+
+
+def doubts(result: Result) -> Iterator[str]:
+    """What is inconsistent: points that went nowhere or to several, and merged ones of none."""
+    went = {key: list(each["matches"]) for key, each in result.of("key-point").items()}
+    for key, numbers in went.items():
+        if not numbers:
+            yield f"key point {key} went into no merged point"
+        elif len(numbers) > 1:
+            yield f"key point {key} went into several merged points: {numbers}"
+    used = {number for numbers in went.values() for number in numbers}
+    for number in range(1, len(_merged(result)) + 1):
+        if number not in used:
+            yield f"merged point {number} comes from no key point"
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with merged points: each with the passage of its first source, and its spans there.
+
+    A query with one point or none has nothing to merge, and stays as it is.
+    """
+    if not results:
+        return query if len(query.key_points) < 2 else None
+    result = results[0]
+    went = {key: each["matches"][0] for key, each in result.of("key-point").items()}
+    made = (
+        _point(
+            query, number, text, [k for k in query.key_points if went.get(k.id) == number], result
+        )
+        for number, text in enumerate(_merged(result), start=1)
+    )
+    return replace(query, key_points=tuple(made))
+
+
+def _merged(result: Result) -> list[str]:
+    answers: Sequence[Mapping[str, Any]] = list(result.of("query").values())
+    return [point["text"].strip() for answer in answers for point in answer["merged"] or ()]
+
+
+def _point(
+    query: rows.Query, number: int, text: str, sources: Sequence[rows.KeyPoint], of: Result
+) -> rows.KeyPoint:
+    first = sources[0]
+    spans = (s for k in sources if k.passage == first.passage for s in k.spans or ())
+    told = [{"id": k.id, "text": k.text, "passage": k.passage} for k in sources]
+    return rows.KeyPoint(
+        f"{query.id}:m{number}",
+        text,
+        first.passage,
+        tuple(dict.fromkeys(spans)),
+        meta=with_provenance(first.meta, "merging", of, sources=told),
+    )
+
+
+TASK = Protocol(
+    name="prepare-merging",
+    version="1",
+    title="Merging of key points",
+    variables=(
+        Variable(
+            "repeats",
+            "query",
+            "Do some of the points say the same?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+        Variable(
+            "placed",
+            "key-point",
+            "Is it in the merged list?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("key_points",),
+    listed=Listed(
+        "merged",
+        "query",
+        "The merged points",
+        "passage",
+        match_kind="key-point",
+        match="placed",
+        match_code="yes",
+        quoted=False,
+    ),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step("merging", TASK.title, apply, TASK.name, TASK, doubts=doubts)

@@ -1,0 +1,127 @@
+"""From documents to passages that can be read by themselves (CRUX: about 200 words each).
+
+A document above `LONGEST` words is cut at the ends of sentences first, and each piece is asked
+about by itself. Passages are named for their query and document, since two queries may share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    own_words,
+    with_provenance,
+)
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Listed,
+    Protocol,
+    Text,
+    UnitSpec,
+    Variable,
+)
+from annotation.protocols.parts import opening, passage_key
+from datasets import rows
+from datasets.text import number_of_words, sentences
+
+HERE = Path(__file__).parent
+LONGEST = 1024
+
+
+def pieces(text: str, longest: int = LONGEST) -> list[str]:
+    """The text in pieces of at most so many words, whole sentences each, in order.
+
+    A sentence that is longer than that is a piece of its own. Nothing but blanks between sentences
+    is lost.
+    """
+    found, begin, end, words = list[str](), 0, 0, 0
+    for start, stop in sentences(text):
+        own = number_of_words(text[start:stop])
+        if words and words + own > longest:
+            found.append(text[begin:end])
+            begin, words = start, 0
+        end, words = stop, words + own
+    return [piece for piece in (*found, text[begin:end]) if piece.strip()]
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    for document in query.passages:
+        key, parts = passage_key(query, document), pieces(document.text)
+        for number, part in enumerate(parts, start=1):
+            name = f"{key}#{number}" if len(parts) > 1 else key
+            unit = UnitSpec("document", name, document.title or opening(part))
+            text = Text("passage", part, document.title or "Document")
+            yield ItemSpec(name, (unit,), (text,), passage=document.id)
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with its passages instead of the documents; None where there are none."""
+    documents = {document.id: document for document in query.passages}
+    made: dict[str, list[rows.Passage]] = {}
+    for result in results:
+        document = documents[result.passage or ""]
+        passages = made.setdefault(document.id, [])
+        for answer in result.of("document").values():
+            for point in answer["passages"] or ():
+                number = len(passages) + 1
+                passages.append(_passage(query, document, number, point, result))
+    passages = [passage for document in documents for passage in made.get(document, ())]
+    return replace(query, passages=tuple(passages)) if passages else None
+
+
+def _passage(
+    query: rows.Query, document: rows.Passage, number: int, point: dict[str, object], of: Result
+) -> rows.Passage:
+    words, quotes = str(point["text"]).strip(), point["evidence"]
+    assert isinstance(quotes, list)
+    meta = with_provenance(
+        document.meta,
+        "passages",
+        of,
+        document=document.id,
+        document_quotes=list(own_words(document.text, quotes)),
+    )
+    return replace(
+        document,
+        id=f"{query.id}/{document.id}#{number}",
+        text=words,
+        sentences=None,
+        relevant=None,
+        meta=meta,
+    )
+
+
+TASK = Protocol(
+    name="prepare-passages",
+    version="1",
+    title="Passages from documents",
+    variables=(
+        Variable(
+            "holds_passages",
+            "document",
+            "Does the document say anything that a passage can be made of?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("passages",),
+    listed=Listed(
+        "passages",
+        "document",
+        "The passages",
+        "passage",
+        asked_if={"holds_passages": ("yes",)},
+    ),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step("passages", TASK.title, apply, TASK.name, TASK)

@@ -1,0 +1,83 @@
+"""The matrix of ratings, passages against sub-questions, and the filter by it (CRUX, B6 and B7).
+
+The task is the protocol `rubric-passage` as it stands, with every question of every passage asked.
+A question that no passage answers at `eta` is dropped. Where some of its ratings are missing and
+the others stay below `eta`, nobody knows: it is kept, and its meta says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from annotation.preparation.base import Numbers, Result, Step, with_provenance
+from datasets import rows
+
+Matrix = dict[str, dict[str, int]]
+"""Ratings by passage and question."""
+
+
+def matrix_of(results: Sequence[Result]) -> Matrix:
+    found: Matrix = {}
+    for result in results:
+        ratings = found.setdefault(result.passage or "", {})
+        ratings |= {key: int(each["rating"]) for key, each in result.of("question").items()}
+    return found
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with the questions that are answered; None where there are none.
+
+    A passage gets its ratings, and `relevant` where they tell: yes where it answers a question, no
+    where it was rated for all and answers none.
+    """
+    eta, matrix = numbers["eta"], matrix_of(results)
+    kept = [q for q in query.questions if _verdict(q.id, query, matrix, eta) is not False]
+    if not kept:
+        return None
+    sources = {result.passage: result for result in results}
+    passages = (_rated(p, kept, matrix, eta, sources.get(p.id)) for p in query.passages)
+    questions = tuple(
+        q if _verdict(q.id, query, matrix, eta) else replace(q, meta=_undecided(q)) for q in kept
+    )
+    dropped = [q.id for q in query.questions if q not in kept]
+    meta = {**(query.meta or {}), "unanswered_questions": dropped, "eta": eta}
+    return replace(query, questions=questions, passages=tuple(passages), meta=meta)
+
+
+def _verdict(question: str, query: rows.Query, matrix: Matrix, eta: float) -> bool | None:
+    """Whether a passage answers it; None where ratings are missing that might."""
+    ratings = [matrix.get(p.id, {}).get(question) for p in query.passages]
+    if any(rating is not None and rating >= eta for rating in ratings):
+        return True
+    return None if None in ratings else False
+
+
+def _undecided(question: rows.Question) -> dict[str, object]:
+    return {**(question.meta or {}), "answered": "unknown: ratings are missing"}
+
+
+def _rated(
+    passage: rows.Passage,
+    questions: Sequence[rows.Question],
+    matrix: Matrix,
+    eta: float,
+    source: Result | None,
+) -> rows.Passage:
+    if source is None:
+        return passage
+    ratings = matrix[passage.id]
+    answers = any(ratings.get(q.id, -1) >= eta for q in questions)
+    known = answers or all(q.id in ratings for q in questions)
+    meta = with_provenance(passage.meta, "ratings", source, ratings=ratings)
+    return replace(passage, relevant=answers if known else None, meta=meta)
+
+
+STEP = Step(
+    "ratings",
+    "Ratings of passages, and the filter of questions",
+    apply,
+    "rubric-passage",
+    numbers={"eta": 3.0},
+    options=("sampling=all",),
+)

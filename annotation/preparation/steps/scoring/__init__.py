@@ -1,0 +1,76 @@
+"""How likely a key point is one: the probability of yes against no (Long²RAG, B20).
+
+p = exp(a) / (exp(a) + exp(b)), with a and b the log probabilities of the two codes; the engine
+computes it where the server gives these. Points below `cut` are dropped. A point without a
+probability is no point with the probability 0: it is kept, with what was answered in its meta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Protocol,
+    Text,
+    UnitSpec,
+    Variable,
+)
+from datasets import rows
+
+HERE = Path(__file__).parent
+KEY = "is_key"
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    passages = {passage.id: passage for passage in query.passages}
+    for point in query.key_points:
+        if source := passages.get(point.passage):
+            text = Text("passage", source.text, source.title or "Passage")
+            unit = UnitSpec("key-point", point.id, point.text)
+            yield ItemSpec(point.id, (unit,), (text,), passage=source.id, key_point=point.id)
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with the scores of its key points, without those below the cut."""
+    found = {key: result for result in results for key in result.of("key-point")}
+    points = (_scored(point, found.get(point.id)) for point in query.key_points)
+    kept = (p for p in points if p.score is None or p.score >= numbers["cut"])
+    return replace(
+        query, key_points=tuple(kept), meta={**(query.meta or {}), "cut": numbers["cut"]}
+    )
+
+
+def _scored(point: rows.KeyPoint, result: Result | None) -> rows.KeyPoint:
+    if result is None:
+        return point
+    answer = result.of("key-point")[point.id][KEY]
+    score = result.scores.get((point.id, KEY))
+    meta = with_provenance(point.meta, "scoring", result, is_key=answer)
+    return replace(point, score=score, meta=meta)
+
+
+TASK = Protocol(
+    name="prepare-scoring",
+    version="1",
+    title="Scores of key points",
+    variables=(
+        Variable(
+            KEY,
+            "key-point",
+            "Does the text bear it out, and does a good answer to the question make it?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("passages", "key_points"),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step("scoring", TASK.title, apply, TASK.name, TASK, numbers={"cut": 0.7})

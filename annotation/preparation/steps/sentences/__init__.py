@@ -1,0 +1,32 @@
+"""The sentences of answers, by rule: no author is asked, and none has to be believed.
+
+The splitter is the platform's own (`datasets.sentence_ends`), the same by which sentences are asked
+about where a batch brings none. Sentences that a batch brought stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from annotation.preparation.base import PREPARED, Numbers, Result, Step
+from datasets import rows
+from datasets.text import sentences
+
+BY_RULE = {"author": "rule", "rule": "datasets.sentence_ends"}
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    return replace(query, reports=tuple(map(_split, query.reports)))
+
+
+def _split(report: rows.Report) -> rows.Report:
+    if report.sentences is not None:
+        return report
+    text, meta = report.text, dict(report.meta or {})
+    found = tuple(text[start:end] for start, end in sentences(text))
+    steps = {**meta.get(PREPARED, {}), "sentences": BY_RULE}
+    return replace(report, sentences=found, meta={**meta, PREPARED: steps})
+
+
+STEP = Step("sentences", "Sentences of answers", apply)

@@ -1,0 +1,99 @@
+"""The keys of the report of measures, whose words are written by path; a test holds them to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docs._reference.reports import ESTIMATE
+from docs._reference.words import code, meaning, table
+
+PART = "measures"
+SLICE = "measures.MEASURE.slices.STRATUM.GROUP"
+PLACES = {
+    "options": "OPTION",
+    "leaderboard.letters": "SYSTEM",
+    "leaderboard.boards[].systems": "SYSTEM",
+    "leaderboard.boards[].systems.SYSTEM": "MEASURE",
+    "measures": "MEASURE",
+    "measures.MEASURE.systems": "SYSTEM",
+    "measures.MEASURE.systems.SYSTEM.raters": "RATER",
+    "measures.MEASURE.slices": "STRATUM",
+    "measures.MEASURE.slices.STRATUM": "GROUP",
+    "measures.MEASURE.settings": "RATER",
+    "measures.MEASURE.powered": "JUDGE",
+    "measures.MEASURE.powered.JUDGE.systems": "SYSTEM",
+    "thresholds": "RATER",
+    "metrics": "RATER",
+    "sampled": "RATER",
+    "required": "RATER",
+    "required.RATER": "QUERY",
+}
+"""Objects whose keys are data, with the word that stands for any one of them."""
+
+KEYS = (
+    "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
+    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "queries",
+    "evaluation_queries", "raters", "raters[].name", "raters[].kind", "raters[].excluded",
+    "leaderboard", "leaderboard.level", "leaderboard.letters", "leaderboard.boards",
+    "leaderboard.boards[].by", "leaderboard.boards[].kind", "leaderboard.boards[].test",
+    "leaderboard.boards[].systems", "leaderboard.boards[].systems.SYSTEM.MEASURE",
+    "leaderboard.boards[].systems.SYSTEM.MEASURE.higher_than",
+    "leaderboard.boards[].systems.SYSTEM.MEASURE.effective_labels",
+    "measures", "measures.MEASURE.summary", "measures.MEASURE.citation",
+    "measures.MEASURE.options", "measures.MEASURE.cut", "measures.MEASURE.systems",
+    "measures.MEASURE.systems.SYSTEM.people", "measures.MEASURE.systems.SYSTEM.texts",
+    "measures.MEASURE.systems.SYSTEM.raters", "measures.MEASURE.slices",
+    "measures.MEASURE.evaluators", "measures.MEASURE.evaluators[].a",
+    "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
+    "measures.MEASURE.settings", "measures.MEASURE.settings.RATER[].a",
+    "measures.MEASURE.settings.RATER[].b", "measures.MEASURE.settings.RATER[].difference",
+    "measures.MEASURE.settings.RATER[].p_value",
+    "measures.MEASURE.settings.RATER[].adjusted_p_value",
+    "measures.MEASURE.settings.RATER[].method", "measures.MEASURE.settings.RATER[].reason",
+    "measures.MEASURE.powered", "measures.MEASURE.powered.JUDGE.systems",
+    "measures.MEASURE.powered.JUDGE.pairs", "thresholds", "thresholds.RATER[].eta",
+    "thresholds.RATER[].questions", "thresholds.RATER[].context", "thresholds.RATER[].report",
+    "thresholds.RATER[].kendall", "metrics", "sampled", "required", "required.RATER.QUERY",
+    "key_point_scores", "key_point_scores.cut", "key_point_scores.cuts",
+    "key_point_scores.cuts[].threshold", "key_point_scores.cuts[].kept",
+    "key_point_scores.cuts[].share", "key_point_scores.cuts[].false_discovery_rate",
+    "key_point_scores.cuts[].false_positive_rate", "key_point_scores.brier",
+    "key_point_scores.expected_calibration_error", "key_point_scores.reliability",
+    "key_point_scores.reliability[].units", "key_point_scores.reliability[].probability",
+    "key_point_scores.reliability[].share",
+)  # fmt: skip
+"""Every key. What stands below a slice, a pair or an estimate is told where it stands first."""
+SAME_AGAIN = {
+    SLICE: "measures.MEASURE.systems",
+    "measures.MEASURE.powered.JUDGE.pairs[]": "measures.MEASURE.settings.RATER[]",
+    "measures.MEASURE.powered.JUDGE.systems.SYSTEM": "leaderboard.boards[].systems.SYSTEM.MEASURE",
+    "metrics.RATER[]": "measures.MEASURE.evaluators[]",
+    "sampled.RATER[]": "measures.MEASURE.evaluators[]",
+}
+"""Paths below which stands what another path has shown."""
+
+
+def sections() -> Iterator[str]:
+    rows = [(code(key), meaning(PART, key)) for key in KEYS]
+    yield table(("key", "meaning"), rows)
+
+
+def keys_of(report: Mapping[str, Any]) -> set[str]:
+    """The paths of a report's keys, as `KEYS` has them: names of data by their words."""
+    return set(_walk(report, ""))
+
+
+def _walk(value: object, path: str) -> Iterator[str]:
+    if path in SAME_AGAIN:
+        return
+    if isinstance(value, Mapping):
+        estimate = set(value) >= ESTIMATE
+        for key in set(value) - (ESTIMATE | {"reason"} if estimate else set()):
+            below = ".".join(filter(None, (path, PLACES.get(path, key))))
+            if path not in PLACES or below in KEYS:
+                yield below
+            yield from _walk(value[key], below)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _walk(each, f"{path}[]")

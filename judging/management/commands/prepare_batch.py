@@ -1,0 +1,35 @@
+"""Sets a judge to work as the author of a step of preparation."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.design import DesignError
+from annotation.preparation.steps import STEPS
+from judging.management.commands.run_judge import Command as RunJudge
+from judging.management.preparation import batch_called
+from judging.preparation.running import campaign_for
+
+
+class Command(RunJudge):
+    help = (
+        "Lets a judge write for a step of preparing a batch, or goes on where it was interrupted. "
+        "What it wrote is reviewed with review_batch, and becomes a new batch with build_batch."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        asked = [name for name, step in STEPS.items() if step.protocol]
+        parser.add_argument("--step", required=True, choices=asked, help="which step")
+        parser.add_argument("--batch", required=True, metavar="B", help="the batch to begin with")
+        self.add_terms(parser)
+
+    def run(self, **options: Any) -> None:
+        step, batch = STEPS[options.pop("step")], batch_called(options.pop("batch"))
+        try:
+            campaign = campaign_for(batch, step)
+        except DesignError as error:
+            raise CommandError(f"Step {step.name}: {error}.") from error
+        super().run(campaign=campaign.name, **options)

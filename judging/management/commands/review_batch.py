@@ -1,0 +1,56 @@
+"""Reviews what authors wrote for a step of preparation, in a file or all at once."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.preparation.steps import STEPS
+from datasets.console import Command as BaseCommand
+from judging.management.preparation import batch_called, reviewer_called, work_called
+from judging.preparation.reviewing import accept_all, review_line, take_in
+from judging.preparation.written import written
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes what was written for a step into a file to be reviewed, takes the reviewed file "
+        "in, or accepts all that has no problem. In the file each line gets a verdict: accepted, "
+        "changed (with the answer mended in its place) or rejected."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        asked = [name for name, step in STEPS.items() if step.protocol]
+        parser.add_argument("--step", required=True, choices=asked, help="which step")
+        parser.add_argument("--batch", required=True, metavar="B", help="the batch it began with")
+        parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
+        parser.add_argument("--by", metavar="NAME", help="the account of whoever reviews")
+        how = parser.add_mutually_exclusive_group(required=True)
+        how.add_argument("--export", type=Path, metavar="F", help="a file of JSON Lines to write")
+        how.add_argument("--import", type=Path, metavar="F", help="the reviewed file")
+        how.add_argument("--accept", action="store_true", help="accept what nobody has reviewed")
+
+    def run(self, **options: Any) -> None:
+        step, batch = STEPS[options["step"]], batch_called(options["batch"])
+        campaign, author = work_called(step, batch, options["judge"])
+        found = list(written(step, campaign, author))
+        if path := options["export"]:
+            lines = (json.dumps(review_line(each), ensure_ascii=False) + "\n" for each in found)
+            path.write_text("".join(lines), "utf-8")
+            self.say(f"Wrote {len(found)} answers to {path}.")
+            return
+        if not options["by"]:
+            raise CommandError("Nobody is named who reviews; give --by NAME.")
+        by = reviewer_called(options["by"])
+        path = options["import"]
+        counts = take_in(campaign, path, found, by) if path else accept_all(campaign, found, by)
+        self.tell(counts)
+
+    def tell(self, counts: Counter[str]) -> None:
+        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count)
+        self.say(f"Reviews: {told or 'nothing to review'}.")

@@ -1,0 +1,125 @@
+"""People and a judge together on a campaign: what the stored draw and the roles let count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.statistics import prediction_powered_mean
+from annotation.models import Campaign, QueryDraw
+from tests.analysis.conftest import run
+from tests.cast import write_lines
+
+pytestmark = pytest.mark.django_db
+
+QUERIES, SYSTEMS = 48, ("good", "plain", "poor")
+
+
+def line(n: int) -> dict[str, Any]:
+    return {
+        "id": f"t{n:02}",
+        "text": "?",
+        "questions": [{"id": f"q{n:02}-{m}", "text": "?"} for m in range(4)],
+        "reports": [{"id": f"{s}{n:02}", "text": "Words.", "system": s} for s in SYSTEMS],
+    }
+
+
+def said(n: int, system: str, question: int, rater: str) -> dict[str, Any]:
+    """People say yes more often of better systems; the judge is lenient once in a while."""
+    place = SYSTEMS.index(system)
+    yes = (n * 7 + question * 3 + place) % 5 > place + 0
+    lenient = rater == "judge" and (n + question) % 6 == 0
+    spans = [{"field": "report", "start": 0, "end": 5, "text": "Words"}]
+    return {
+        "item": f"{system}{n:02}", "unit": f"q{n:02}-{question}", "variable": "answerable",
+        "value": "yes" if yes or lenient else "no", "rater": rater,
+        "rater_kind": "judge" if rater == "judge" else "human",
+        **({"spans": spans} if yes or lenient else {}),
+    }  # fmt: skip
+
+
+def labels(queries: list[int], rater: str) -> list[dict[str, Any]]:
+    return [said(n, s, q, rater) for n in queries for s in SYSTEMS for q in range(4)]
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> list[int]:
+    """A campaign that asks people half of the queries; a quarter is for development."""
+    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
+    run("load_batch", str(batch), "--name", "b")
+    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
+        "--human-share", "0.5", "--option", "development=0.25")  # fmt: skip
+    asked = QueryDraw.objects.filter(drawn=True).values_list("query__key", flat=True)
+    return [int(key[1:]) for key in asked]
+
+
+def reported(tmp_path: Path, *given: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = [row for each in given for row in each]
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
+    found: dict[str, Any] = json.loads(run("measures", "--campaign", "c", "--resamples", "20"))
+    return found
+
+
+def coverage(queries: list[int], system: str, rater: str) -> Any:
+    values = [
+        [said(n, system, q, rater)["value"] == "yes" for q in range(4)] for n in queries
+    ]  # fmt: skip
+    return np.array(values, float).mean(axis=1)
+
+
+def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
+    drawn: list[int], tmp_path: Path
+) -> None:
+    found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
+    evaluation = {
+        int(key[1:]) for key in
+        QueryDraw.objects.filter(role="evaluation").values_list("query__key", flat=True)
+    }  # fmt: skip
+    assert found["evaluation_queries"] == len(evaluation) == 36
+    asked = sorted(evaluation & set(drawn))
+    others = sorted(evaluation - set(drawn))
+    (board,) = (b for b in found["leaderboard"]["boards"] if b["kind"] == "powered")
+    for system in SYSTEMS:
+        expected = prediction_powered_mean(
+            coverage(asked, system, "ada"),
+            coverage(asked, system, "judge"),
+            coverage(others, system, "judge"),
+        )
+        cell = board["systems"][system]["Cov(y)"]
+        assert cell["value"] == pytest.approx(expected.value)
+        assert cell["high"] == pytest.approx(expected.high)
+        assert cell["n"] == 18
+    assert board["systems"]["good"]["Cov(y)"]["higher_than"] == ["plain", "poor"]
+    assert board["systems"]["poor"]["Cov(y)"]["higher_than"] == []
+
+
+def test_while_people_are_not_through_there_is_none(drawn: list[int], tmp_path: Path) -> None:
+    found = reported(tmp_path, labels(drawn[:-8], "ada"), labels(list(range(QUERIES)), "judge"))
+    (board,) = (b for b in found["leaderboard"]["boards"] if b["kind"] == "powered")
+    cell = board["systems"]["good"]["Cov(y)"]
+    assert cell["value"] is None
+    assert "people have not finished" in cell["reason"]
+
+
+def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
+    drawn: list[int], tmp_path: Path
+) -> None:
+    """On development queries this judge says the contrary, which no comparison sees."""
+    tuned = set(QueryDraw.objects.filter(role="development").values_list("query__key", flat=True))
+    judged = labels(list(range(QUERIES)), "ada")
+    for row in judged:
+        row |= {"rater": "judge", "rater_kind": "judge"}
+        if f"t{row['item'][-2:]}" in tuned:
+            row["value"] = "no"
+            row.pop("spans", None)
+            if row["item"].startswith("poor"):
+                row |= {"value": "yes"}
+    found = reported(tmp_path, labels(drawn, "ada"), judged)
+    pairs = found["measures"]["Cov(y)"]["evaluators"]
+    (pair,) = (p for p in pairs if {p["a"], p["b"]} == {"people", "judge"})
+    assert pair["kendall"]["value"] == 1
+    assert Campaign.objects.get().human_share == 0.5

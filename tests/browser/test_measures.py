@@ -1,0 +1,56 @@
+"""The page of measures in the browser: numbers come by themselves, columns order the boards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.cache import caches
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Campaign
+from tests.analysis.conftest import run
+from tests.analysis.test_measures_powered import QUERIES, labels, line
+from tests.browser.axe import violations
+from tests.browser.test_access import enter
+from tests.cast import write_lines
+from tests.page_cast import make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def page(
+    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+) -> Page:
+    """Rita looks at three systems that people and a judge have labelled."""
+    caches["reports"].clear()
+    make_study()
+    rows = [*labels(list(range(QUERIES)), "ada"), *labels(list(range(QUERIES)), "judge")]
+    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
+    run("load_batch", str(batch), "--name", "systems")
+    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "systems")
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
+    page = context.new_page()
+    enter(page, "rita")
+    page.goto(reverse("measures", args=[Campaign.objects.get(name="c").pk]))
+    return page
+
+
+def test_a_column_orders_the_boards_and_a_filter_leaves_systems(page: Page) -> None:
+    board = page.locator(".board").first
+    expect(board.locator("tbody tr").first).to_contain_text("A good")
+    board.get_by_role("link", name="Cov(y)").click()
+    board.get_by_role("link", name="Cov(y)").click()
+    expect(board.locator("tbody tr").first).to_contain_text("C poor")
+    expect(board.locator('[aria-sort="ascending"]')).to_have_count(1)
+    page.get_by_text("Order and show only").click()
+    page.get_by_label("good", exact=True).check()
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(board.locator("tbody tr")).to_have_count(1)
+
+
+def test_axe_finds_nothing_wrong(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Leaderboards")).to_be_visible()
+    assert violations(page, "measures") == []

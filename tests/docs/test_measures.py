@@ -1,0 +1,44 @@
+"""Every key that a report of measures has stands in the reference, and no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docs._reference.measures import KEYS, SAME_AGAIN, keys_of
+from tests.analysis.conftest import run
+from tests.analysis.test_measures_command import label as said
+from tests.analysis.test_measures_command import measured, ratings, report
+from tests.cast import write_lines
+
+pytestmark = pytest.mark.django_db
+
+
+def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> None:
+    labels = [said("k1", "k1", "grounded", "no"), said("k2", "k2", "grounded", "yes", "judge")]
+    measured(tmp_path, "key-point-verification", labels)
+    found = keys_of(report)
+    run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
+        "--option", "sampling=all")  # fmt: skip
+    run("import_labels", str(write_lines(tmp_path / "p.jsonl", ratings())), "--campaign", "p")
+    found |= keys_of(json.loads(run("measures", "--campaign", "p", "--resamples", "2")))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "variables=answerable,rating")  # fmt: skip
+    rated = [
+        said(item, f"q{n}", "rating", n % 6, rater)
+        for item in ("o", "b") for n in range(10) for rater in ("ada", "judge")
+    ]  # fmt: skip
+    run("import_labels", str(write_lines(tmp_path / "r.jsonl", rated)), "--campaign", "r")
+    options = ("--passages", "people@p", "--resamples", "2")
+    found |= keys_of(json.loads(run("measures", "--campaign", "r", *options)))
+    assert found - set(KEYS) == set()
+    assert set(KEYS) - found == set()
+
+
+def test_what_stands_again_was_shown_before() -> None:
+    assert all(
+        any(key.startswith(shown.removesuffix("[]")) for key in KEYS)
+        for shown in SAME_AGAIN.values()
+    )

@@ -1,0 +1,107 @@
+"""People and a judge together, on numbers worked by hand; what cannot be relied on is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.measures.powered import NO_INTERVAL, Labelled, powered_mean, powered_pairs
+from analysis.measuring.drawn import given_role
+from analysis.statistics import paired_t, prediction_powered_mean, prediction_powered_mean_unequal
+
+NAN = np.nan
+
+
+def study(queries: int = 30, asked: int = 12, systems: int = 3, seed: int = 4) -> Labelled:
+    """A judge that is a little lenient; people label the first queries."""
+    draw = np.random.default_rng(seed)
+    human = draw.random((queries, systems)) + 0.4 * np.arange(systems)
+    judge = human + 0.1 + 0.1 * draw.standard_normal((queries, systems))
+    there = np.arange(queries) < asked
+    chances = np.full(queries, asked / queries)
+    return Labelled(np.where(there[:, None], human, NAN), judge, there, chances)
+
+
+def test_two_labelled_queries_and_two_judged_only_by_hand() -> None:
+    # People 1 and 0, judge 1 and 0, the others 1 and 1: the judge's mean there is 1. The variance
+    # of all judge scores is 1/4, the covariance 1/2, so lambda is 1/2 / (2 * 1/4) = 1.
+    of = Labelled(
+        np.array([[1.0], [0.0], [NAN], [NAN]]),
+        np.array([[1.0], [0.0], [1.0], [1.0]]),
+        np.array([True, True, False, False]),
+        np.full(4, 0.5),
+    )
+    found, _ = powered_mean(of, 0)
+    assert found.value == pytest.approx(1.0)
+    assert found.low is None
+
+
+def test_equal_chances_give_the_prediction_powered_mean() -> None:
+    of = study()
+    found, worth = powered_mean(of, 1)
+    human, judge = of.human[of.asked, 1], of.judge[of.asked, 1]
+    assert found == prediction_powered_mean(human, judge, of.judge[~of.asked, 1])
+    assert worth is not None
+    assert worth > 12
+
+
+def test_unequal_chances_weigh_by_their_inverse() -> None:
+    of = study()
+    of = replace(of, chances=np.where(np.arange(30) % 2, 0.6, 0.3))
+    human, judge = of.human[of.asked, 0], of.judge[of.asked, 0]
+    expected = prediction_powered_mean_unequal(
+        human, judge, of.chances[of.asked], of.judge[~of.asked, 0]
+    )
+    assert powered_mean(of, 0) == (expected, None)
+
+
+def test_what_people_labelled_outside_of_the_draw_does_not_count() -> None:
+    of = study()
+    human = of.human.copy()
+    human[20] = 5.0
+    assert powered_mean(replace(of, human=human), 0) == powered_mean(of, 0)
+
+
+def test_an_unfinished_draw_is_no_sample() -> None:
+    found, worth = powered_mean(replace(study(), reason="people have not finished"), 0)
+    assert (found.value, found.reason, worth) == (None, "people have not finished", None)
+
+
+def test_a_labelled_query_that_the_judge_failed_on_leaves_no_estimate() -> None:
+    of = study()
+    judge = of.judge.copy()
+    judge[3, 0] = NAN
+    found, _ = powered_mean(replace(of, judge=judge), 0)
+    assert found.reason == "the judge has no score on 1 of the labelled queries"
+
+
+def test_where_nothing_is_judged_only_people_stand_alone() -> None:
+    of = study(queries=12)
+    found, _ = powered_mean(replace(of, judge=np.full((12, 3), NAN)), 2)
+    assert found.value == pytest.approx(of.human[:, 2].mean())
+
+
+def test_pairs_are_then_tested_as_people_are_and_adjusted_together() -> None:
+    of = study(queries=12)
+    pairs = powered_pairs(of, ["a", "b", "c"])
+    assert [(each.a, each.b) for each in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for each, (a, b) in zip(pairs, [(0, 1), (0, 2), (1, 2)], strict=True):
+        expected = paired_t(of.human[:, a], of.human[:, b], np.arange(12))
+        assert each.test.p_value == pytest.approx(expected.p_value)
+    raw = sorted(each.test.p_value or 0 for each in pairs)
+    smallest = min(each.adjusted_p_value or 1 for each in pairs)
+    assert smallest == pytest.approx(min(1.0, 3 * raw[0]))
+
+
+def test_below_ten_queries_nothing_is_tested() -> None:
+    (pair,) = powered_pairs(study(asked=9, systems=2), ["a", "b"])
+    assert (pair.test.p_value, pair.test.reason) == (None, NO_INTERVAL)
+    assert pair.adjusted_p_value is None
+
+
+def test_a_drawn_share_stays_the_chance_where_roles_are_drawn_alike() -> None:
+    assert given_role(0.25, 0.5, 0.5) == pytest.approx(0.25)
+    # Of 4 asked queries 1 is for evaluation, of 12 others 6 are: one in seven of these is asked.
+    assert given_role(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)

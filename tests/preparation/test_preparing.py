@@ -1,0 +1,347 @@
+"""Preparing a batch: an author's run in the engine, reviews, and the batch that follows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Assignment, Campaign, Label, User
+from audit.models import Event
+from datasets.material import batch_rows
+from datasets.models import Batch
+from judging.backends.base import Answer
+from judging.models import Judge, JudgeCall, JudgeRun, Review
+from tests.judging.cast import command, judge
+from tests.judging.test_scoring import logprobs_of
+from tests.preparation.cast import (
+    EMPTY,
+    FERRY,
+    INQUIRY,
+    REPORT,
+    TOPIC,
+    Json,
+    author,
+    load,
+    point,
+    prepare,
+    researcher,
+)
+
+pytestmark = pytest.mark.django_db
+
+POINTS = {
+    "t1/d1": {
+        "holds_points": "yes",
+        "points": [
+            point("The bow door was left open.", "A door in the bow had been left open."),
+            point("The Aurora carried 61 people.", "It carried 61 people."),
+        ],
+    }
+}
+MORE = {
+    "t1/d2": {
+        "holds_points": "yes",
+        "points": [point("The bow door stood open.", "the bow door stood open")],
+    }
+}
+NONE = {"t2/d3": {"holds_points": "no", "points": None}}
+WROTE = {FERRY: POINTS, INQUIRY: MORE, "Home. About.": NONE}
+
+
+def extracted(folder: Path, answers: Any = WROTE) -> JudgeRun:
+    load(folder, TOPIC, EMPTY)
+    return prepare("key-points", "documents", author(), answers)
+
+
+def review(*arguments: str, step: str = "key-points", batch: str = "documents") -> str:
+    return command("review_batch", "--step", step, "--batch", batch, *arguments)
+
+
+def build(*arguments: str, step: str = "key-points", batch: str = "documents") -> str:
+    return command("build_batch", "--step", step, "--batch", batch, *arguments)
+
+
+def exported(folder: Path, **options: Any) -> list[Json]:
+    path = folder / "review.jsonl"
+    review("--export", str(path), **options)
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def reviewed(folder: Path, lines: list[Json], **options: Any) -> str:
+    path = folder / "reviewed.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return review("--import", str(path), "--by", "rosa", **options)
+
+
+class TestARun:
+    def test_is_a_judges_run_over_a_campaign_that_nobody_else_gets(self, tmp_path: Path) -> None:
+        run = extracted(tmp_path)
+        assert (run.state, run.done, run.calls) == ("done", 3, 3)
+        campaign = Campaign.objects.get(name="documents: key-points")
+        assert run.campaign == campaign
+        assert campaign.pool == "named"
+        assert run.manifest["prompt"]["name"] == "prepare-key-points"
+        assert run.manifest["prompt"]["sha256"] == run.prompt_sha256
+
+    def test_goes_on_where_it_ended(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        again = prepare("key-points", "documents", Judge.objects.get(rater__name="author"), {})
+        assert (again.done, again.calls) == (0, 0)
+
+    def test_the_same_by_command_and_offline(self, tmp_path: Path) -> None:
+        load(tmp_path, TOPIC, EMPTY)
+        judge("baseline", "lexical")
+        arguments = ("--step", "key-points", "--batch", "documents", "--judge", "baseline")
+        assert "3 done, 0 failed" in command("prepare_batch", *arguments)
+        assert "Nothing to do" in command("prepare_batch", *arguments)
+        lines = exported(tmp_path)
+        assert [line["problems"] for line in lines] == [[], [], []]
+
+    def test_its_campaign_and_its_run_have_their_pages(
+        self, tmp_path: Path, client: Client
+    ) -> None:
+        run = extracted(tmp_path)
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        names = (("campaigns", ()), ("campaign", (run.campaign_id,)), ("judge-run", (run.pk,)))
+        pages = [client.get(reverse(name, args=args)) for name, args in names]
+        assert [page.status_code for page in pages] == [200, 200, 200]
+        assert "Key points from passages" in pages[1].content.decode()
+
+    def test_an_answer_that_cannot_be_read_is_missing_with_a_reason(self, tmp_path: Path) -> None:
+        run = extracted(tmp_path, {FERRY: POINTS, INQUIRY: Answer("Sorry, no."), "Home": NONE})
+        assert run.failures == {"unreadable": 1}
+        researcher()
+        review("--accept", "--by", "rosa")
+        with pytest.raises(CommandError, match=r"missing: 1 unreadable; answer and review them"):
+            build("--name", "points")
+        assert "2 queries" in build("--name", "points", "--partial")
+
+    def test_what_a_document_says_is_no_instruction(self, tmp_path: Path) -> None:
+        """It stands between delimiters that carry a hash of the document itself."""
+        extracted(tmp_path)
+        lines = exported(tmp_path)
+        assert lines[0]["texts"] == [{"heading": "The loss of the Aurora", "text": FERRY}]
+
+
+class TestReviews:
+    def test_a_line_shows_what_was_written_of_what(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        first, _, third = exported(tmp_path)
+        assert (first["item"], first["author"], first["verdict"]) == ("t1/d1", "author", None)
+        assert first["answer"] == POINTS
+        assert first["problems"] == []
+        assert third["answer"] == NONE
+
+    def test_accepting_all_leaves_what_has_a_problem(self, tmp_path: Path) -> None:
+        invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+        extracted(tmp_path, {**WROTE, INQUIRY: invented})
+        researcher()
+        assert review("--accept", "--by", "rosa").strip() == (
+            "Reviews: 2 accepted, 1 left, with a problem."
+        )
+        (problem,) = exported(tmp_path)[1]["problems"]
+        assert "'caught fire' does not stand there in the passage" in problem
+
+    def test_a_changed_answer_holds_and_the_authors_stays(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        rosa = researcher()
+        lines = exported(tmp_path)
+        lines[0]["answer"]["t1/d1"]["points"].pop()
+        lines[0] |= {"verdict": "accepted", "note": "one is enough"}
+        lines[2]["verdict"] = "rejected"
+        assert reviewed(tmp_path, lines).strip() == (
+            "Reviews: 1 changed, 1 left without a verdict, 1 rejected."
+        )
+        change = Review.objects.get(verdict="changed")
+        assert (change.note, change.by.user) == ("one is enough", rosa)
+        assert len(change.answer["t1/d1"]["points"]) == 1
+        assert len(change.response.payload["units"]["t1/d1"]["points"]) == 2
+
+    def test_the_same_file_again_changes_nothing(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        researcher()
+        lines = [line | {"verdict": "accepted"} for line in exported(tmp_path)]
+        reviewed(tmp_path, lines)
+        assert reviewed(tmp_path, lines).strip() == "Reviews: 3 unchanged."
+        assert Event.objects.filter(event="preparation.reviewed").count() == 1
+
+    @pytest.mark.parametrize(
+        ("mend", "message"),
+        [
+            ({"id": "x"}, r"line 2: its id is of no answer; export the reviews anew"),
+            ({"verdict": "fine"}, r"line 2: verdict 'fine' is none of accepted, changed, rejected"),
+            ({"answer": {}}, r"line 2: cannot be accepted: .*has no answer"),
+            ({"answer": "t"}, r"line 2: cannot be accepted"),
+            ({"answer": {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "fire")]}}},
+             r"line 2: cannot be accepted: .*'fire' does not stand there"),
+        ],
+    )  # fmt: skip
+    def test_a_wrong_line_refuses_the_whole_file(
+        self, tmp_path: Path, mend: Json, message: str
+    ) -> None:
+        extracted(tmp_path)
+        researcher()
+        lines = [line | {"verdict": "accepted"} for line in exported(tmp_path)]
+        lines[1] |= mend
+        with pytest.raises(CommandError, match=message):
+            reviewed(tmp_path, lines)
+        assert not Review.objects.exists()
+
+    def test_only_a_researcher_reviews(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        with pytest.raises(CommandError, match="Nobody is named who reviews; give --by NAME"):
+            review("--accept")
+        with pytest.raises(CommandError, match="'rosa' is no account of a researcher"):
+            review("--accept", "--by", "rosa")
+
+
+class TestABatch:
+    def test_holds_what_was_accepted_and_says_where_it_is_from(self, tmp_path: Path) -> None:
+        run = extracted(tmp_path)
+        researcher()
+        review("--accept", "--by", "rosa")
+        assert "Made: batch 'points' with 2 queries" in build("--name", "points")
+        first, second = batch_rows(Batch.objects.get(name="points"))
+        assert [k.text for k in first.key_points] == [
+            "The bow door was left open.",
+            "The Aurora carried 61 people.",
+            "The bow door stood open.",
+        ]
+        assert second.key_points == ()
+        told = (first.key_points[0].meta or {})["prepared"]["key-points"]
+        reviewer = Review.objects.all()[0].by.name
+        assert told == {
+            "author": "author",
+            "model": "m",
+            "prompt": "prepare-key-points",
+            "prompt_sha256": run.prompt_sha256,
+            "run": run.pk,
+            "verdict": "accepted",
+            "by": reviewer,
+        }
+        assert reviewer.startswith("person-")
+
+    def test_is_made_once(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        researcher()
+        review("--accept", "--by", "rosa")
+        build("--name", "points")
+        assert "Nothing to do: it is there already" in build("--name", "points")
+
+    def test_nothing_stands_in_it_that_nobody_reviewed(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        with pytest.raises(CommandError, match="missing: 3 not reviewed"):
+            build("--name", "points")
+        build("--name", "points", "--partial")
+        assert [q.key_points for q in batch_rows(Batch.objects.get(name="points"))] == [(), ()]
+
+    def test_of_two_authors_one_is_named(self, tmp_path: Path) -> None:
+        extracted(tmp_path)
+        prepare("key-points", "documents", author("other"), WROTE)
+        with pytest.raises(CommandError, match=r"Several wrote for .*: author, other; name one"):
+            build("--name", "points", "--partial")
+        build("--name", "points", "--partial", "--judge", "other")
+
+    def test_an_unknown_threshold_is_refused(self, tmp_path: Path) -> None:
+        load(tmp_path, TOPIC)
+        with pytest.raises(CommandError, match="sentences has no threshold 'eta', but none"):
+            build("--name", "n", "--set", "eta=3", step="sentences")
+        with pytest.raises(CommandError, match="threshold 'eta=nan' is not K=V with V a number"):
+            build("--name", "n", "--set", "eta=nan", step="ratings")
+
+
+def scored(name: str, share: float) -> Answer:
+    """A yes or no of one key point with the probability of yes."""
+    code = "yes" if share >= 0.5 else "no"
+    before, after = f'{{"{name}":{{"is_key":"', '"}}'
+    shares = {code: max(share, 1 - share), "no" if code == "yes" else "yes": min(share, 1 - share)}
+    return Answer(before + code + after, logprobs=logprobs_of(before, (code, shares), after))
+
+
+def test_a_batch_from_documents_to_measures_by_a_scripted_author(tmp_path: Path) -> None:
+    """The whole way: each step is a run and is reviewed, each batch the beginning of the next."""
+    load(tmp_path, TOPIC, EMPTY)
+    rosa, writer = researcher(), author()
+
+    def step(name: str, start: str, then: str, answers: Any) -> JudgeRun:
+        run = prepare(name, start, writer, answers)
+        assert run.failures == {}
+        review("--accept", "--by", rosa.username, step=name, batch=start)
+        build("--name", then, step=name, batch=start)
+        return run
+
+    request = {
+        "usable": "yes",
+        "request": {"text": "Report on the loss of the Aurora.", "citations": []},
+        "questions": [
+            point("When did the Aurora sink?", "sank in 1954"),
+            point("How many people were aboard the Aurora?", "Sixty-one people were aboard"),
+            point("Why did the Aurora sink?", "its bow door was open"),
+        ],
+    }
+    no_request = {"usable": "no", "request": None, "questions": None}
+    step("request", "documents", "asked", {REPORT: {"t1": request}, "Home |": {"t2": no_request}})
+
+    criteria = dict.fromkeys(("clear", "open_ended", "sourced", "sound", "harmless"), "yes")
+    judged = {"t1": {**criteria, "kind": "causal", "category": "history"}}
+    step("questions", "asked", "chosen", {"Report on": judged})
+
+    lost = "The ferry Aurora sank on 3 March 1954 off Tarn with 61 people aboard."
+    found = "An inquiry found that the bow door of the Aurora stood open."
+    passages = {
+        FERRY: {"t1/d1": {"holds_passages": "yes", "passages": [point(lost, "It carried 61")]}},
+        INQUIRY: {"t1/d2": {"holds_passages": "yes", "passages": [point(found, "nine weeks")]}},
+    }
+    step("passages", "chosen", "cut", passages)
+
+    def rated(*ratings: int) -> Json:
+        return {f"t1:q{n}": {"evidence": [], "rating": str(r)} for n, r in enumerate(ratings, 1)}
+
+    step("ratings", "cut", "rated", {lost: rated(5, 2, 0), found: rated(0, 0, 4)})
+
+    points = {
+        lost: {"t1/t1/d1#1": {"holds_points": "yes", "points": [
+            point("The Aurora sank in 1954.", "1954"), point("It was March.", "3 March")]}},
+        found: {"t1/t1/d2#1": {"holds_points": "yes", "points": [
+            point("The bow door stood open.", "bow door of the Aurora stood open")]}},
+    }  # fmt: skip
+    step("key-points", "rated", "pointed", points)
+
+    merged: Json = {
+        "t1": {"repeats": "yes", "merged": [point("It sank in March 1954."), point("Door")]}
+    }
+    merged |= {
+        f"t1:k{n}": {"placed": "yes", "matches": [to]} for n, to in enumerate((1, 1, 2), start=1)
+    }
+    step("merging", "pointed", "merged", {"t1:k1": merged})
+    step("scoring", "merged", "scored", {lost: scored("t1:m1", 0.95), found: scored("t1:m2", 0.2)})
+    build(
+        "--name",
+        "ready",
+        "--output",
+        str(tmp_path / "ready.jsonl"),
+        step="sentences",
+        batch="scored",
+    )
+
+    (query,) = batch_rows(Batch.objects.get(name="ready"))
+    assert query.text == "Report on the loss of the Aurora."
+    assert [q.id for q in query.questions] == ["t1:q1", "t1:q3"]
+    assert [(p.id, p.relevant) for p in query.passages] == [("t1/d1#1", True), ("t1/d2#1", True)]
+    (kept,) = query.key_points
+    assert (kept.text, kept.spans) == ("It sank in March 1954.", ("1954", "3 March"))
+    assert kept.score == pytest.approx(0.95)
+    assert set((kept.meta or {})["prepared"]) == {"key-points", "merging", "scoring"}
+    assert next(s.strip() for s in query.reports[0].sentences or ()) == "It sank."
+    assert set((query.meta or {})["prepared"]) == {"request", "questions"}
+    assert JudgeCall.objects.filter(state="answered").count() == Assignment.objects.count() == 12
+    assert Label.objects.filter(variable="rating").count() == 6
+    again = command("load_batch", str(tmp_path / "ready.jsonl"), "--name", "elsewhere")
+    assert "Loaded batch 'elsewhere' (native): 1 queries" in again
+    assert "Warning" not in again
