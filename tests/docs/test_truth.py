@@ -20,6 +20,8 @@ from analysis.choices import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from analysis.reports import campaign_report
+from annotation.expecting import FEWEST_QUERIES, Assumptions
+from annotation.gold.setting import EVERY
 from annotation.models import Campaign, Response, User
 from annotation.models.people import rater_of
 from annotation.protocols import PROTOCOLS
@@ -281,6 +283,37 @@ def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) 
     assert client.get("/tasks/").status_code == 200
     run(*end)
     assert client.get("/tasks/").status_code == 302
+
+
+def test_a_design_is_tried_drawn_and_changed_as_the_page_says(db: None) -> None:
+    page = "how-to/design-a-campaign.md"
+    run("load_batch", str(demo.FILES / "batch.jsonl"), "--name", "study")
+    tries = list(lines_of(page, "create_campaign"))
+    assert len(tries) == 2
+    for line in tries:
+        assert "Nothing is stored." in run(*line)
+    assert not Campaign.objects.exists()
+    run(*tries[1][: tries[1].index("--dry-run")])
+    (check,) = [line for line in lines_of(page, "draws") if "--check" in line]
+    assert "the one that its seed gives" in run(*check)
+    terms, _, gold, close, again = lines_of(page, "set_campaign")
+    assert "deadline 2026-12-31" in run(*terms)
+    run(*gold)
+    assert "is closed" in run(*close)
+    assert "is open" in run(*again)
+    study = Campaign.objects.get()
+    assert (study.gold_every, study.qualify, study.deadline) == (20, 0.8, None)
+
+
+def test_a_dry_run_assumes_what_the_page_says() -> None:
+    page = " ".join(read("how-to/design-a-campaign.md").split())
+    given = Assumptions()
+    assert f"true kappa is {given.kappa:g}, half of the answers" in page
+    assert f"intraclass correlation of {given.icc:g}" in page
+    assert f"correlate with people's by {given.correlation:g}" in page
+    assert (given.prevalence, EVERY, FEWEST_QUERIES) == (0.5, 10, 10)
+    assert "one in each ten" in page
+    assert "Below ten queries" in page
 
 
 def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, client: Client) -> None:
