@@ -19,15 +19,6 @@ from analysis.statistics import (
 from analysis.statistics.correlations import FUNCTIONS
 
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
-COEFFICIENTS = (
-    "percent",
-    "percent_pooled",
-    "fleiss_kappa",
-    "fleiss_kappa_pooled",
-    "randolph_kappa",
-    "krippendorff_alpha",
-    "gwet_ac",
-)
 
 
 def agreement(sample: Sample) -> JSON:
@@ -54,7 +45,6 @@ def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         max(1, int(own.sum())),
         scale.level,
         scale.values()[own] if own.any() else None,
-        names=COEFFICIENTS,
         **sample.drawing,
     )
 
