@@ -15,6 +15,7 @@ from django.db.models import Model
 from django.http import HttpResponseBase
 
 from audit.models import Event
+from tests.databases import rolled_back
 from tests.security.deeds import TAKEN_ALONG
 from tests.security.routes import Route, routes
 from tests.security.rules import (
@@ -40,9 +41,8 @@ LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     """Made once, since it takes longer than most tests; each of them goes back to it."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with rolled_back(django_db_blocker):
         yield make_world()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture
