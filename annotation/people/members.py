@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.models import Campaign, Membership, User
+from annotation.models import Campaign, Decision, Membership, User
 from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
 from audit.recording import folded, record
@@ -29,6 +29,10 @@ AT_MOST: dict[str, tuple[Role, ...]] = {
     User.Role.ADMIN: (),
 }
 """The roles in a campaign that an account of each role may have; an admin reads all of them."""
+
+DECIDED = (
+    "{} decided on disagreements here and has seen what others said; name somebody else to label"
+)
 
 
 def workable(user: User) -> QuerySet[Campaign]:
@@ -81,6 +85,8 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
         raise PeopleError("a guest takes part in one campaign only; invite the person instead")
     if not user.is_active:
         raise PeopleError(f"{user.username} is switched off; switch the account on first")
+    if role == Role.ANNOTATOR and has_decided(user, campaign):
+        raise PeopleError(DECIDED.format(user.username))
     with transaction.atomic():
         before = _role_in(campaign, user)
         member, _ = Membership.objects.update_or_create(
@@ -91,6 +97,11 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
         of, now = ("account", user.pk), str(role)
         record("member.added", campaign.pk, of, before, now, was=before, now=now)
     return member
+
+
+def has_decided(user: User, campaign: Campaign) -> bool:
+    """Whether somebody decided on others' labels there, and so has none of his own to give."""
+    return Decision.objects.filter(by__user=user, unit__item__campaign=campaign).exists()
 
 
 def _role_in(campaign: Campaign, user: User) -> str | None:
