@@ -39,7 +39,8 @@ def workable(user: User) -> QuerySet[Campaign]:
     """The campaigns, open or closed, whose items a person may take while they are open."""
     if not user.is_active or user.role == User.Role.ADMIN:
         return Campaign.objects.none()
-    return _as(user, WORKING)
+    decided = Decision.objects.filter(by__user=user, unit__item__campaign=OuterRef("pk"))
+    return _as(user, WORKING).exclude(Exists(decided))
 
 
 def readable(user: User) -> QuerySet[Campaign]:
@@ -63,12 +64,13 @@ def may_take(campaign: Any, rater: Any) -> Q:
     """That a rater may take items of a campaign, as a part of the query that finds one.
 
     Both are primary keys, or expressions that stand for them. A rater without an account is none
-    that somebody could have put out.
+    that somebody could have put out. Whoever decided on others' labels has none of his own to give.
     """
+    decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     there = Membership.objects.filter(campaign=campaign, user__rater=rater)
     is_open = Campaign.objects.filter(pk=campaign, pool=Campaign.Pool.OPEN)
     named = Q(Exists(there.filter(ended_at=None, role__in=WORKING)))
-    return named | (Q(Exists(is_open)) & ~Q(Exists(there)))
+    return (named | (Q(Exists(is_open)) & ~Q(Exists(there)))) & ~Q(Exists(decided))
 
 
 def is_adjudicator(user: User, campaign: Campaign) -> bool:
@@ -100,7 +102,7 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
 
 
 def has_decided(user: User, campaign: Campaign) -> bool:
-    """Whether somebody decided on others' labels there, and so has none of his own to give."""
+    """Whether somebody decided on others' labels there."""
     return Decision.objects.filter(by__user=user, unit__item__campaign=campaign).exists()
 
 
