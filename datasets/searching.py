@@ -22,6 +22,8 @@ from datasets.models import Batch, Grounding, Query, Report
 
 LONGEST, MOST_WORDS, MOST_HITS = 300, 8, 1000
 BEFORE, AFTER = 90, 170
+JOINERS = "\u200c\u200d"
+"""Invisible, and yet letters of words: Persian and Indic scripts and composed emoji hold them."""
 Piece = tuple[str, bool]
 """A stretch of a text, and whether it is one of the words."""
 
@@ -92,7 +94,7 @@ class Holds(Func):
 
 def words_of(text: str) -> list[str]:
     """The words to look for; what stands in double quotes is one, blanks and all."""
-    plain = "".join(c for c in text[:LONGEST] if c.isprintable() or c.isspace())
+    plain = "".join(c for c in text[:LONGEST] if c.isprintable() or c.isspace() or c in JOINERS)
     found = [quoted or bare for quoted, bare in re.findall(r'"([^"]+)"|([^\s"]+)', plain)]
     return list(dict.fromkeys(" ".join(word.split()) for word in found if word.strip()))[
         :MOST_WORDS
