@@ -1,5 +1,4 @@
-"""What axe-core finds wrong with a page as it stands, light and dark, wide and narrow; and whether
-it scrolls where it should not."""
+"""What axe-core finds wrong with a page as it stands, light and dark, wide and narrow."""
 
 from __future__ import annotations
 
@@ -16,15 +15,6 @@ RUN = """async (exclude) => {
   return found.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => [id, target.join(" "), failureSummary].join(": ")));
 }"""
-# No page is wider than its window; one on which somebody works fills it, and its parts scroll.
-FITS = """() => {
-  const { scrollWidth, scrollHeight } = document.scrollingElement;
-  const fills = document.body.matches(".bench");
-  const found = [];
-  if (scrollWidth > innerWidth) found.push(`it is ${scrollWidth} px wide`);
-  if (fills && scrollHeight > innerHeight) found.push(`it is ${scrollHeight} px high`);
-  return found;
-}"""
 LOOKS: tuple[tuple[Any, int], ...] = (
     ("light", 1360),
     ("dark", 1360),
@@ -40,7 +30,7 @@ def violations(page: Page, state: str, exclude: tuple[str, ...] = ()) -> list[st
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 860})
-        wrong = page.evaluate(RUN, [[each] for each in exclude]) + page.evaluate(FITS)
+        wrong = page.evaluate(RUN, [[each] for each in exclude])
         found += [f"{state}, {scheme}, {width} px: {words}" for words in wrong]
     page.set_viewport_size({"width": 1360, "height": 860})
     return found
