@@ -135,6 +135,7 @@ class TestGold:
             told.append((held.item.use, client.get(page("item", held)).content.decode()))
         assert {use for use, _ in told} == {"study", "gold"}
         assert not any("gold" in text or "planted" in text for _, text in told)
+        assert not any("Practice" in text for _, text in told)
 
     def test_the_total_of_ones_work_never_tells(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(9)])
@@ -246,6 +247,7 @@ class TestFeedback:
         study.campaign.refresh_from_db()
         held, client = study.assignment(study.ada), client_of(study.ada)
         assert held.item.key == "r1"
+        assert "<b>Practice.</b>" in client.get(page("item", held)).content.decode()
         assert client.get(page("feedback", held)).status_code == 404
         form = {"version": "0", "seen": "0", "key": "8a3c7a1e-5f6b-4f0a-9a57-3f0f7d1b1a11"}
         for n, (name, code) in enumerate(zip(held.asked, ("no", "invalid"), strict=True)):

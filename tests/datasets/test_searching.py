@@ -125,3 +125,17 @@ def test_a_snippet_shows_the_word(db: None, tmp_path: Path) -> None:
     (hit,) = hits(find(Batch.objects.get(), ["needle"]), ["needle"])
     assert [piece for piece, is_hit in hit.snippet if is_hit] == ["needle"]
     assert sum(len(piece) for piece, _ in hit.snippet) < 300
+
+
+@pytest.mark.parametrize(
+    ("around", "first", "last"),
+    [("harbour ", "… harbour", "harbour …"), ("港", "… 港港", "港港 …")],
+)
+def test_a_snippet_ends_where_words_do(
+    db: None, tmp_path: Path, around: str, first: str, last: str
+) -> None:
+    load(tmp_path, [text(0, around * 200 + "needle " + around * 200)])
+    (hit,) = hits(find(Batch.objects.get(), ["needle"]), ["needle"])
+    shown = "".join(piece for piece, _ in hit.snippet)
+    assert "needle" in shown
+    assert (shown[: len(first)], shown[-len(last) :]) == (first, last)
