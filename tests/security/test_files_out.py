@@ -64,9 +64,16 @@ def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
 
 
 def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:
-    cell: dict[str, object] = {"value": -0.5, "low": None, "high": None, "n": 3, "method": "-", "higher_than": []}
+    cell: Line = {
+        "value": -0.5,
+        "low": None,
+        "high": None,
+        "n": 3,
+        "method": "-",
+        "higher_than": [],
+    }
     boards = [{"by": by, "kind": "human", "systems": {by: {"Cov": cell}}} for by in FORMULAS]
-    measure: dict[str, object] = {"cut": None, "slices": {}, "powered": {}, "settings": {}, "evaluators": []}
+    measure: Line = {"cut": None, "slices": {}, "powered": {}, "settings": {}, "evaluators": []}
     report = {"leaderboard": {"boards": boards}, "measures": {"Cov": measure}, "raters": []}
     rows = list(csv.DictReader(io.StringIO(as_csv(report), newline="")))
     assert len(rows) == len(FORMULAS)
