@@ -478,7 +478,7 @@ class TestLongTexts:
         for _ in range(14):
             page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
-        assert page.locator(".unit[data-unit='0'] .quote").count() == 68
+        expect(page.locator(".unit[data-unit='0'] .quote")).to_have_count(68)
         assert page.evaluate("[...changed]") == [0]
         assert page.locator(".block").count() == blocks
         assert desk.reading.evaluate("element => element.textContent") == long
