@@ -15,10 +15,11 @@ from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.rows import Query
 from judging.backends.base import Request
+from judging.preparation.running import campaign_for
 from tests.analysis.conftest import run
 from tests.cast import ROOT, write_lines
 from tests.judging.cast import judge, run_scripted
-from tests.preparation.cast import author, campaign_for, point, researcher
+from tests.preparation.cast import author, point, researcher
 
 pytestmark = pytest.mark.django_db
 
@@ -135,7 +136,9 @@ def test_a_study_goes_from_documents_to_figures_for_other_tools(tmp_path: Path) 
         for line in map(json.loads, run("export", "--campaign", "passages", "--what", "labels",
                                         "--format", "jsonl").splitlines())
     }  # fmt: skip
-    counted = {unit for (_, unit), value in ratings.items() if value >= ETA}
+    oracle = {f"{query.id}/{p.id}" for query in queries for p in query.passages if p.relevant}
+    counted = {unit for (item, unit), value in ratings.items() if item in oracle and value >= ETA}
+    assert counted
     systems = found["measures"]["Cov(y)"]["systems"]
     assert set(systems) == {"oracle-context", "keyword-search", "dense-search"}
     for system, said in systems.items():
