@@ -11,19 +11,17 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Assignment, Campaign, Label, User
+from annotation.models import Campaign, User
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.backends.base import Answer
-from judging.models import Judge, JudgeCall, JudgeRun, Review
+from judging.models import Judge, JudgeRun, Review
 from tests.judging.cast import command, judge
-from tests.judging.test_scoring import logprobs_of
 from tests.preparation.cast import (
     EMPTY,
     FERRY,
     INQUIRY,
-    REPORT,
     TOPIC,
     Json,
     author,
@@ -51,7 +49,7 @@ MORE = {
     }
 }
 NONE = {"t2/d3": {"holds_points": "no", "points": None}}
-WROTE = {FERRY: POINTS, INQUIRY: MORE, "Home. About.": NONE}
+WROTE: Json = {FERRY: POINTS, INQUIRY: MORE, "Home. About.": NONE}
 
 
 def extracted(folder: Path, answers: Any = WROTE) -> JudgeRun:
@@ -160,6 +158,7 @@ class TestReviews:
         )
         change = Review.objects.get(verdict="changed")
         assert (change.note, change.by.user) == ("one is enough", rosa)
+        assert change.answer is not None
         assert len(change.answer["t1/d1"]["points"]) == 1
         assert len(change.response.payload["units"]["t1/d1"]["points"]) == 2
 
@@ -254,94 +253,3 @@ class TestABatch:
             build("--name", "n", "--set", "eta=3", step="sentences")
         with pytest.raises(CommandError, match="threshold 'eta=nan' is not K=V with V a number"):
             build("--name", "n", "--set", "eta=nan", step="ratings")
-
-
-def scored(name: str, share: float) -> Answer:
-    """A yes or no of one key point with the probability of yes."""
-    code = "yes" if share >= 0.5 else "no"
-    before, after = f'{{"{name}":{{"is_key":"', '"}}'
-    shares = {code: max(share, 1 - share), "no" if code == "yes" else "yes": min(share, 1 - share)}
-    return Answer(before + code + after, logprobs=logprobs_of(before, (code, shares), after))
-
-
-def test_a_batch_from_documents_to_measures_by_a_scripted_author(tmp_path: Path) -> None:
-    """The whole way: each step is a run and is reviewed, each batch the beginning of the next."""
-    load(tmp_path, TOPIC, EMPTY)
-    rosa, writer = researcher(), author()
-
-    def step(name: str, start: str, then: str, answers: Any) -> JudgeRun:
-        run = prepare(name, start, writer, answers)
-        assert run.failures == {}
-        review("--accept", "--by", rosa.username, step=name, batch=start)
-        build("--name", then, step=name, batch=start)
-        return run
-
-    request = {
-        "usable": "yes",
-        "request": {"text": "Report on the loss of the Aurora.", "citations": []},
-        "questions": [
-            point("When did the Aurora sink?", "sank in 1954"),
-            point("How many people were aboard the Aurora?", "Sixty-one people were aboard"),
-            point("Why did the Aurora sink?", "its bow door was open"),
-        ],
-    }
-    no_request = {"usable": "no", "request": None, "questions": None}
-    step("request", "documents", "asked", {REPORT: {"t1": request}, "Home |": {"t2": no_request}})
-
-    criteria = dict.fromkeys(("clear", "open_ended", "sourced", "sound", "harmless"), "yes")
-    judged = {"t1": {**criteria, "kind": "causal", "category": "history"}}
-    step("questions", "asked", "chosen", {"Report on": judged})
-
-    lost = "The ferry Aurora sank on 3 March 1954 off Tarn with 61 people aboard."
-    found = "An inquiry found that the bow door of the Aurora stood open."
-    passages = {
-        FERRY: {"t1/d1": {"holds_passages": "yes", "passages": [point(lost, "It carried 61")]}},
-        INQUIRY: {"t1/d2": {"holds_passages": "yes", "passages": [point(found, "nine weeks")]}},
-    }
-    step("passages", "chosen", "cut", passages)
-
-    def rated(*ratings: int) -> Json:
-        return {f"t1:q{n}": {"evidence": [], "rating": str(r)} for n, r in enumerate(ratings, 1)}
-
-    step("ratings", "cut", "rated", {lost: rated(5, 2, 0), found: rated(0, 0, 4)})
-
-    points = {
-        lost: {"t1/t1/d1#1": {"holds_points": "yes", "points": [
-            point("The Aurora sank in 1954.", "1954"), point("It was March.", "3 March")]}},
-        found: {"t1/t1/d2#1": {"holds_points": "yes", "points": [
-            point("The bow door stood open.", "bow door of the Aurora stood open")]}},
-    }  # fmt: skip
-    step("key-points", "rated", "pointed", points)
-
-    merged: Json = {
-        "t1": {"repeats": "yes", "merged": [point("It sank in March 1954."), point("Door")]}
-    }
-    merged |= {
-        f"t1:k{n}": {"placed": "yes", "matches": [to]} for n, to in enumerate((1, 1, 2), start=1)
-    }
-    step("merging", "pointed", "merged", {"t1:k1": merged})
-    step("scoring", "merged", "scored", {lost: scored("t1:m1", 0.95), found: scored("t1:m2", 0.2)})
-    build(
-        "--name",
-        "ready",
-        "--output",
-        str(tmp_path / "ready.jsonl"),
-        step="sentences",
-        batch="scored",
-    )
-
-    (query,) = batch_rows(Batch.objects.get(name="ready"))
-    assert query.text == "Report on the loss of the Aurora."
-    assert [q.id for q in query.questions] == ["t1:q1", "t1:q3"]
-    assert [(p.id, p.relevant) for p in query.passages] == [("t1/d1#1", True), ("t1/d2#1", True)]
-    (kept,) = query.key_points
-    assert (kept.text, kept.spans) == ("It sank in March 1954.", ("1954", "3 March"))
-    assert kept.score == pytest.approx(0.95)
-    assert set((kept.meta or {})["prepared"]) == {"key-points", "merging", "scoring"}
-    assert next(s.strip() for s in query.reports[0].sentences or ()) == "It sank."
-    assert set((query.meta or {})["prepared"]) == {"request", "questions"}
-    assert JudgeCall.objects.filter(state="answered").count() == Assignment.objects.count() == 12
-    assert Label.objects.filter(variable="rating").count() == 6
-    again = command("load_batch", str(tmp_path / "ready.jsonl"), "--name", "elsewhere")
-    assert "Loaded batch 'elsewhere' (native): 1 queries" in again
-    assert "Warning" not in again
