@@ -112,7 +112,8 @@ def _exact_signed_rank(differences: Floats) -> float:
 def _other_than_zero(differences: Floats) -> Floats:
     # Differences of fractions that are equal on paper differ in the last bits.
     rounded: Floats = np.round(differences, 12)
-    return rounded[np.isfinite(rounded) & (rounded != 0)]
+    kept: Floats = rounded[np.isfinite(rounded) & (rounded != 0)]
+    return kept
 
 
 def _normal_score(differences: Floats) -> float:
