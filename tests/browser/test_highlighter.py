@@ -447,7 +447,11 @@ class TestLongTexts:
     }"""
     FILL = """(every) => import("/static/js/item.js").then(({ desk }) => {
       const { units } = desk.sheet;
-      for (let n = 0; n < 200; n += 1) units[n % 3].add({ start: n * every, end: n * every + 50 });
+      const text = document.querySelector("[data-marks]").textContent;
+      const between = (at) => at + /[\\uDC00-\\uDFFF]/.test(text[at]);
+      for (let n = 0; n < 200; n += 1) {
+        units[n % 3].add({ start: between(n * every), end: between(n * every + 50) });
+      }
       desk.board.edited(units[0]);
     })"""
 

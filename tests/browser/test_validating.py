@@ -96,7 +96,7 @@ def test_by_keyboard_alone(desk: Desk) -> None:
         "🌉": ("no", []),
     }
     lines = exported("Study", "responses")
-    assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, "ada": JUDGE}
+    assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, ada(): JUDGE}
 
 
 def test_by_mouse_with_another_quote(desk: Desk) -> None:
