@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from django.core.management import call_command
 from django.db import transaction
 from psycopg import sql
 
@@ -29,6 +30,16 @@ def rolled_back(django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+@contextmanager
+def emptied_after(django_db_blocker: Any) -> Iterator[None]:
+    """The same for much: committed, since PostgreSQL plans badly over rows it never saw whole."""
+    with django_db_blocker.unblock():
+        try:
+            yield
+        finally:
+            call_command("flush", interactive=False, verbosity=0)
 
 
 def environment(folder: Path, copy_of: Path | None = None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from tests.databases import rolled_back
+from tests.databases import emptied_after
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 ABSENT = "the folder ../shared/data is not there; it holds data that is not ours to ship"
@@ -43,7 +43,7 @@ def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
     """A campaign with the labels of CRUX's three annotators; taken away after the module."""
     from annotation.models import Campaign
 
-    with rolled_back(django_db_blocker):
+    with emptied_after(django_db_blocker):
         run("load_batch", str(data / "crux"), "--name", "crux")
         run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",
             "--raters-per-item", "3")  # fmt: skip

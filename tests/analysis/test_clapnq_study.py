@@ -16,7 +16,7 @@ from annotation.first_answers import usable_answers, with_a_gap
 from annotation.models import Rater
 from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
-from tests.databases import rolled_back
+from tests.databases import emptied_after
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ Line = dict[str, Any]
 @pytest.fixture(scope="module")
 def clapnq(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """A campaign with the released answers; taken away after the module."""
-    with rolled_back(django_db_blocker):
+    with emptied_after(django_db_blocker):
         files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
         run("load_batch", *files, "--name", "clapnq")
         run("create_campaign", "nq", "--protocol", "grounded-answer", "--batch", "clapnq",
