@@ -204,19 +204,21 @@ class TestFolding:
     @pytest.mark.django_db(transaction=True)
     def test_two_who_fold_at_once_lose_and_double_nothing(self) -> None:
         study = make_study(reports=4)
-        before, barrier = kept(), threading.Barrier(4)
+        items = list(Item.objects.filter(campaign=study.campaign).values_list("pk", flat=True))
+        before, barrier = kept(), threading.Barrier(len(items))
 
-        def busy() -> None:
+        def busy(item: int) -> None:
+            own = Item.objects.filter(pk=item)
             try:
                 barrier.wait()
                 for _ in range(40):
-                    Item.objects.filter(campaign=study.campaign).update(quota=F("quota") + 1)
-                    Item.objects.filter(campaign=study.campaign).update(quota=F("quota") - 1)
+                    own.update(quota=F("quota") + 1)
+                    own.update(quota=F("quota") - 1)
                     self.fold(study.campaign.pk)
             finally:
                 connection.close()
 
-        threads = [threading.Thread(target=busy) for _ in range(4)]
+        threads = [threading.Thread(target=busy, args=(item,)) for item in items]
         for thread in threads:
             thread.start()
         for thread in threads:
