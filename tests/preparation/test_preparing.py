@@ -120,6 +120,17 @@ class TestARun:
             build("--name", "points")
         assert "2 queries" in build("--name", "points", "--partial")
 
+    @pytest.mark.parametrize(("params", "calls", "left"), [({}, 3, 1), ({"repair": 1}, 4, 0)])
+    def test_an_answer_that_does_not_hold_together_is_sent_back_if_the_author_is_told_to(
+        self, tmp_path: Path, params: Json, calls: int, left: int
+    ) -> None:
+        load(tmp_path, TOPIC, EMPTY)
+        invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+        table = {"does not hold together": MORE, **WROTE, INQUIRY: invented}
+        run = prepare("key-points", "documents", author(params=params), table)
+        assert (run.done, run.calls) == (3, calls)
+        assert sum(bool(line["problems"]) for line in exported(tmp_path)) == left
+
     def test_what_a_document_says_is_no_instruction(self, tmp_path: Path) -> None:
         """It stands between delimiters that carry a hash of the document itself."""
         extracted(tmp_path)
