@@ -126,6 +126,12 @@ RULES: dict[str, Rule] = {
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),
     "frozen": reads(READERS),
+    "preparation": reads(READERS),
+    # An empty body names no judge, no author, no name and no verdict.
+    "preparation-begin": takes(READERS, 422),
+    "preparation-accept": takes(READERS, 404),
+    "preparation-build": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "review": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judges": reads(READERS),
     "judge-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judge": reads(READERS),
