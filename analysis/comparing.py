@@ -68,7 +68,15 @@ def _inputs(before: JSON, after: JSON) -> Section:
 def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ...]:
     kind = (before or after or {})["kind"]
     old, new = (of["labels"] if of else 0 for of in (before, after))
-    return Who(name, kind), old, new, f"{new - old:+d}" if new != old else "none"
+    told = [f"{new - old:+d}" if new != old else "", _counted(before, after)]
+    return Who(name, kind), old, new, "; ".join(filter(None, told)) or "none"
+
+
+def _counted(before: JSON | None, after: JSON | None) -> str:
+    """Whether a rater counts in the one and is left out of the other, with the reason."""
+    if not before or not after or bool(before["excluded"]) == bool(after["excluded"]):
+        return ""
+    return f"left out: {after['excluded']}" if after["excluded"] else "counts again"
 
 
 def _choices(before: JSON, after: JSON) -> Iterator[tuple[Cell, ...]]:

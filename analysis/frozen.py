@@ -59,19 +59,22 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def compare(request: HttpRequest, key: str) -> HttpResponse:
-    """A frozen report beside another, or beside the live one with the same choices."""
+    """A frozen report beside another, the earlier first, or the live one with the same choices."""
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
     name = request.GET.get("with") or LIVE
     if name == LIVE:
-        other = _live(found)
+        before, after, newer = found, None, _live(found)
     else:
-        other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign).report
+        other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign)
+        before, after = sorted((found, other), key=lambda report: report.pk)
+        newer = after.report
     context = {
         "frozen": found,
-        "other": None if name == LIVE else name,
-        "document": compared(found.report, other) if other else None,
+        "before": before,
+        "after": after,
+        "document": compared(before.report, newer) if newer else None,
         "live": report_address(found.campaign, found.choices),
     }
     return render(request, "reports/compare.html", context)

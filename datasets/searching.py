@@ -22,6 +22,10 @@ from datasets.models import Batch, Grounding, Query, Report
 
 LONGEST, MOST_WORDS, MOST_HITS = 300, 8, 1000
 BEFORE, AFTER = 90, 170
+JOINERS = "\u200c\u200d"
+"""Invisible, and yet letters of words: Persian and Indic scripts and composed emoji hold them."""
+# What a cut leaves of a word; longer than this it is a script without blanks, and stays.
+_SHORT_START, _SHORT_END = re.compile(r"^\S{0,24}\s+"), re.compile(r"\s+\S{0,24}$")
 Piece = tuple[str, bool]
 """A stretch of a text, and whether it is one of the words."""
 
@@ -92,7 +96,7 @@ class Holds(Func):
 
 def words_of(text: str) -> list[str]:
     """The words to look for; what stands in double quotes is one, blanks and all."""
-    plain = "".join(c for c in text[:LONGEST] if c.isprintable() or c.isspace())
+    plain = "".join(c for c in text[:LONGEST] if c.isprintable() or c.isspace() or c in JOINERS)
     found = [quoted or bare for quoted, bare in re.findall(r'"([^"]+)"|([^\s"]+)', plain)]
     return list(dict.fromkeys(" ".join(word.split()) for word in found if word.strip()))[
         :MOST_WORDS
@@ -172,7 +176,10 @@ def _around(text: str, words: Sequence[str]) -> str:
     first = _pattern(words).search(text)
     at = first.start() if first else 0
     begin, end = max(0, at - BEFORE), at + AFTER
-    return ("… " if begin else "") + text[begin:end] + (" …" if end < len(text) else "")
+    whole = text[begin:end]
+    if begin:
+        whole = "… " + _SHORT_START.sub("", whole, count=1)
+    return whole if end >= len(text) else _SHORT_END.sub("", whole, count=1) + " …"
 
 
 def _pattern(words: Sequence[str]) -> re.Pattern[str]:

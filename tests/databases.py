@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
+from django.db import transaction
 from psycopg import sql
 
 SERVER = os.environ.get("DATABASE_URL", "")
 ON_POSTGRESQL = SERVER.startswith("postgres")
 DECIDED = ("DATABASE_URL", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "SECRET_KEY",
            "OPENAI_API_KEY", "TANDEM_DATA_DIR", "DEBUG")  # fmt: skip
+
+
+@contextmanager
+def rolled_back(django_db_blocker: Any) -> Iterator[None]:
+    """The test database for what a module makes once: gone after it, the audit trail with it."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def environment(folder: Path, copy_of: Path | None = None) -> dict[str, str]:

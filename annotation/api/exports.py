@@ -146,12 +146,10 @@ class CampaignLines(Lines):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
-    tells_answers: ClassVar[bool] = True
 
     def found(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        if type(self).tells_answers:
-            check_blind(person(request), campaign)
+        check_blind(person(request), campaign)
         # A page after the first belongs to what was begun with it.
         if "cursor" not in self.chosen:
             form = "jsonl" if self.streamed else "pages"
@@ -161,11 +159,11 @@ class CampaignLines(Lines):
 
 class Units(CampaignLines):
     export = exporting.units
-    tells_answers = False
 
     @described(
         "List the units of a campaign",
-        "What is asked: the same lines as `export --what units`." + WHOLE,
+        "What is asked, with the systems: the same lines as `export --what units`. Not while one "
+        "has an open item in the campaign." + WHOLE,
         lines_shape(UnitLineShape),
         tag="studies",
         example={"next": None, "results": [A_UNIT]},

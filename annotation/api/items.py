@@ -38,9 +38,15 @@ WHOLE_ITEM: dict[str, Any] = {
 }
 
 
+TELLING = {"item", "system"}
+"""Filters from which somebody could learn whose text is whose."""
+
+
 class ItemParameters(PageParameters):
     item = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the item of exactly this key"
+        required=False,
+        trim_whitespace=False,
+        help_text="only the item of exactly this key; not while one has an open item",
     )
     query = serializers.CharField(
         required=False, trim_whitespace=False, help_text="only items of the query with this id"
@@ -54,7 +60,9 @@ class ItemParameters(PageParameters):
 
 class ItemShape(serializers.Serializer[Any]):
     position = serializers.IntegerField(help_text="its place in the campaign, from 0")
-    item = serializers.CharField(source="key", help_text="its key, as in exports")
+    item = serializers.SerializerMethodField(
+        help_text="its key, as in exports, which may be a report's id; null like `use`"
+    )
     query = serializers.CharField(source="query.key")
     system = serializers.SerializerMethodField(
         help_text="null where no system wrote it, and like `use`"
@@ -68,6 +76,9 @@ class ItemShape(serializers.Serializer[Any]):
     )
     taken = serializers.IntegerField(help_text="how many have taken it")
     units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
+
+    def get_item(self, item: Item) -> str | None:
+        return None if self.context["is_blind"] else str(item.key)
 
     def get_system(self, item: Item) -> str | None:
         if self.context["is_blind"] or item.report is None:
@@ -123,7 +134,7 @@ class Items(List):
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
         rows = visible_items(user, campaign).filter(**exact)
         context = {"is_blind": is_blind(user, campaign)}
-        if "system" in self.chosen:
+        if self.chosen.keys() & TELLING:
             check_blind(user, campaign)
         return self.page(rows, partial(rendered, partial(ItemShape, context=context)))
 
@@ -134,7 +145,8 @@ class OneItem(Resource):
 
     @described(
         "Read an item",
-        "The item with its texts and what is asked of it, for whoever is given all of it.",
+        "The item with its texts and what is asked of it, under the stored names: not while one "
+        "has an open item in the campaign. One's own is at `assignments/`.",
         {200: WholeItemShape},
         tag="campaigns",
         example=WHOLE_ITEM,
@@ -143,8 +155,8 @@ class OneItem(Resource):
     def get(self, request: Request, pk: int, position: int) -> Response:
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
+        check_blind(user, campaign)
         item: Any = get_object_or_404(visible_items(user, campaign), position=position)
         lines = units_of(campaign, position)
         item.asked, item.texts = lines, lines[0]["texts"] if lines else {}
-        context = {"is_blind": is_blind(user, campaign)}
-        return Response(WholeItemShape(item, context=context).data)
+        return Response(WholeItemShape(item, context={"is_blind": False}).data)

@@ -14,6 +14,8 @@ from rest_framework.response import Response
 from annotation.api.people_shapes import (
     A_PERSON,
     AN_INVITATION,
+    ForgetShape,
+    ForgottenShape,
     InvitationShape,
     MadeInvitationShape,
     NewInvitationShape,
@@ -34,6 +36,8 @@ from datasets.api.once import done_once, keyed, once
 from datasets.api.scopes import PEOPLE
 from datasets.api.shapes import ErrorShape, PageParameters
 from datasets.api.versions import IF_MATCH, check_seen, etag_of
+
+OWN = "this is your own account; let another admin do it"
 
 
 def visible_accounts(user: User) -> QuerySet[User]:
@@ -82,7 +86,8 @@ class OnePerson(Resource):
 
     @described(
         "Change a person",
-        "Another role, or switched off or on. Log-ins and tokens of the account end; labels stay.",
+        "Another role, switched off or on, or another pseudonym. Log-ins and tokens of the account "
+        "end with its role, or when it is switched off; labels stay.",
         {200: PersonShape, 409: ChangedPersonShape},
         tag="people",
         request=PersonChangeShape,
@@ -105,23 +110,57 @@ class OnePerson(Resource):
         return _told(visible_accounts(me).get(pk=pk))
 
 
+class Forgotten(Resource):
+    roles = {"POST": (ADMIN,)}
+    scopes = {"POST": (PEOPLE,)}
+
+    @described(
+        "Delete an account",
+        "With all that tells who the person was. Answers stay, under the pseudonym.",
+        {200: ForgottenShape},
+        tag="people",
+        request=ForgetShape,
+        sent={"name": "ada"},
+        example={"pseudonym": "person-7kq2mx"},
+        refuses=(422,),
+        operation_id="people_forget",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        me = person(request)
+        found = get_object_or_404(visible_accounts(me), pk=pk)
+        wanted = checked(ForgetShape, request.data)
+        if wanted["name"] != found.username:
+            wrong = [problem("is not the name of this account", "name")]
+            raise RefusedBodyError("nobody is deleted", wrong)
+        try:
+            if found == me:
+                raise PeopleError(OWN)
+            return Response({"pseudonym": accounts.forget(found)})
+        except PeopleError as error:
+            raise refused(error) from error
+
+
 def _told(found: User) -> Response:
     return Response(PersonShape(found).data, headers={"ETag": _tag(found)})
 
 
 def _tag(found: User) -> str:
-    return etag_of(found.pk, found.role, found.is_active)
+    rater = getattr(found, "rater", None)
+    return etag_of(found.pk, found.role, found.is_active, rater and rater.name)
 
 
 def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
-    if found == me and wanted:
-        raise PeopleError("this is your own account; let another admin do it")
+    if found == me and wanted.keys() & {"role", "is_active"}:
+        raise PeopleError(OWN)
     if "role" in wanted:
         accounts.change_role(found, wanted["role"])
     if wanted.get("is_active") is True:
         accounts.switch_on(found)
     elif wanted.get("is_active") is False:
         accounts.switch_off(found)
+    if "pseudonym" in wanted:
+        accounts.rename(found, wanted["pseudonym"])
 
 
 class Invitations(List):

@@ -61,6 +61,19 @@ class PersonShape(serializers.Serializer[User]):
 class PersonChangeShape(Strict):
     role = serializers.ChoiceField(User.Role.values, required=False)
     is_active = serializers.BooleanField(required=False)
+    pseudonym = serializers.CharField(
+        max_length=150, required=False, allow_blank=True, help_text="empty: one is made up"
+    )
+
+
+class ForgetShape(Strict):
+    name = serializers.CharField(max_length=150, help_text="of the account, to be sure of it")
+
+
+class ForgottenShape(serializers.Serializer[Any]):
+    pseudonym = serializers.CharField(
+        allow_null=True, help_text="that the answers stay under; null where there are none"
+    )
 
 
 class InvitationShape(serializers.Serializer[Invitation]):

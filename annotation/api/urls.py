@@ -13,6 +13,7 @@ from annotation.api import (
     cast,
     designing,
     exports,
+    feedback,
     files,
     imports,
     items,
@@ -79,6 +80,7 @@ urlpatterns = [
     path("audit/", trail.Trail.as_view(), name="api-audit"),
     path("people/", people.People.as_view(), name="api-people"),
     path("people/<int:pk>/", people.OnePerson.as_view(), name="api-person"),
+    path("people/<int:pk>/forget/", people.Forgotten.as_view(), name="api-forget"),
     path("invitations/", people.Invitations.as_view(), name="api-invitations"),
     path("invitations/<int:pk>/revoke/", people.TakeBack.as_view(), name="api-revoke"),
     path("assignments/", assignments.Assignments.as_view(), name="api-assignments"),
@@ -88,5 +90,6 @@ urlpatterns = [
         assignments.Guideline.as_view(),
         name="api-guideline",
     ),
+    path("assignments/<uuid:uid>/feedback/", feedback.Feedback.as_view(), name="api-feedback"),
     path("assignments/<uuid:uid>/response/", answers.OneAnswer.as_view(), name="api-response"),
 ]

@@ -37,8 +37,8 @@ _TASK = ("id", "data", "meta", "annotations", "predictions")
 class Export:
     """`lines` may raise NoGradesError; `row` says in words what a line is.
 
-    The first of `forms` is what comes unless another is named. `tells_answers` is False for what
-    was asked, which those at work may read too.
+    The first of `forms` is what comes unless another is named. `tells_answers` is True for what
+    tells others' answers, or which system wrote what is judged: it waits for one's own answer.
     """
 
     row: str
@@ -58,7 +58,6 @@ EXPORTS: dict[str, Export] = {
         "questions and the rest are in the batch",
         exporting.units,
         _UNITS,
-        tells_answers=False,
     ),
     "labels": Export(
         "one label, or one missing label, by one rater", exporting.labels, rows.COLUMNS

@@ -112,6 +112,14 @@ def rename_rater(rater: Rater, name: str = "") -> str:
     return wanted
 
 
+def rename(user: User, name: str = "") -> str:
+    """The same for the person behind an account."""
+    rater = Rater.objects.filter(user=user).first()
+    if rater is None:
+        raise PeopleError("this account took no item yet; its pseudonym is made with the first")
+    return rename_rater(rater, name)
+
+
 def tells_the_account(rater: Rater) -> bool:
     """Whether a person's labels stand under the name of the account."""
     return rater.user is not None and rater.name.casefold() == rater.user.username.casefold()

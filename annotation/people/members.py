@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.models import Campaign, Membership, User
+from annotation.models import Campaign, Decision, Membership, User
 from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
 from audit.recording import folded, record
@@ -30,12 +30,17 @@ AT_MOST: dict[str, tuple[Role, ...]] = {
 }
 """The roles in a campaign that an account of each role may have; an admin reads all of them."""
 
+DECIDED = (
+    "{} decided on disagreements here and has seen what others said; name somebody else to label"
+)
+
 
 def workable(user: User) -> QuerySet[Campaign]:
     """The campaigns, open or closed, whose items a person may take while they are open."""
     if not user.is_active or user.role == User.Role.ADMIN:
         return Campaign.objects.none()
-    return _as(user, WORKING)
+    decided = Decision.objects.filter(by__user=user, unit__item__campaign=OuterRef("pk"))
+    return _as(user, WORKING).exclude(Exists(decided))
 
 
 def readable(user: User) -> QuerySet[Campaign]:
@@ -59,12 +64,13 @@ def may_take(campaign: Any, rater: Any) -> Q:
     """That a rater may take items of a campaign, as a part of the query that finds one.
 
     Both are primary keys, or expressions that stand for them. A rater without an account is none
-    that somebody could have put out.
+    that somebody could have put out. Whoever decided on others' labels has none of his own to give.
     """
+    decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     there = Membership.objects.filter(campaign=campaign, user__rater=rater)
     is_open = Campaign.objects.filter(pk=campaign, pool=Campaign.Pool.OPEN)
     named = Q(Exists(there.filter(ended_at=None, role__in=WORKING)))
-    return named | (Q(Exists(is_open)) & ~Q(Exists(there)))
+    return (named | (Q(Exists(is_open)) & ~Q(Exists(there)))) & ~Q(Exists(decided))
 
 
 def is_adjudicator(user: User, campaign: Campaign) -> bool:
@@ -81,6 +87,8 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
         raise PeopleError("a guest takes part in one campaign only; invite the person instead")
     if not user.is_active:
         raise PeopleError(f"{user.username} is switched off; switch the account on first")
+    if role == Role.ANNOTATOR and has_decided(user, campaign):
+        raise PeopleError(DECIDED.format(user.username))
     with transaction.atomic():
         before = _role_in(campaign, user)
         member, _ = Membership.objects.update_or_create(
@@ -91,6 +99,11 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
         of, now = ("account", user.pk), str(role)
         record("member.added", campaign.pk, of, before, now, was=before, now=now)
     return member
+
+
+def has_decided(user: User, campaign: Campaign) -> bool:
+    """Whether somebody decided on others' labels there."""
+    return Decision.objects.filter(by__user=user, unit__item__campaign=campaign).exists()
 
 
 def _role_in(campaign: Campaign, user: User) -> str | None:

@@ -17,8 +17,8 @@ from datasets.api.limits import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = (
-    "You have an open item in this campaign. Answer it first; until then you can take along what "
-    "was asked, and not what others said."
+    "You have an open item in this campaign. Answer it first; until then you can take along the "
+    "batch, and neither what others said nor which system wrote what."
 )
 TOO_MANY = "Twelve exports of a campaign an hour are the limit. Come again a little later."
 

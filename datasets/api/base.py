@@ -68,6 +68,8 @@ class Resource(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if _method(request) not in self.roles:
+            return  # dispatch answers 405, whatever the address bears
         takes = self.takes if request.method in SAFE else NoParameters
         self.chosen = checked(takes, _plain(takes, request.query_params))
 

@@ -131,7 +131,8 @@ class Tried(Resource):
     @described(
         "Try a judge",
         "Asks it about one item and tells what came. Nothing is stored, and nobody's labels are "
-        "looked at; it may cost. Ten times a minute, one at a time.",
+        "looked at; it may cost. Ten times a minute, one at a time. Where queries are drawn for "
+        "development, only their items may be tried.",
         {200: TriedShape},
         tag="judges",
         request=TryShape,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.api import calls, judges, runs, trying
+from judging.api import calls, compared, judges, runs, trying
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),
     path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
     path("judges/<int:pk>/estimate/", trying.Estimated.as_view(), name="api-judge-estimate"),
     path("judges/<int:pk>/try/", trying.Tried.as_view(), name="api-judge-try"),
+    path("campaigns/<int:pk>/judges/", compared.Compared.as_view(), name="api-judges-compared"),
     path("runs/", runs.Runs.as_view(), name="api-runs"),
     path("runs/<int:pk>/", runs.OneRun.as_view(), name="api-run"),
     path("runs/<int:pk>/order/", runs.RunOrder.as_view(), name="api-run-order"),

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.doors import from_judge
 from annotation.follows import asked_of_judges, ready_for_judges
 from annotation.follows.base import prerequisite_of
 from annotation.locating import Spans
-from annotation.models import Assignment, Campaign, Item
+from annotation.models import Assignment, Campaign, Item, QueryDraw
 from annotation.places import order_for
 from annotation.protocols.checking import Problem, RefusedError
+from annotation.roles import DEVELOPMENT
 from annotation.submit import prepare
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.conditions.variations import fields_in_order, turned_back
@@ -34,6 +36,10 @@ DEADLINE = 45.0
 UNCONNECTED_SECONDS = 5.5
 # Each keeps a thread of the web server for up to `DEADLINE`; by default a process has four.
 MOST_AT_ONCE = 2
+KEPT = (
+    "this item's query is kept for evaluation or an audit, and no prompt may see it; try an item "
+    "of a development query, or none by number for one by chance"
+)
 _places = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
@@ -114,13 +120,22 @@ def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, l
     items = campaign.items.select_related("campaign", "query", "report")
     if prerequisite_of(campaign):
         items = items.filter(ready_for_judges(campaign))
-    rows = items.order_by("?") if number is None else items.filter(position=number - 1)
+    tunable = _for_prompts(campaign, items)
+    rows = tunable.order_by("?") if number is None else items.filter(position=number - 1)
     if (item := rows.first()) is None:
         raise NothingToTryError("there is no such item that judges are asked about by now")
+    if number is not None and not tunable.filter(pk=item.pk).exists():
+        raise NothingToTryError(KEPT)
     names = asked_of_judges(item, order_for(item, judge.rater)[0])
     if not names:
         raise NothingToTryError("nobody is asked anything about this item yet; try another")
     return item, names
+
+
+def _for_prompts(campaign: Campaign, items: QuerySet[Item]) -> QuerySet[Item]:
+    """The items that a prompt may be tuned on: where queries are drawn for that, only theirs."""
+    drawn = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
+    return items.filter(query__in=drawn) if drawn.exists() else items
 
 
 async def _asked(

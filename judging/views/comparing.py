@@ -23,7 +23,7 @@ from judging.views.access import READERS, person
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
     theirs = readable(person(request)).select_related("batch")
     campaign = get_object_or_404(theirs, pk=pk)
-    rows = _rows(campaign)
+    rows = compared(campaign)
     context = {
         "campaign": campaign,
         "rows": [row for row in rows if row["judge"].base_id is None],
@@ -32,7 +32,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "judges/compare.html", context)
 
 
-def _rows(campaign: Campaign) -> list[dict[str, Any]]:
+def compared(campaign: Campaign) -> list[dict[str, Any]]:
+    """One row for each judge that ran over a campaign: its requests by state, and their cost."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()
     sums = {
         each["judge"]: each

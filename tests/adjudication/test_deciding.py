@@ -8,9 +8,14 @@ import pytest
 
 from annotation.adjudication.case import RATER, Case, case_of, is_by
 from annotation.adjudication.deciding import NotYoursError, decide
+from annotation.adjudication.members import adjudicable
 from annotation.adjudication.references import COLUMNS, references
-from annotation.models import Assignment, Decision, Label, Rater, Response
-from annotation.people.members import add_member, end_membership
+from annotation.models import Assignment, Decision, Label, Rater, Response, User
+from annotation.models.people import rater_of
+from annotation.people.errors import PeopleError
+from annotation.people.invitations import invite, join
+from annotation.people.members import add_member, end_membership, readable, workable
+from annotation.places import next_assignment
 from annotation.protocols.checking import RefusedError
 from annotation.submit import Circumstances, ConflictError, submit
 from audit.models import Event
@@ -132,6 +137,32 @@ def test_a_role_that_ended_meanwhile_decides_nothing(there: Dispute) -> None:
     with pytest.raises(NotYoursError):
         decide_now(there, case)
     assert not Decision.objects.exists()
+
+
+def test_who_decided_labels_nothing_there_any_more(there: Dispute) -> None:
+    campaign, dora, dirk = there.study.campaign, there.dora, there.dirk
+    decided(there, there.units[0])
+    made = invite("annotator", campaign, by=there.study.rita)
+    with pytest.raises(PeopleError, match="has seen what others said"):
+        add_member(campaign, dora, "annotator")
+    with pytest.raises(PeopleError, match="has seen what others said"):
+        join(made.invitation, dora)
+    # Nothing is used up; and whoever decided nothing was named by mistake, perhaps.
+    join(made.invitation, dirk)
+    assert {user.username for user in (dora, dirk) if campaign in workable(user)} == {"dirk"}
+    assert campaign in adjudicable(dora)
+
+
+def test_a_researcher_who_decided_reads_the_study_and_labels_nothing(there: Dispute) -> None:
+    campaign = there.study.campaign
+    rosa = User.objects.create(username="rosa", role="researcher")
+    add_member(campaign, rosa, "adjudicator")
+    decided(there, there.units[0], by=rosa)
+    add_member(campaign, rosa, "researcher")
+    assert campaign in readable(rosa)
+    assert campaign not in workable(rosa)
+    assert next_assignment(campaign, rater_of(rosa)) is None
+    assert next_assignment(campaign, rater_of(there.study.rita)) is not None
 
 
 def decide_now(there: Dispute, case: Case | None) -> None:

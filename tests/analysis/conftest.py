@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from tests.databases import rolled_back
+
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 ABSENT = "the folder ../shared/data is not there; it holds data that is not ours to ship"
 
@@ -39,21 +41,15 @@ def expected(data: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
     """A campaign with the labels of CRUX's three annotators; taken away after the module."""
-    from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
-    from datasets.models import Batch
+    from annotation.models import Campaign
 
-    with django_db_blocker.unblock():
+    with rolled_back(django_db_blocker):
         run("load_batch", str(data / "crux"), "--name", "crux")
         run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",
             "--raters-per-item", "3")  # fmt: skip
         files = [str(data / "crux" / "annotations" / p / "qlabels.jsonl") for p in PEOPLE]
         run("import_labels", *files, "--campaign", "crux-t1")
         yield Campaign.objects.get(name="crux-t1")
-        for model in (Span, Label, Response, Assignment):
-            model.objects.all().delete()
-        Campaign.objects.all().delete()
-        Batch.objects.all().delete()
-        Rater.objects.all().delete()
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 from analysis.statistics import rouge_l
 from annotation.first_answers import usable_answers, with_a_gap
-from annotation.models import Assignment, Campaign, Label, Rater, Response
-from datasets.models import Batch
+from annotation.models import Rater
 from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
+from tests.databases import rolled_back
 
 pytestmark = pytest.mark.django_db
 
@@ -27,15 +27,13 @@ Line = dict[str, Any]
 @pytest.fixture(scope="module")
 def clapnq(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """A campaign with the released answers; taken away after the module."""
-    with django_db_blocker.unblock():
+    with rolled_back(django_db_blocker):
         files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
         run("load_batch", *files, "--name", "clapnq")
         run("create_campaign", "nq", "--protocol", "grounded-answer", "--batch", "clapnq",
             "--option", "variables=descriptor,deflected,action,selected")  # fmt: skip
         run("import_labels", *files, "--campaign", "nq", "--format", "clapnq")
         yield "nq"
-        for model in (Label, Response, Assignment, Campaign, Batch, Rater):
-            model._default_manager.all().delete()
 
 
 @pytest.fixture(scope="module")

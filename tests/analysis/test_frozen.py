@@ -18,7 +18,8 @@ from analysis.forgetting import NOBODY
 from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
 from analysis.models import FrozenReport
-from annotation.models import Campaign, Label, User
+from annotation.models import Campaign, Label, Rater, User
+from annotation.people.exclusions import exclude, include
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import ferries, labelled, logged_in, more_labels
 
@@ -130,6 +131,30 @@ def test_it_is_compared_with_another_of_its_campaign_only(
     page = client.get(f"/reports/{first.key}/compare/?with={other.key}").content.decode()
     assert "resamples" in page
     assert client.get(f"/reports/{first.key}/compare/?with=nothing").status_code == 404
+
+
+def test_the_earlier_of_two_is_before_whichever_was_opened(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    first = freeze(client, labelled)
+    second = freeze(client, labelled, "?resamples=60")
+    for one, other in ((first, second), (second, first)):
+        page = client.get(f"/reports/{one.key}/compare/?with={other.key}").content.decode()
+        before, after = re.findall(r"<dt>(?:Before|After)</dt>.*?/reports/(\w+)/", page)
+        assert (before, after) == (first.key, second.key)
+
+
+def test_whoever_was_left_out_between_two_reports_is_told(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    first = freeze(client, labelled)
+    rater = Rater.objects.filter(kind="human", assignments__item__campaign=labelled).first()
+    assert rater
+    exclude(labelled, rater, "Answered at random")
+    page = client.get(f"/reports/{first.key}/compare/").content.decode()
+    assert "left out: Answered at random" in page
+    second = freeze(client, labelled)
+    include(labelled, rater)
+    page = client.get(f"/reports/{second.key}/compare/").content.decode()
+    assert "counts again" in page
 
 
 def test_a_choice_that_is_gone_is_told_beside_the_live_report(labelled: Campaign) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,6 +41,11 @@ def rita(study: Study) -> Client:
 
 def at(study: Study, rest: str = "") -> str:
     return f"/campaigns/{study.campaign.pk}/{rest}"
+
+
+def seen_on(page: str) -> str:
+    (seen,) = re.findall(r'name="seen" value="(\w+)"', page)
+    return str(seen)
 
 
 def html(client: Client, address: str, **query: str) -> str:
@@ -174,6 +180,26 @@ class TestPage:
         study.campaign.refresh_from_db()
         assert (study.campaign.deadline, study.campaign.qualify) == (None, None)
         assert (study.campaign.guideline, study.campaign.gold_every) == ("", 0)
+
+    def test_of_two_who_saw_the_same_terms_the_second_is_told(
+        self, rita: Client, study: Study
+    ) -> None:
+        seen = seen_on(html(rita, at(study)))
+        first = {"language": "en", "guideline": "Be kind.", "seen": seen}
+        assert rita.post(at(study, "terms/"), first).status_code == 302
+        other = {"language": "de", "guideline": "Be strict.", "seen": seen}
+        refused = rita.post(at(study, "terms/"), other)
+        told = refused.content.decode()
+        assert refused.status_code == 409
+        assert "Somebody changed the terms" in told
+        assert "Language: en; Guideline: version 1 below" in told
+        assert "Be strict.</textarea>" in told
+        study.campaign.refresh_from_db()
+        assert (study.campaign.language, study.campaign.guideline) == ("en", "Be kind.")
+        again = other | {"seen": seen_on(told)}
+        assert rita.post(at(study, "terms/"), again).status_code == 302
+        study.campaign.refresh_from_db()
+        assert study.campaign.guideline == "Be strict."
 
     def test_terms_that_cannot_be_change_nothing(self, rita: Client, study: Study) -> None:
         answer = rita.post(at(study, "terms/"), {"language": "!", "guideline": "Be kind."})

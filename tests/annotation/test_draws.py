@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import subprocess
+import sys
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -17,7 +20,7 @@ from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from annotation.places import next_assignment
 from annotation.roles import draw_roles
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
-from tests.cast import FIRST, SECOND, Line, campaign_of, load, run
+from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
 
 QUERIES = 20
 
@@ -234,6 +237,38 @@ class TestCheck:
     def test_a_missing_row_is_named(self, many: str) -> None:
         campaign_of("report-coverage", batch=many).query_draws.filter(query__key="q3").delete()
         assert "1 differences" in self.said()
+
+
+class TestByHand:
+    """The script in `docs/how-to/design-a-campaign.md`, which needs nothing of ours."""
+
+    def run(self, folder: Path, lines: list[Line]) -> subprocess.CompletedProcess[str]:
+        text = (ROOT / "docs/how-to/design-a-campaign.md").read_text("utf-8")
+        (script,) = re.findall(r"```python\n(.*?)```", text, re.S)
+        (folder / "redraw.py").write_text(script, "utf-8")
+        write_lines(folder / "draw.jsonl", lines)
+        command = [sys.executable, "-I", "redraw.py", "draw.jsonl"]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    def test_it_draws_the_same(self, many: str, tmp_path: Path) -> None:
+        shares = ("--human-share", "0.5", *options("development=0.3", "audit=0.1", "seed=7"))
+        lines = list(draws(campaign_of("report-coverage", *shares, batch=many)))
+        done = self.run(tmp_path, lines)
+        assert done.stdout == "20 queries, 10 of them for people: as the seed gives them\n"
+        of = {line["query"]: line for line in lines if line["of"] == "query"}
+        one, other = (next(key for key in of if of[key]["drawn"] is it) for it in (True, False))
+        of[one]["drawn"], of[other]["drawn"] = False, True
+        assert "other queries were drawn" in self.run(tmp_path, lines).stderr
+        of[one]["drawn"], of[other]["drawn"] = True, False
+        first = next(line for line in of.values() if line["role"] == "development")
+        first["role"] = "evaluation"
+        last = next(
+            line
+            for line in of.values()
+            if line["role"] == "evaluation" and line["drawn"] is first["drawn"] and line != first
+        )
+        last["role"] = "development"
+        assert "other roles were drawn" in self.run(tmp_path, lines).stderr
 
 
 class TestLines:

@@ -18,6 +18,7 @@ from annotation.gold.turns import gold_to_come, is_gold_turn
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
 from annotation.places import next_assignment
 from annotation.submit import submit
+from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
 
@@ -134,6 +135,7 @@ class TestGold:
             told.append((held.item.use, client.get(page("item", held)).content.decode()))
         assert {use for use, _ in told} == {"study", "gold"}
         assert not any("gold" in text or "planted" in text for _, text in told)
+        assert not any("Practice" in text for _, text in told)
 
     def test_the_total_of_ones_work_never_tells(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(9)])
@@ -245,6 +247,7 @@ class TestFeedback:
         study.campaign.refresh_from_db()
         held, client = study.assignment(study.ada), client_of(study.ada)
         assert held.item.key == "r1"
+        assert "<b>Practice.</b>" in client.get(page("item", held)).content.decode()
         assert client.get(page("feedback", held)).status_code == 404
         form = {"version": "0", "seen": "0", "key": "8a3c7a1e-5f6b-4f0a-9a57-3f0f7d1b1a11"}
         for n, (name, code) in enumerate(zip(held.asked, ("no", "invalid"), strict=True)):
@@ -257,6 +260,27 @@ class TestFeedback:
         assert "Right" in html
         assert "Not so" in html
         assert client_of(study.ben).get(told["next"]).status_code == 404
+
+    def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
+        set_known(known(tmp_path, 1, meta={"reason": "It says so."}), "practice", "Study")
+        Campaign.objects.update(qualify=0.5)
+        study.campaign.refresh_from_db()
+        held, ada = study.assignment(study.ada), script_of(study.ada)
+        assert_told(ada.get(place(held, "feedback/")), 404)
+        codes = zip(held.asked, ("no", "invalid"), strict=True)
+        sent = {name: {"answerable": code, "evidence": []} for name, code in codes}
+        assert ada.put(place(held, "response/"), {"units": sent}).status_code == 201
+        told = ada.get(place(held, "feedback/")).json()
+        first, second = held.asked
+        right = {"variable": "answerable", "known": "no", "reason": "It says so."}
+        assert told["answers"] == [
+            {"unit": first, "said": "no", "is_right": True} | right,
+            {"unit": second, "said": "invalid", "is_right": False} | right,
+        ]
+        assert told["score"] == {"right": 1, "asked": 2, "items": 1, "of": 1}
+        assert (told["qualify"], told["passed"]) == (0.5, True)
+        assert_told(script_of(study.ben).get(place(held, "feedback/")), 404)
 
     def test_my_work_says_what_it_waits_for(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

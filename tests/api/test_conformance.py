@@ -12,7 +12,7 @@ import pytest
 import schemathesis
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
@@ -37,6 +37,7 @@ from datasets.models import Batch, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
+from tests.databases import rolled_back
 from tests.page_cast import Study, make_study, payload, plant
 
 api = schemathesis.openapi.from_dict(description())
@@ -94,9 +95,8 @@ def fill(study: Study) -> Filled:
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[Filled]:
     """Made once, since it takes longer than most tests; each of them goes back to it."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with rolled_back(django_db_blocker):
         yield fill(make_study(people=3))
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -265,3 +265,21 @@ def test_annotators_learn_nothing_of_judges(study: Study) -> None:
         answer = ada.get(path)
         assert_told(answer, 403)
         assert "planted" not in answer.content.decode()
+
+
+class TestCompared:
+    def test_each_judge_of_a_campaign_stands_beside_the_others(
+        self, rita: Script, study: Study
+    ) -> None:
+        path = f"campaigns/{study.campaign.pk}/judges/"
+        assert rita.get(path).json() == {"results": []}
+        done(study, judge("good"))
+        done(study, judge("odd"), half)
+        told = {each["name"]: each for each in rita.get(path).json()["results"]}
+        assert set(told) == {"good", "odd"}
+        counts = {name: (each["done"], each["missing"]) for name, each in told.items()}
+        assert counts == {"good": (2, 0), "odd": (1, 1)}
+        assert told["odd"]["reasons"] == {"unreadable": 1}
+        assert {each["base"] for each in told.values()} == {None}
+        set_pool(study.campaign, "named")
+        assert_told(rita.get(path), 404)

@@ -55,6 +55,7 @@ MAY = {
     ("GET", "campaigns/{campaign}/exports/"): READERS,
     ("GET", "campaigns/{campaign}/exports/units/csv/"): READERS,
     ("GET", "judges/"): READERS,
+    ("GET", "campaigns/{campaign}/judges/"): READERS,
     ("GET", "runs/"): READERS,
     ("GET", "reports/"): READERS,
     ("GET", "people/"): {ADMIN},

@@ -55,7 +55,7 @@ class TestItems:
 
     def test_while_one_labels_nobody_says_which_are_known(self, rita: Script, study: Study) -> None:
         study.assignment(study.rita)
-        assert rita.get(of(study, "items/0/")).json()["use"] is None
+        assert_told(rita.get(of(study, "items/0/")), 403)
         assert rita.get(of(study, "items/")).json()["results"][1]["use"] is None
 
     def test_what_others_said_changes_nothing_of_them(self, rita: Script, study: Study) -> None:
@@ -142,7 +142,9 @@ class TestExports:
             answer = rita.get(of(study, path))
             assert_told(answer, 403)
             assert "planted" not in answer.content.decode()
-        assert rita.get(of(study, "exports/units/jsonl/")).status_code == 200
+        assert_told(rita.get(of(study, "exports/units/jsonl/")), 403)
+        assert_told(rita.get(of(study, "units/")), 403)
+        assert rita.get(of(study, "exports/batch/jsonl/")).status_code == 200
 
     def test_no_other_form_and_no_other_export(self, rita: Script, study: Study) -> None:
         for path in ("exports/labels/trec/", "exports/qrels/trec/", "exports/nothing/csv/"):

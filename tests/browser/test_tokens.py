@@ -25,6 +25,7 @@ def test_a_token_is_made_shown_once_and_taken_back(
     page.get_by_label("Days until it ends").fill("0")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No token is made yet")).to_be_visible()
+    expect(page.get_by_label("Days until it ends")).to_be_focused()
     page.get_by_label("Days until it ends").fill("30")
     page.keyboard.press("Enter")
     words = page.get_by_label("The token").inner_text()

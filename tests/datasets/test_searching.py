@@ -65,6 +65,17 @@ def test_scripts_without_blanks_and_signs_of_patterns_are_found(db: None, tmp_pa
         assert found(sign) == [("query", "q2")]
 
 
+@pytest.mark.parametrize("word", ["می\u200cخواهم", "क्\u200dष", "👨\u200d👩\u200d👧"])
+def test_words_with_an_invisible_joiner_are_found_and_marked(
+    db: None, tmp_path: Path, word: str
+) -> None:
+    load(tmp_path, [text(0, f"x {word} y"), text(1, "x y")])
+    # What only turns the direction of writing is no part of a word, and copying brings it along.
+    asked = f"\u200f{word}\u202c"
+    assert found(asked) == [("query", "q0")]
+    assert marked(f"x {word} y", words_of(asked)) == [("x ", False), (word, True), (" y", False)]
+
+
 def test_it_stays_within_its_batch(batch: Path, tmp_path: Path) -> None:
     load(tmp_path, [text(0, "Ghent")], name="other")
     assert found("ghent", "other") == [("query", "q0")]
@@ -114,3 +125,17 @@ def test_a_snippet_shows_the_word(db: None, tmp_path: Path) -> None:
     (hit,) = hits(find(Batch.objects.get(), ["needle"]), ["needle"])
     assert [piece for piece, is_hit in hit.snippet if is_hit] == ["needle"]
     assert sum(len(piece) for piece, _ in hit.snippet) < 300
+
+
+@pytest.mark.parametrize(
+    ("around", "first", "last"),
+    [("harbour ", "… harbour", "harbour …"), ("港", "… 港港", "港港 …")],
+)
+def test_a_snippet_ends_where_words_do(
+    db: None, tmp_path: Path, around: str, first: str, last: str
+) -> None:
+    load(tmp_path, [text(0, around * 200 + "needle " + around * 200)])
+    (hit,) = hits(find(Batch.objects.get(), ["needle"]), ["needle"])
+    shown = "".join(piece for piece, _ in hit.snippet)
+    assert "needle" in shown
+    assert (shown[: len(first)], shown[-len(last) :]) == (first, last)

@@ -20,6 +20,7 @@ from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.pages import trying
+from judging.pages.trying import try_judge
 from judging.rows.guarding import GUARDED
 from judging.rows.trials import trials_of
 from tests.fake_openai.running import Running
@@ -100,6 +101,19 @@ def test_an_item_by_chance_and_one_that_is_not_there(rita: Client, campaign: Cam
     assert "word for word" in try_it(rita, judge(), campaign, "")
     assert "There is no such item" in try_it(rita, judge("j"), campaign, 999)
     assert "Its number in the campaign" in try_it(rita, judge("k"), campaign, 0)
+
+
+def test_only_development_queries_are_tried_where_there_are_any(
+    rita: Client, db: None, tmp_path: Path
+) -> None:
+    campaign, made = campaign_of(tmp_path, development=0.5), judge()
+    tuned = campaign.query_draws.get(role="development").query_id
+    for item in campaign.items.all():
+        told = try_it(rita, made, campaign, item.position + 1)
+        assert ("word for word" in told) == (item.query_id == tuned)
+        assert ("no prompt may see it" in told) == (item.query_id != tuned)
+    by_chance = {try_judge(made, campaign).item.query_id for _ in range(10)}
+    assert by_chance == {tuned}
 
 
 def test_htmx_gets_the_part_alone_also_where_something_is_wrong(

@@ -8,11 +8,12 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from annotation.models import Invitation, Membership, User
+from annotation.models import Invitation, Label, Membership, Rater, User
 from annotation.models.people import rater_of
 from annotation.people.leases import held
+from annotation.submit import submit
 from tests.api.cast import assert_told, script_of
-from tests.page_cast import Study, make_study
+from tests.page_cast import Study, make_study, payload
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +49,25 @@ class TestAccounts:
         User.objects.create(username="second", role="admin")
         path = f"people/{study.root.pk}/"
         assert_told(script_of(study.root).put(path, {"role": "annotator"}), 422)
+
+    def test_a_person_gets_another_pseudonym(self, study: Study) -> None:
+        root, path, before = script_of(study.root), f"people/{study.ada.pk}/", rater_of(study.ada)
+        seen = root.get(path)["ETag"]
+        assert root.put(path, {"pseudonym": "A7"}).json()["pseudonym"] == "A7"
+        assert root.get(path)["ETag"] != seen
+        assert root.put(path, {"pseudonym": ""}).json()["pseudonym"] not in ("A7", before.name)
+        assert_told(root.put(path, {"pseudonym": "ben"}), 422)
+        assert_told(root.put(f"people/{study.ben.pk}/", {"pseudonym": "B"}), 422)
+
+    def test_an_account_is_deleted_and_its_answers_stay(self, study: Study) -> None:
+        root, path = script_of(study.root), f"people/{study.ada.pk}/forget/"
+        submit(study.assignment(study.ada), payload("no"), "api")
+        name = Rater.objects.get(user=study.ada).name
+        assert_told(root.post(path, {"name": "ben"}), 422)
+        assert root.post(path, {"name": "ada"}).json() == {"pseudonym": name}
+        assert not User.objects.filter(username="ada").exists()
+        assert Label.objects.filter(response__assignment__rater__name=name).exists()
+        assert_told(root.post(f"people/{study.root.pk}/forget/", {"name": "root"}), 422)
 
     @pytest.mark.parametrize(
         "sent", [{"role": "owner"}, {"is_superuser": True}, {"username": "x"}, {"is_guest": True}]

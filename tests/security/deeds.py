@@ -252,7 +252,16 @@ DEEDS: dict[str, list[Doing]] = {
         _person("pseudonym", "account.pseudonym", name="somebody else"),
         _person("forget", "account.forgotten", name="ben"),
     ],
+    "api-forget": [
+        lambda w: Deed(
+            "account.forgotten", _at(w, "api-forget", w.study.ben.pk), {"name": "ben"}, ADMIN
+        )
+    ],
     "api-person": [
+        lambda w: Deed(
+            "account.pseudonym", _at(w, "api-person", w.study.ben.pk), {"pseudonym": ""}, ADMIN,
+            "PUT",
+        ),
         lambda w: Deed(
             "account.role", _at(w, "api-person", w.study.ben.pk), {"role": "researcher"}, ADMIN,
             "PUT",

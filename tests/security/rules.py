@@ -185,6 +185,7 @@ RULES: dict[str, Rule] = {
     # Without a campaign there is nothing to reckon with.
     "api-judge-estimate": Rule({"GET": READERS}, frozenset({400})),
     "api-judge-try": takes(READERS, 400),
+    "api-judges-compared": reads(READERS),
     "api-runs": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-run": reads(READERS),
     "api-run-order": takes(READERS, 400),
@@ -193,6 +194,8 @@ RULES: dict[str, Rule] = {
     "api-call": reads(READERS),
     "api-people": reads(ADMINS),
     "api-person": Rule({"GET": ADMINS, "PUT": ADMINS}),
+    # An empty body names nobody.
+    "api-forget": takes(ADMINS, 400),
     "api-invitations": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 201, 422})),
     "api-revoke": takes(READERS, 200),
     "api-campaign-people": Rule({"GET": READERS, "PUT": READERS}),
@@ -206,6 +209,8 @@ RULES: dict[str, Rule] = {
     "api-assignments": reads(WORKERS),
     "api-assignment": reads(WORKERS),
     "api-guideline": reads(WORKERS),
+    # 404 where the item is no practice, and before the answer.
+    "api-feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
     # 404 before the first answer; an empty body is none.
     "api-response": Rule(
         {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}, frozenset({200, 400, 404})

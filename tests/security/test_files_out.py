@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
+from analysis.measuring.rows import as_csv
 from annotation.design import Design
 from annotation.exports.card import card
 from annotation.exports.manifest import manifest
 from tests.annotation.test_spreadsheet import is_run
-from tests.cast import Line
+from tests.cast import ROOT, Line
 from tests.page_cast import client_of, study_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -47,6 +48,37 @@ def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
     cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
     assert any(formula in cell for formula in FORMULAS for cell in cells)
     assert not [cell for cell in cells if is_run(cell)]
+
+
+def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
+    """Exports, draws, reports, figures and leaderboards alike, and whatever comes to them."""
+    writing = re.compile(r"csv\.(writer|DictWriter)\(|\.to_csv\(|\bcsv import")
+    apps = ("annotation", "analysis", "audit", "datasets", "judging")
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for app in apps
+        for path in (ROOT / app).rglob("*.py")
+        if writing.search(path.read_text("utf-8"))
+    ]
+    assert found == ["annotation/files/spreadsheet.py"]
+
+
+def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:
+    cell: Line = {
+        "value": -0.5,
+        "low": None,
+        "high": None,
+        "n": 3,
+        "method": "-",
+        "higher_than": [],
+    }
+    boards = [{"by": by, "kind": "human", "systems": {by: {"Cov": cell}}} for by in FORMULAS]
+    measure: Line = {"cut": None, "slices": {}, "powered": {}, "settings": {}, "evaluators": []}
+    report = {"leaderboard": {"boards": boards}, "measures": {"Cov": measure}, "raters": []}
+    rows = list(csv.DictReader(io.StringIO(as_csv(report), newline="")))
+    assert len(rows) == len(FORMULAS)
+    assert not [cell for row in rows for cell in (row["by"], row["system"]) if is_run(cell)]
+    assert {row["value"] for row in rows} == {"-0.5"}
 
 
 def test_no_code_breaks_the_table_of_a_card(tmp_path: Path) -> None:

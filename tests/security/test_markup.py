@@ -30,6 +30,7 @@ from annotation.models import (
 from annotation.submit import submit
 from datasets.models import Batch, Grant, Query, Question, Report, Upload
 from judging.models import Judge, JudgeCall
+from tests.databases import rolled_back
 from tests.page_cast import payload
 from tests.security.payloads import PAYLOADS
 from tests.security.routes import Route, routes
@@ -58,11 +59,10 @@ FIELDS = (
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     """A study in which whatever people, files and judges wrote is an attack."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with rolled_back(django_db_blocker):
         world = make_world()
         _poison(world)
         yield world
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.submit import submit
 from judging.models import JudgeCall, JudgeRun
-from tests.api.cast import script_of
+from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, client_of, payload
 from tests.security.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 ENDINGS = [each.suffix for each in FORMATS.values()]
+EXPORTED = ("labels", "responses", "units")
 MARKERS = ("planted-judge says no", "planted-comment")
 
 
@@ -47,7 +48,10 @@ def pages(study: Study) -> list[str]:
         reverse("judge-robustness", args=[run.pk]),
         reverse("judge-run-manifest", args=[run.pk]),
         reverse("campaign-draws", args=[pk]),
-        *(f"{reverse('exports', args=[pk])}{what}/jsonl/" for what in ("labels", "responses")),
+        *(
+            f"{reverse('exports', args=[pk])}{what}/jsonl/"
+            for what in ("labels", "responses", "units")
+        ),
     ]
 
 
@@ -72,6 +76,7 @@ def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
 @pytest.mark.parametrize(
     "path",
     ["campaigns/{pk}/labels/", "campaigns/{pk}/responses/", "campaigns/{pk}/report/",
+     "campaigns/{pk}/units/", "campaigns/{pk}/exports/units/csv/", "campaigns/{pk}/items/0/",
      "campaigns/{pk}/draws/", "campaigns/{pk}/exports/labels/jsonl/", "runs/{run}/calls/",
      "runs/{run}/manifest/", "calls/{call}/", "reports/{key}/"],
 )  # fmt: skip
@@ -110,10 +115,12 @@ def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
 def test_which_system_wrote_an_item_is_told_afterwards(study: Study) -> None:
     rita, mine = script_of(study.rita), study.assignment(study.rita)
     address = f"campaigns/{study.campaign.pk}/items/"
-    asked = f"{address}?system=hidden-system-1"
-    assert {each["system"] for each in rita.get(address).json()["results"]} == {None}
-    assert rita.get(f"{address}0/").json()["system"] is None
-    assert rita.get(asked).status_code == 403
+    asked, named = f"{address}?system=hidden-system-1", f"{address}?item=hidden-system-1-report"
+    listed = rita.get(address).json()["results"]
+    assert {(each["system"], each["item"]) for each in listed} == {(None, None)}
+    assert "hidden-system" not in rita.get(address).content.decode()
+    for path in (f"{address}0/", asked, named):
+        assert_told(rita.get(path), 403)
     submit(mine, payload("no"), "page")
     systems = {each["system"] for each in rita.get(address).json()["results"]}
     assert systems == {"hidden-system-0", "hidden-system-1"}

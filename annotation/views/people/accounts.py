@@ -61,13 +61,6 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("people") if wanted == "forget" else redirect("person", pk)
 
 
-def _rename(user: User, request: HttpRequest) -> None:
-    rater = Rater.objects.filter(user=user).first()
-    if rater is None:
-        raise PeopleError("this account took no item yet; its pseudonym is made with the first")
-    accounts.rename_rater(rater, request.POST.get("name", ""))
-
-
 def _forget(user: User, request: HttpRequest) -> None:
     """Nobody's finger slips that far: the name has to be typed."""
     if request.POST.get("name", "").strip() != user.username:
@@ -81,7 +74,7 @@ ORDERS: dict[str, Act] = {
     "off": lambda user, request: accounts.switch_off(user),
     "on": lambda user, request: accounts.switch_on(user),
     "end-sessions": lambda user, request: accounts.end_sessions(user),
-    "pseudonym": _rename,
+    "pseudonym": lambda user, request: accounts.rename(user, request.POST.get("name", "")),
     "forget": _forget,
 }
 

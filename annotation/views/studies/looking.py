@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
@@ -18,13 +19,17 @@ from annotation.views.mine import is_blind, user_of
 from annotation.views.studies.fields import add_to
 from annotation.views.studies.known import AdmitForm, KnownForm, take_file, told
 from annotation.views.studies.showing import context_of
-from annotation.views.studies.terms import TermsForm
+from annotation.views.studies.terms import TermsForm, differing, seen_of
 from audit.exports import record_export
 from datasets.access import role_required
 from datasets.rows import InputError
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = "You have an open item in this campaign; answer it before you take the draw along."
+CHANGED = (
+    "Somebody changed the terms since you opened this page, and nothing of yours is saved yet. "
+    "What stands: {}. Save again to put yours in its place."
+)
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
@@ -43,15 +48,22 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def change_terms(request: HttpRequest, pk: int) -> HttpResponse:
-    found, user = _campaign(request, pk), user_of(request)
-    form = TermsForm(request.POST)
-    form.offer_practice(user, found)
-    if form.is_valid():
-        try:
-            change(found, form.terms(found), user=user)
-            return redirect("campaign", pk)
-        except DesignError as error:
-            add_to(form, error)
+    """The terms of the form, unless somebody changed what its writer had seen."""
+    user, seen = user_of(request), request.POST.get("seen")
+    with transaction.atomic():
+        found = get_object_or_404(readable(user).select_for_update(), pk=pk)
+        form = TermsForm(request.POST)
+        form.offer_practice(user, found)
+        if seen is not None and seen != seen_of(found):
+            stands = "; ".join(differing(form, found)) or "the same as below"
+            context = context_of(found, user, form) | {"wrong": CHANGED.format(stands)}
+            return render(request, "campaigns/campaign.html", context, status=409)
+        if form.is_valid():
+            try:
+                change(found, form.terms(found), user=user)
+                return redirect("campaign", pk)
+            except DesignError as error:
+                add_to(form, error)
     return render(request, "campaigns/campaign.html", context_of(found, user, form), status=422)
 
 

@@ -18,7 +18,7 @@ from annotation.presenting import design
 from annotation.views.mine import is_blind
 from annotation.views.studies.forms import ITEM_ORDERS
 from annotation.views.studies.known import KnownForm
-from annotation.views.studies.terms import TermsForm, initial_of
+from annotation.views.studies.terms import TermsForm, initial_of, seen_of
 
 MOST_PEOPLE = 200
 ORDER_WORDS = dict(ITEM_ORDERS)
@@ -47,6 +47,7 @@ def context_of(
         "protocol": DECLARED[campaign.protocol],
         "facts": facts(campaign),
         "form": form,
+        "seen": seen_of(campaign),
         "known": known or KnownForm(),
         "drawn": drawn,
         "blind": blind,

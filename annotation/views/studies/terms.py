@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -86,6 +89,24 @@ class TermsForm(forms.Form):
             no_deadline=deadline is None,
             no_qualify=not data["qualify"],
         )
+
+
+def seen_of(campaign: Campaign) -> str:
+    """A digest of the terms as the form shows them, by which it is known what somebody had seen."""
+    told = json.dumps(initial_of(campaign), sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:20]
+
+
+def differing(form: TermsForm, campaign: Campaign) -> Iterator[str]:
+    """What stands of the terms, in words, where a form says something else."""
+    for name, stands in initial_of(campaign).items():
+        label = str(form[name].label)
+        if str(form[name].value() or "").replace("\r\n", "\n") == str(stands or ""):
+            continue
+        if name == "guideline":
+            yield f"{label}: version {campaign.guidelines.count()} below" if stands else label
+        else:
+            yield f"{label}: {stands or 'none'}"
 
 
 def initial_of(campaign: Campaign) -> dict[str, Any]:
