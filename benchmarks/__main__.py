@@ -16,7 +16,7 @@ from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
-FILES, SCALE = "files", "scale"
+FILES, SCALE, MEASURES = "files", "scale", "measures"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -28,6 +28,8 @@ def main(arguments: list[str]) -> int:
         return _judges(options)
     if options.only == STATISTICS:
         return _statistics(options)
+    if options.only == MEASURES:
+        return _measures(options)
     if options.only == FILES:
         return _files(options)
     if options.only == SCALE:
@@ -67,6 +69,15 @@ def _statistics(options: argparse.Namespace) -> int:
 
     figures = measure_statistics(QUICK if options.quick else FULL)
     _write({"machine": machine(), "statistics": figures}, lines(figures), options.output)
+    return 0
+
+
+def _measures(options: argparse.Namespace) -> int:
+    """CRUX's measures of a large study, over SQLite."""
+    from benchmarks.measures import FULL, QUICK, lines, measure_measures
+
+    figures = measure_measures(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "measures": figures}, lines(figures), options.output)
     return 0
 
 
@@ -120,7 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
     parser.add_argument(
-        "--only", choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE], help="one part"
+        "--only",
+        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES],
+        help="one part",
     )
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
     parser.add_argument(

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
+IR_MEASURES = "ir-measures"
 
 
 def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
@@ -39,6 +40,12 @@ class Options:
         ("context", "relevant", "passages"),
     )
     alpha: float = _choice(0.5, "The paper gives none; 0.5 is what ndeval and ir_measures take.")
+    alpha_ndcg: str = _choice(
+        "tandem",
+        "Who computes it. Ours needs no other package; `ir-measures` takes ndeval's figures, and "
+        "refuses them where ours differ.",
+        ("tandem", IR_MEASURES),
+    )
     cuts: tuple[int, ...] = _choice(
         (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
     )
@@ -151,6 +158,6 @@ PRESETS: Mapping[str, Options] = {
     "crux": Options(missing=ZERO),
     "long2rag": Options(missing=ZERO),
     "garage": Options(),
-    "clapnq": Options(),
+    "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10)),
 }
 """What each paper says of the choices, by its name; `tandem` is our own default."""

@@ -62,11 +62,13 @@ def recall(of: Ranked, options: Options | None = None) -> Floats:
 def ndcg(of: Ranked, options: Options | None = None) -> Floats:
     """nDCG = DCG / DCG of the best order, DCG = sum of gain(r) / log2(r + 1) down to the cut, (Q,).
 
-    The gain is the relevance itself, as trec_eval takes it (Järvelin and Kekäläinen 2002).
+    The gain is the relevance itself, as trec_eval takes it (Järvelin and Kekäläinen 2002). An empty
+    ranking has 0.
     """
     gains = gathered(of.relevance, cut(of.ranked, of.depth))
     best = -np.sort(-of.relevance, axis=1)
-    within = np.arange(best.shape[1]) < of.depth[:, None]
+    # The best order has a first passage even where the ranking has none.
+    within = np.arange(best.shape[1]) < np.maximum(of.depth, 1)[:, None]
     ideal = (best * within * discounts(best.shape[1])).sum(axis=1)
     return _where(of, ratio((gains * discounts(gains.shape[1])).sum(axis=1), ideal))
 

@@ -18,8 +18,8 @@ from annotation.views.mine import is_blind
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
-#: Options that name files of the server are the operator's.
-OPERATORS = ("tokenizer",)
+#: What names files of the server, or needs a package that it may lack, is the operator's.
+OPERATORS = ("tokenizer", "alpha_ndcg")
 NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
 
 

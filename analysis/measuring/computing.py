@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -17,11 +17,12 @@ from analysis.measures.base import Found, Measure, Pooled, estimate
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import beside
-from analysis.measuring.contexts import required_passages
+from analysis.measuring.contexts import Layout
 from analysis.measuring.drawn import drawn_queries
 from analysis.measuring.leaderboard import leaderboard
 from analysis.measuring.parting import parts_of
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.references import reference_contexts
 from analysis.measuring.sampled import sampled_orderings
 from analysis.measuring.scored import key_point_scores
 from analysis.measuring.tables import RANKED, Tables
@@ -29,7 +30,6 @@ from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Estimate
 from annotation.models import Campaign
 from datasets.material import batch_rows
-from datasets.rows import Query
 
 JSON = dict[str, Any]
 
@@ -50,7 +50,8 @@ def measures_report(
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     tables = Tables(drawn_queries(campaign))
-    for part in parts_of(campaign, queries, frame, options, rated):
+    layout = Layout.of(queries)
+    for part in parts_of(campaign, queries, frame, options, rated, layout):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices)
     for name, of in found.items():
@@ -76,24 +77,24 @@ def measures_report(
         "measures": found,
         "thresholds": {} if rated is None else rated.thresholds(frame, options),
         "metrics": tables.metrics(choices),
-        **_of_passages(campaign, queries, frame, options, choices),
+        **_of_passages(campaign, layout, frame, options, choices),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
     }
 
 
 def _of_passages(
     campaign: Campaign,
-    queries: Sequence[Query],
+    layout: Layout,
     frame: Frame,
     options: Options,
     choices: Choices,
 ) -> JSON:
     ratings = frame.variables.get("rating")
     if campaign.protocol != "rubric-passage" or ratings is None:
-        return {"sampled": {}, "required": {}}
+        return {"sampled": {}, "required": {}, "reference_contexts": {}}
     return {
-        "sampled": sampled_orderings(queries, ratings, options, choices),
-        "required": required_passages(queries, ratings, options),
+        "sampled": sampled_orderings(layout, ratings, options, choices),
+        **reference_contexts(layout, ratings, options, choices),
     }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from analysis.frames import VariableFrame
 from analysis.measures.coverage.contexts import Contexts, members
 from analysis.measures.coverage.ratings import Answers, Ratings, answerable, answers
-from analysis.measures.coverage.required import required_grades, required_subset
+from analysis.measures.coverage.required import required_grades
 from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked
 from analysis.measures.tokens import Tokenizer
@@ -27,12 +28,16 @@ RANKING = " (ranking)"
 class Layout:
     """The places of queries, passages and sub-questions; a system's contexts by query.
 
-    Passages that only a context names have a place too: nobody rated them.
+    Passages that only a context names have a place too: nobody rated them. What is asked for again
+    is kept.
     """
 
     queries: tuple[Query, ...]
     passages: tuple[tuple[str, ...], ...]
     systems: dict[str, dict[str, tuple[str, ...]]]
+    _oracles: dict[str, Ints] = field(default_factory=dict)
+    _ratings: dict[str, Ratings] = field(default_factory=dict)
+    _tokens: dict[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Layout:
@@ -58,14 +63,27 @@ class Layout:
         """Passage ids of each query as places, (Q, K), -1 = none; a repeated one counts once."""
         once = [list(dict.fromkeys(context)) for context in contexts]
         made = np.full((len(once), max(map(len, once), default=0)), -1, np.int64)
-        for row, (context, known) in enumerate(zip(once, self.passages, strict=True)):
-            place = {each: n for n, each in enumerate(known)}
+        for row, (context, place) in enumerate(zip(once, self._place, strict=True)):
             made[row, : len(context)] = [place[each] for each in context]
         return made
 
+    @cached_property
+    def _place(self) -> list[dict[str, int]]:
+        """The place of each passage, by query."""
+        return [{each: n for n, each in enumerate(known)} for known in self.passages]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """A row a query, of no system."""
+        return Rows(self.queries, ("",) * len(self.queries))
+
     def oracle(self, options: Options) -> Ints:
         """The oracle passages of each query, (Q, O), as the options choose them."""
-        return self.places([self._oracle(query, options.oracle) for query in self.queries])
+        wanted = options.oracle
+        if wanted not in self._oracles:
+            chosen = [self._oracle(query, wanted) for query in self.queries]
+            self._oracles[wanted] = self.places(chosen)
+        return self._oracles[wanted]
 
     def _oracle(self, query: Query, wanted: str) -> Sequence[str]:
         context = self.systems.get(ORACLE, {}).get(query.id)
@@ -86,6 +104,11 @@ class Layout:
 
     def ratings(self, frame: VariableFrame, voice: Voice) -> Ratings:
         """One rater's ratings in their places."""
+        if voice.rater not in self._ratings:
+            self._ratings[voice.rater] = self._rated(frame, voice)
+        return self._ratings[voice.rater]
+
+    def _rated(self, frame: VariableFrame, voice: Voice) -> Ratings:
         items = {
             f"{query.id}/{passage}": (row, place)
             for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True))
@@ -100,6 +123,11 @@ class Layout:
 
     def tokens(self, tokenizer: Tokenizer) -> Floats:
         """The length of each passage, (Q, P); 0 where its text is not in the batch."""
+        if tokenizer.name not in self._tokens:
+            self._tokens[tokenizer.name] = self._counted(tokenizer)
+        return self._tokens[tokenizer.name]
+
+    def _counted(self, tokenizer: Tokenizer) -> Floats:
         made = np.zeros(self.there()[0].shape)
         for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True)):
             lengths = {p.id: tokenizer.count(p.text) for p in query.passages}
@@ -108,10 +136,9 @@ class Layout:
 
 
 def context_parts(
-    queries: Sequence[Query], frame: VariableFrame, options: Options, tokenizer: Tokenizer
+    layout: Layout, frame: VariableFrame, options: Options, tokenizer: Tokenizer
 ) -> Iterator[Part]:
     """The contexts of each system under each rater, whole and at every cut."""
-    layout = Layout.of(queries)
     tokens = layout.tokens(tokenizer)
     for voice in voices(frame):
         ratings = layout.ratings(frame, voice)
@@ -119,7 +146,7 @@ def context_parts(
         for system in layout.systems:
             contexts = contexts_of(layout, system, found, tokens, options)
             relevance = relevance_of(ratings, contexts, options)
-            rows = Rows(layout.queries, (system,) * len(layout.queries))
+            rows = layout.rows.of_another(system)
             for suffix, cut in _cuts(contexts, options):
                 yield Part("contexts", voice.rater, voice.kind, cut, rows, suffix)
                 if options.relevance != ORACLE:
@@ -127,26 +154,8 @@ def context_parts(
                     yield Part("rankings", voice.rater, voice.kind, ranked, rows, suffix)
 
 
-def required_passages(
-    queries: Sequence[Query], frame: VariableFrame, options: Options
-) -> dict[str, dict[str, list[str]]]:
-    """The required subset P** of each query's oracle passages by each rater's ratings."""
-    layout = Layout.of(queries)
-    made: dict[str, dict[str, list[str]]] = {}
-    for voice in voices(frame):
-        found = answers(layout.ratings(frame, voice), options)
-        oracle = members(layout.oracle(options), found.passages.shape[1])
-        kept = required_subset(found, oracle)
-        made[voice.rater] = {
-            query.id: [known[place] for place in np.flatnonzero(row)]
-            for query, known, row in zip(layout.queries, layout.passages, kept, strict=True)
-        }
-    return made
-
-
-def ranking_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
+def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
     """The rankings of each system against the oracle passages: no rater is asked."""
-    layout = Layout.of(queries)
     if options.relevance != ORACLE or not layout.systems:
         return
     passages, questions = layout.there()
@@ -155,7 +164,7 @@ def ranking_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
     for system in layout.systems:
         contexts = contexts_of(layout, system, found, np.zeros(passages.shape), options)
         relevance = members(contexts.oracle, passages.shape[1]).astype(float)
-        rows = Rows(layout.queries, (system,) * len(layout.queries))
+        rows = layout.rows.of_another(system)
         for suffix, cut in _cuts(contexts, options):
             ranked = Ranked(relevance, cut.ranked, cut.depth, cut.there)
             yield Part("rankings", TEXTS, TEXTS, ranked, rows, suffix)

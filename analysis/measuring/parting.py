@@ -8,7 +8,7 @@ from analysis.frames import Frame
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import Beside
-from analysis.measuring.contexts import context_parts, ranking_parts
+from analysis.measuring.contexts import Layout, context_parts, ranking_parts
 from analysis.measuring.labelled import point_parts, report_parts, verified_parts
 from analysis.measuring.parts import Part
 from analysis.measuring.rated import preference_parts, rated_parts
@@ -16,14 +16,21 @@ from analysis.measuring.written import written_parts
 from annotation.models import Campaign
 from datasets.rows import Query
 
-Parting = Callable[[Sequence[Query], Frame, Options, Campaign, Beside | None], Iterable[Part]]
+Parting = Callable[
+    [Sequence[Query], Frame, Options, Campaign, Beside | None, Layout], Iterable[Part]
+]
 
 
 def _contexts(
-    queries: Sequence[Query], frame: Frame, options: Options, *_: object
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+    layout: Layout,
 ) -> Iterator[Part]:
     if ratings := frame.variables.get("rating"):
-        yield from context_parts(queries, ratings, options, tokenizer(options.tokenizer))
+        yield from context_parts(layout, ratings, options, tokenizer(options.tokenizer))
 
 
 def _rated(
@@ -39,6 +46,7 @@ def _reports(
     options: Options,
     campaign: Campaign,
     passages: Beside | None,
+    *_: object,
 ) -> Iterable[Part]:
     counted = passages.counted(options) if passages and options.filtered else None
     return report_parts(queries, frame, options, counted)
@@ -59,10 +67,11 @@ def parts_of(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    passages: Beside | None = None,
+    passages: Beside | None,
+    layout: Layout,
 ) -> Iterator[Part]:
     """All that can be measured of a campaign: its labels, and its batch by itself."""
     if parting := PARTINGS.get(campaign.protocol):
-        yield from parting(queries, frame, options, campaign, passages)
-    yield from ranking_parts(queries, options)
+        yield from parting(queries, frame, options, campaign, passages, layout)
+    yield from ranking_parts(layout, options)
     yield from written_parts(queries, options)

@@ -27,6 +27,12 @@ class Rows:
     systems: tuple[str, ...]
     lengths: tuple[int, ...] = ()
 
+    def of_another(self, system: str) -> Rows:
+        """The same rows of one other system; what hangs on queries alone is not made again."""
+        other = Rows(self.queries, (system,) * len(self.queries), self.lengths)
+        other.__dict__.update(ids=self.ids, numbers=self.numbers, strata=self.strata)
+        return other
+
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The ids of the queries, each once, in their order."""
@@ -48,6 +54,7 @@ class Rows:
         A stratum of one value says nothing, and one of many is none.
         """
         found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
+        found["source"] = [text_of(q.meta, "source") or _sources(q) for q in self.queries]
         found["grounding"] = grounding_quality(np.array([*map(_relevant, self.queries)]))
         documents = {q.id: sum(len(p.text) for p in q.passages) for q in self.queries}
         thirds = length_strata(documents)
@@ -59,6 +66,11 @@ class Rows:
             for name, values in found.items()
             if 1 < len(set(values) - {None}) <= MOST_VALUES
         }
+
+
+def _sources(query: Query) -> str | None:
+    """Where a query's passages come from, such as `private + web`; None where nothing is said."""
+    return " + ".join(sorted({p.source for p in query.passages if p.source})) or None
 
 
 def _relevant(query: Query) -> float:

@@ -34,7 +34,10 @@ def document(report: JSON) -> Document:
          f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
     )  # fmt: skip
     made = f"Tandem {report['version']}, {report['generated_at']}"
-    beside = (*_thresholds(report), *_metrics(report), *_scores(report), _options(report))
+    beside = (
+        *_thresholds(report), *_references(report), *_metrics(report), *_scores(report),
+        _options(report),
+    )  # fmt: skip
     front = (*board_sections(report), *rank_sections(report), methods_section(report))
     return Document(report["campaign"], about, made, (*front, *measured, *beside))
 
@@ -86,6 +89,18 @@ def _thresholds(report: JSON) -> list[Section]:
         for rater, rows in report["thresholds"].items()
     )  # fmt: skip
     return [Section("Thresholds", (Block("", tables),))] if tables else []
+
+
+def _references(report: JSON) -> list[Section]:
+    """CRUX's measures of the oracle context and of its required subset."""
+    tables = tuple(
+        Table(f"By the ratings of {rater}", ("Context", *of["oracle"]), tuple(
+            (name, *(Number.of(each) for each in of[name].values()))
+            for name in ("oracle", "required")
+        ))
+        for rater, of in report["reference_contexts"].items()
+    )  # fmt: skip
+    return [Section("Oracle and required contexts", (Block("", tables),))] if tables else []
 
 
 def _metrics(report: JSON) -> list[Section]:

@@ -9,11 +9,13 @@ import numpy as np
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.answers.grades import Grades
 from analysis.measures.answers.win_rate import Preferences
+from analysis.measures.grounding.deflection import Deflections
 from analysis.measures.grounding.responses import Responses
 from analysis.measures.shares import MISSING, NO, YES
-from analysis.measuring.labelled import coded, report_rows
+from analysis.measuring.labelled import YES_OR_NO, coded, report_rows
 from analysis.measuring.parts import PEOPLE, Part, Rows
 from analysis.measuring.voices import HUMAN, Voice, voices
+from analysis.measuring.written import beside_references, deflected_by_people
 from analysis.statistics import Floats, Ints
 from datasets.rows import Query
 
@@ -37,6 +39,8 @@ def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> 
         if len(responses.borne):
             family = "relevant-passages" if relevant_only else "all-passages"
             yield Part(family, rater, kind, responses, rows)
+        if rater in said.get("abstains", {}):
+            yield from _deflections(queries, frame, said, rater, kind)
 
 
 Said = Mapping[str, Mapping[str, Voice]]
@@ -69,6 +73,23 @@ def _responses(
         every = np.array([row[unit.rpartition("#")[0]] for unit in units], dtype=np.int64)
         place = every[voice.asked]
     return Responses(eligible, borne, place)
+
+
+def _deflections(
+    queries: Sequence[Query], frame: Frame, said: Said, rater: str, kind: str
+) -> Iterator[Part]:
+    """Whether a rater says that an answer abstains, beside the references of its query."""
+    pairs, rows = beside_references(queries)
+    row = {report.id: n for n, (_, report) in enumerate(pairs)}
+    abstains = frame.variables["abstains"]
+    own = np.full(len(pairs), MISSING, np.int64)
+    codes = coded(abstains, said["abstains"][rater], YES_OR_NO)
+    for (_, _, unit), code in zip(abstains.units.names, codes.tolist(), strict=True):
+        if unit in row:
+            own[row[unit]] = code
+    if (own != MISSING).any():
+        given = Deflections(own, deflected_by_people(pairs))
+        yield Part("deflections", rater, kind, given, rows)
 
 
 def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:

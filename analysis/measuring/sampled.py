@@ -20,21 +20,21 @@ from analysis.measures.tokens import tokenizer
 from analysis.measuring.contexts import Layout, relevance_of
 from analysis.measuring.voices import Voice, voices
 from analysis.statistics import Floats, Ints
-from datasets.rows import Query
 
 JSON = dict[str, Any]
 
 
 def sampled_orderings(
-    queries: Sequence[Query], frame: VariableFrame, options: Options, choices: Choices
+    layout: Layout, frame: VariableFrame, options: Options, choices: Choices
 ) -> dict[str, list[JSON]]:
-    """Kendall's tau-b between measures over random contexts of the oracle's size, by rater.
+    """Kendall's tau-b between measures over random contexts, by rater.
 
-    The contexts are drawn from each query's passages (Ju and others 2025 take 48).
+    The contexts are drawn from each query's passages (Ju and others 2025 take 48), and measured at
+    the oracle's size and at every cut.
     """
-    layout = Layout.of(queries)
     passages, _ = layout.there()
-    sizes = sizes_of(layout.oracle(options))
+    # A longer draw begins with the shorter one.
+    sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
     drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
     return {
         voice.rater: [
@@ -55,7 +55,7 @@ def _tables(
     drawn: Sequence[Ints],
     options: Options,
 ) -> dict[str, Floats]:
-    """By measure its values on each query and context, (Q, contexts)."""
+    """By measure and cut its values on each query and context, (Q, contexts)."""
     ratings = layout.ratings(frame, voice)
     found = answers(ratings, options)
     oracle = layout.oracle(options)
@@ -64,12 +64,17 @@ def _tables(
     every = np.ones(len(layout.queries), bool)
     none = np.full(oracle.shape, -1, np.int64)
     empty = Contexts(found, none, oracle, counted, tokens, sizes_of(oracle), every)
-    contexts = [replace(empty, ranked=ranked) for ranked in drawn]
     relevance = relevance_of(ratings, empty, options)
-    ranked = [Ranked(relevance, of.ranked, of.depth, of.there) for of in contexts]
+    # ndeval once a context would take minutes, and orders need no second hand.
+    options = replace(options, alpha_ndcg="tandem")
     made: dict[str, Floats] = {}
-    for family, given in (("contexts", contexts), ("rankings", ranked)):
-        for measure in of_family(family):
-            columns = [measure.of(each, options) for each in given]
-            made[measure.name] = np.column_stack([c for c in columns if isinstance(c, np.ndarray)])
+    for cut in (None, *options.cuts):
+        contexts = [replace(empty, ranked=ranked).cut(cut) for ranked in drawn]
+        ranked = [Ranked(relevance, of.ranked, of.depth, of.there) for of in contexts]
+        suffix = "" if cut is None else f"@{cut}"
+        for family, given in (("contexts", contexts), ("rankings", ranked)):
+            for measure in of_family(family):
+                columns = [measure.of(each, options) for each in given]
+                kept = [each for each in columns if isinstance(each, np.ndarray)]
+                made[f"{measure.name}{suffix}"] = np.column_stack(kept)
     return made

@@ -12,16 +12,15 @@ from analysis.measures.grounding.attribution import Citations
 from analysis.measures.grounding.deflection import Deflections
 from analysis.measures.options import Options
 from analysis.measuring.parts import TEXTS, Part, Rows, system_of
+from analysis.statistics import Ints
 from datasets.rows import Query, Report
 
 
 def written_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
     """Answers beside references, for the queries that have some."""
-    pairs = [(q, report) for q in queries if q.references for report in q.reports]
+    pairs, rows = beside_references(queries)
     if not pairs:
         return
-    systems = tuple(system_of(report) for _, report in pairs)
-    rows = Rows(tuple(q for q, _ in pairs), systems, tuple(len(r.text) for _, r in pairs))
     yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
     yield Part("deflections", TEXTS, TEXTS, _deflections(pairs, options), rows)
     if any(report.citations is not None for _, report in pairs):
@@ -29,6 +28,19 @@ def written_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
 
 
 Pairs = Sequence[tuple[Query, Report]]
+
+
+def beside_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
+    """The reports of queries with references, and their rows."""
+    pairs = [(q, report) for q in queries if q.references for report in q.reports]
+    systems = tuple(system_of(report) for _, report in pairs)
+    lengths = tuple(len(report.text) for _, report in pairs)
+    return pairs, Rows(tuple(query for query, _ in pairs), systems, lengths)
+
+
+def deflected_by_people(pairs: Pairs) -> Ints:
+    """1 where no reference of a report's query answers it, else 0, (N,)."""
+    return np.array([int(not _answers(query)) for query, _ in pairs], np.int64)
 
 
 def _answers(query: Query) -> list[str]:
@@ -52,8 +64,7 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
         int(refuses(report.text) if report.deflected is None else report.deflected)
         for _, report in pairs
     ]
-    people = [int(not _answers(query)) for query, _ in pairs]
-    return Deflections(np.array(own, np.int64), np.array(people, np.int64))
+    return Deflections(np.array(own, np.int64), deflected_by_people(pairs))
 
 
 def _citations(pairs: Pairs) -> Citations:

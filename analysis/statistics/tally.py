@@ -19,6 +19,8 @@ from analysis.statistics.bootstrap import Resamples
 
 #: How many weights are made at once: 16 MB.
 BLOCK = 2_000_000
+#: The share of entries from which a table is no sparse one.
+FILLED = 0.3
 #: Beyond so many codes of a row, rows are compared column by column.
 MOST_CODES = 2**40
 
@@ -112,8 +114,18 @@ class Tally:
             rows = chosen[start : start + step]
             yield self.total - self.table[rows].toarray(), self.times[rows]
 
+    @cached_property
+    def _full(self) -> Floats | None:
+        """The table as an array where most of it is filled: multiplying by that is faster."""
+        rows, columns = self.table.shape
+        if self.table.nnz < FILLED * rows * columns or rows * columns > BLOCK:
+            return None
+        full: Floats = self.table.toarray()
+        return full
+
     def _weighted(self, draws: Floats) -> Floats:
-        weights: Floats = (self.table.T @ draws.T).T
+        full = self._full
+        weights: Floats = (self.table.T @ draws.T).T if full is None else draws @ full
         return weights
 
 

@@ -28,6 +28,9 @@ PLACES = {
     "sampled": "RATER",
     "required": "RATER",
     "required.RATER": "QUERY",
+    "reference_contexts": "RATER",
+    "reference_contexts.RATER.oracle": "MEASURE",
+    "reference_contexts.RATER.required": "MEASURE",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 
@@ -55,6 +58,8 @@ KEYS = (
     "measures.MEASURE.powered.JUDGE.pairs", "thresholds", "thresholds.RATER[].eta",
     "thresholds.RATER[].questions", "thresholds.RATER[].context", "thresholds.RATER[].report",
     "thresholds.RATER[].kendall", "metrics", "sampled", "required", "required.RATER.QUERY",
+    "reference_contexts", "reference_contexts.RATER.oracle",
+    "reference_contexts.RATER.required",
     "key_point_scores", "key_point_scores.cut", "key_point_scores.cuts",
     "key_point_scores.cuts[].threshold", "key_point_scores.cuts[].kept",
     "key_point_scores.cuts[].share", "key_point_scores.cuts[].false_discovery_rate",

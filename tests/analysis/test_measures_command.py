@@ -169,6 +169,20 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert "RAF" not in found
 
 
+def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
+    # The text of b refuses by its words; a person finds an answer in it, and a judge agrees with
+    # the words. People answered the question, so that to deflect is a false positive.
+    labels = [
+        label("t", "o", "abstains", "no"), label("t", "b", "abstains", "no"),
+        label("t", "b", "abstains", "yes", "judge"),
+    ]  # fmt: skip
+    found = measured(tmp_path, "answer-rating", labels)["Deflection:FP"]
+    assert value(found, "bm25", "texts") == 1
+    assert value(found, "bm25", "people") == 0
+    assert value(found, "bm25", "judge") == 1
+    assert found["systems"]["oracle"]["raters"]["judge"]["value"] is None
+
+
 def test_each_persons_preference_counts(tmp_path: Path) -> None:
     labels = [
         label("o/b", "o/b", "preferred", "first"),
@@ -200,6 +214,7 @@ def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> Non
     sampled = {(each["a"], each["b"]): each["kendall"] for each in report["sampled"]["people"]}
     assert sampled["Cov", "alpha_nDCG"]["n"] == 48
     assert sampled["Cov", "alpha_nDCG"]["value"] is None
+    assert sampled["Den@10", "MAP@10"]["n"] == sampled["Cov", "nDCG@20"]["n"] == 48
 
 
 def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from analysis.formats.cited import CITED
 from analysis.measures.options import Options
 from analysis.measuring.leaderboard import leaderboard
+from analysis.measuring.methods import PAPERS
 from analysis.measuring.shown import Shown, shown_of
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import measured, ratings, report, value
@@ -164,6 +166,19 @@ def test_the_methods_paragraph_names_the_preset_and_what_differs(
     plain = run("measures", *options)
     assert "Tandem's own defaults. Options:" in plain
     assert Options().eta == 3
+
+
+def test_every_papers_preset_has_its_paragraph(
+    files: tuple[dict[str, Any], dict[str, str]],
+) -> None:
+    for preset, (paper, key) in PAPERS.items():
+        text = run("measures", "--campaign", "c", "--format", "md", "--resamples", "2",
+                   "--preset", preset)  # fmt: skip
+        (told,) = (line for line in text.splitlines() if "What the papers leave open" in line)
+        assert f"was settled by the choices of {paper} {CITED[key]}." in told
+        assert "but for" not in told
+    assert "missing leave-out" in told
+    assert "cuts 1, 3, 5, 10" in told
 
 
 def test_empty_contexts_and_blanks_in_ids_are_kept(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_dropped_file_becomes_a_batch(page: Page, go: threading.Event, tmp_pat
     text = write_lines(tmp_path / "x.jsonl", BATCH).read_text("utf-8")
     page.goto(reverse("batches"))
     page.get_by_role("link", name="Upload files").first.click()
+    expect(page.get_by_text("Drop files here")).to_be_visible()  # said once they may be dropped
     page.evaluate(DROP, [text, "dropped.jsonl"])
     expect(page.locator("#chosen li")).to_have_text(re.compile(r"dropped\.jsonl, 0\.0 MB"))
     page.keyboard.press("Tab")

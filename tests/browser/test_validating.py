@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, expect
 
-from annotation.models import Label, Response
+from annotation.models import Label, Response, User
+from annotation.models.people import rater_of
 from annotation.protocols import PROTOCOLS
 from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, validating
 from tests.browser.axe import violations
@@ -53,12 +54,17 @@ def assert_state(desk: Desk, number: int, wanted: str) -> None:
     expect(verdict(desk, number)).to_have_attribute("data-state", wanted)
 
 
+def ada() -> str:
+    """Her pseudonym."""
+    return rater_of(User.objects.get(username="ada")).name
+
+
 def given() -> dict[str, tuple[str, list[str]]]:
     """Ada's labels as they are exported: the value, and the quotes where they stand."""
     return {
         line["unit"]: (line["value"], [s["text"] for s in line.get("spans") or []])
         for line in exported("Study", "labels")
-        if line["rater"] == "ada"
+        if line["rater"] == ada()
     }
 
 
@@ -90,7 +96,7 @@ def test_by_keyboard_alone(desk: Desk) -> None:
         "🌉": ("no", []),
     }
     lines = exported("Study", "responses")
-    assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, "ada": JUDGE}
+    assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, ada(): JUDGE}
 
 
 def test_by_mouse_with_another_quote(desk: Desk) -> None:
@@ -193,7 +199,7 @@ def test_on_no_protocols_page_is_anything_confirmed_by_itself(
     columns = ("unit__key", "variable", "value", "spans__start", "spans__end")
     mine, judges = (
         set(response.labels.values_list(*columns))
-        for rater in ("ada", JUDGE)
+        for rater in (ada(), JUDGE)
         for response in Response.objects.filter(
             assignment__rater__name=rater, assignment__item=first.item
         )

@@ -120,6 +120,7 @@ class TestAlphaNdcg:
         assert ideal_gains(yes[:, [2, 0, 1]], 1.0, 3).tolist() == [[2.0, 1.0, 1.0]]
 
     def test_an_empty_context_gains_nothing(self) -> None:
+        assert alpha_ndcg(context_of(), DEFAULT) == pytest.approx([0.0])
         assert alpha_ndcg(context_of().cut(10), DEFAULT) == pytest.approx([0.0])
 
     def test_a_cut_that_goes_further_than_the_context_takes_the_ideal_that_far(self) -> None:

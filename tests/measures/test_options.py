@@ -26,6 +26,10 @@ class TestOptions:
     def test_every_paper_has_a_preset(self) -> None:
         assert set(PRESETS) == {"tandem", "crux", "long2rag", "garage", "clapnq"}
 
+    def test_clapnq_cuts_rankings_of_relevant_passages_where_the_paper_does(self) -> None:
+        assert PRESETS["clapnq"].cuts == (1, 3, 5, 10)
+        assert PRESETS["clapnq"].oracle == "relevant"
+
     def test_words_are_read_as_what_the_option_holds(self) -> None:
         found = Options().changed(
             {"eta": "5", "cuts": "5,10", "filtered": "no", "missing": "zero"}

@@ -9,8 +9,9 @@ import pytest
 
 from analysis.measures.answers.texts import rouge_1_recall
 from analysis.measures.coverage.alpha_ndcg import alpha_ndcg
+from analysis.measures.coverage.by_ir_measures import held
 from analysis.measures.coverage.contexts import Contexts
-from analysis.measures.coverage.ratings import Ratings, answers
+from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l
@@ -85,6 +86,40 @@ def test_alpha_ndcg_agrees_with_ir_measures(alpha: float, depth: int) -> None:
     theirs = library.alpha_nDCG(alpha=alpha) @ depth
     wanted = of_library(library, theirs, qrels, ranked)
     np.testing.assert_allclose(alpha_ndcg(contexts.cut(depth), options), wanted, atol=1e-5)
+
+
+def contexts_of_all_depths(alpha: float) -> tuple[Contexts, Options]:
+    """Contexts of no passage up to all, and a query that nothing answers."""
+    generator = np.random.default_rng(19)
+    values = generator.choice(
+        [0.0, 2, 3, 5], (QUERIES, PASSAGES, QUESTIONS), p=[0.6, 0.2, 0.1, 0.1]
+    )
+    values[-1] = 0
+    options = Options(alpha=alpha, alpha_ndcg="ir-measures")
+    there = np.ones((QUERIES, PASSAGES), bool), np.ones((QUERIES, QUESTIONS), bool)
+    found = answers(Ratings(values, *there), options)
+    sizes = np.arange(QUERIES) % (PASSAGES + 1)
+    ranked = np.where(np.arange(PASSAGES) < sizes[:, None], rankings(generator), -1)
+    return Contexts(
+        found, ranked, ranked, answerable(found, there[0], options), there[0].astype(float), sizes,
+        np.arange(QUERIES) != 3,
+    ), options  # fmt: skip
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_ir_measures_figures_are_taken_where_ours_bear_them_out(alpha: float) -> None:
+    pytest.importorskip("pyndeval", reason="pyndeval is not installed")
+    contexts, options = contexts_of_all_depths(alpha)
+    theirs = alpha_ndcg(contexts, options)
+    ours = alpha_ndcg(contexts, Options(alpha=alpha))
+    np.testing.assert_allclose(theirs, ours, atol=1e-5)
+    assert np.isnan(theirs).nonzero()[0].tolist() == [3, QUERIES - 1]
+    assert theirs[0] == 0
+
+
+def test_figures_of_ir_measures_that_ours_contradict_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"is 0\.400000 where ours is 0\.500000"):
+        held(np.array([np.nan, 0.5]), np.array([np.nan, 0.4]))
 
 
 WORDS = ("the", "a", "of", "river", "bridge", "flood", "city", "said", "after", "three", "1998")

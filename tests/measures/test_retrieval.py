@@ -43,6 +43,7 @@ def test_without_a_relevant_passage_nothing_is_defined(measure: object) -> None:
 
 
 @pytest.mark.parametrize("measure", [average_precision, recall, ndcg])
-def test_an_empty_ranking_has_0(measure: object) -> None:
+@pytest.mark.parametrize("depth", [0, 10])
+def test_an_empty_ranking_has_0(measure: object, depth: int) -> None:
     assert callable(measure)
-    assert measure(ranking([1, 0], [], 10)) == pytest.approx([0.0])
+    assert measure(ranking([1, 0], [], depth)) == pytest.approx([0.0])

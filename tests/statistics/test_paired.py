@@ -62,6 +62,14 @@ def test_many_differences_take_the_normal_approximation_and_say_so():
     assert (test.p_value, "normal" in test.method) == (pytest.approx(expected), True)
 
 
+def test_ties_and_zeros_among_many_differences_are_those_on_paper():
+    whole = np.random.default_rng(1).integers(-3, 5, 400).astype(float)
+    fractions = (whole + 1) / 10 - 0.1
+    expected = stats.wilcoxon(whole[whole != 0], method="approx").pvalue
+    assert wilcoxon_signed_rank(whole).p_value == pytest.approx(expected)
+    assert wilcoxon_signed_rank(fractions).p_value == pytest.approx(expected)
+
+
 def test_two_hundred_differences_are_still_exact():
     differences = np.random.default_rng(0).normal(0.1, 1, 200)
     expected = stats.wilcoxon(differences, method="exact").pvalue

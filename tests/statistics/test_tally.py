@@ -104,6 +104,14 @@ def test_sums_of_numbers_are_tallied_by_query():
     assert tally.table.toarray().tolist() == [[44, 48], [76, 80], [12, 16]]
 
 
+def test_a_filled_table_gives_what_a_sparse_one_gives(monkeypatch):
+    sums = np.random.default_rng(2).random((12, 6))
+    filled = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
+    monkeypatch.setattr("analysis.statistics.tally.FILLED", 2.0)
+    sparse = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
+    assert filled == pytest.approx(sparse)
+
+
 def test_equal_seeds_give_equal_resamples_and_others_do_not():
     counts = counts_of(random_codes(0), 4)
     rows, kinds = kinds_of(counts)

@@ -10,7 +10,8 @@ from django.core.management.base import CommandError
 
 from analysis.choices import Choices
 from analysis.measures.answers.refusal_lists import refusal_list
-from analysis.measures.options import PRESETS, Options
+from analysis.measures.coverage import by_ir_measures
+from analysis.measures.options import IR_MEASURES, PRESETS, Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.computing import measures_report
 from analysis.measuring.printing import FORMATS
@@ -63,7 +64,7 @@ class Command(BaseCommand):
         try:
             report = measures_report(campaign, chosen, options["preset"], choices, passages)
         except ValueError as error:
-            raise CommandError(f"--passages: {error}.") from error
+            raise CommandError(f"The measures cannot be computed: {error}.") from error
         if options["trec"]:
             archive = trec_archive(campaign, chosen, choices)
             write_file(options["trec"], lambda file: file.write(archive))
@@ -96,6 +97,8 @@ def options_of(preset: str, given: list[str]) -> Options:
         chosen = PRESETS[preset].changed(pairs)
         tokenizer(chosen.tokenizer)
         refusal_list(chosen.refusals)
+        if chosen.alpha_ndcg == IR_MEASURES:
+            by_ir_measures.library()
     except ValueError as error:
         raise CommandError(f"--option: {error}.") from error
     return chosen

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measures.base import Measure
+from analysis.measures.coverage.by_ir_measures import alpha_ndcg_by_ir_measures, held
 from analysis.measures.coverage.contexts import Contexts
-from analysis.measures.options import Options
+from analysis.measures.options import IR_MEASURES, Options
 from analysis.measures.retrieval import discounts
 from analysis.statistics import Bools, Floats, Ints
 from analysis.statistics.arrays import ratio
@@ -19,15 +20,33 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
     as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
     the last identifier goes first, as there: the choice shows in later gains. A missing rating
-    gives no gain. NaN where no passage answers a counted question.
+    gives no gain. An empty context has 0. NaN where no passage answers a counted question.
+    Where ir_measures is chosen its figures are taken, and ours are their check.
     """
+    ours = _by_us(contexts, options)
+    if options.alpha_ndcg != IR_MEASURES:
+        return ours
+    theirs = alpha_ndcg_by_ir_measures(contexts, options.alpha)
+    return held(ours, np.where(contexts.there, theirs, np.nan))
+
+
+def _by_us(contexts: Contexts, options: Options) -> Floats:
     counted = contexts.counted[:, None, :]
     gains = _gains(contexts.of(contexts.answers.yes) & counted, options.alpha)
-    ideal = ideal_gains(
-        contexts.answers.yes & counted, options.alpha, int(contexts.depth.max(initial=0))
-    )
-    values = ratio(_sum(gains, contexts), _sum(ideal, contexts))
+    # The best order has a first passage even where the context has none.
+    depth = np.maximum(contexts.depth, 1)
+    values = ratio(_sum(gains, depth), _sum(_ideal(contexts, options.alpha), depth))
     return np.where(contexts.there, values, np.nan)
+
+
+def _ideal(contexts: Contexts, alpha: float) -> Floats:
+    """The gains of the best orders of all passages; the same for all systems and cuts."""
+    found, counted = contexts.answers, contexts.counted
+    key = alpha, counted.tobytes()
+    if key not in found.ideals:
+        whole = found.yes & counted[:, None, :]
+        found.ideals[key] = ideal_gains(whole, alpha, whole.shape[1])
+    return found.ideals[key]
 
 
 def _gains(yes: Bools, alpha: float) -> Floats:
@@ -37,8 +56,8 @@ def _gains(yes: Bools, alpha: float) -> Floats:
     return gains
 
 
-def _sum(gains: Floats, contexts: Contexts) -> Floats:
-    within = np.arange(gains.shape[1]) < contexts.depth[:, None]
+def _sum(gains: Floats, depth: Ints) -> Floats:
+    within = np.arange(gains.shape[1]) < depth[:, None]
     total: Floats = (gains * within * discounts(gains.shape[1])).sum(axis=1)
     return total
 
@@ -69,5 +88,5 @@ MEASURE = Measure(
     "Clarke and others, SIGIR, 2008; Ju and others, CRUX, 2025",
     alpha_ndcg,
     "no passage answers a sub-question that counts",
-    ("eta", "missing", "filtered", "oracle", "alpha", "cuts"),
+    ("eta", "missing", "filtered", "oracle", "alpha", "alpha_ndcg", "cuts"),
 )

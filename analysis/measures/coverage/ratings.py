@@ -8,7 +8,7 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -37,13 +37,15 @@ class Ratings:
 class Answers:
     """Which passage answers which sub-question: `yes` and, where a rating is there, `known`.
 
-    Both are (Q, P, M); a yes is known.
+    Both are (Q, P, M); a yes is known. `ideals` keeps what the best orders gain, by α and the
+    sub-questions that count.
     """
 
     yes: Bools
     known: Bools
     passages: Bools
     questions: Bools
+    ideals: dict[tuple[float, bytes], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def unknown(self) -> Bools:

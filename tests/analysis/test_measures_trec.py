@@ -1,0 +1,117 @@
+"""Runs and qrels of a random study: trec_eval and ir_measures find the report's numbers in them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.analysis.conftest import run
+from tests.cast import write_lines
+
+library = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+
+pytestmark = pytest.mark.django_db
+
+JSON = dict[str, Any]
+QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
+SYSTEMS = ("bm25", "dense", "short")
+ALPHA = 0.5
+
+
+def batch(generator: np.random.Generator) -> list[JSON]:
+    """Rankings of all passages, of some, and, for the first query, of none."""
+    made = []
+    for n in range(QUERIES):
+        ids = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
+        orders = {system: generator.permutation(ids).tolist() for system in SYSTEMS}
+        orders["short"] = orders["short"][: n % 4]
+        made.append({
+            "id": f"t{n:02}", "text": "?",
+            "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(QUESTIONS)],
+            "passages": [{"id": each, "text": "Words.", "relevant": p % 3 != 1}
+                         for p, each in enumerate(ids)],
+            "rankings": [{"system": s, "passages": order} for s, order in orders.items()],
+        })  # fmt: skip
+    return made
+
+
+def ratings(generator: np.random.Generator) -> list[JSON]:
+    """A judge's; nothing of the last query answers anything."""
+    values = generator.choice([0, 2, 3, 5], (QUERIES, PASSAGES, QUESTIONS), p=[0.5, 0.2, 0.2, 0.1])
+    values[-1] = 0
+    return [
+        {"item": f"t{n:02}/t{n:02}-p{p}", "unit": f"t{n:02}-q{q}", "variable": "rating",
+         "value": str(rating), "rater": "judge", "rater_kind": "judge"}
+        for (n, p, q), rating in np.ndenumerate(values)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> tuple[JSON, Path]:
+    """The measures by relevance as the batch marks it, and the folder of runs and qrels."""
+    generator = np.random.default_rng(11)
+    lines = write_lines(tmp_path / "batch.jsonl", batch(generator))
+    run("load_batch", str(lines), "--name", "b")
+    run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
+        "--option", "sampling=all")  # fmt: skip
+    labels = write_lines(tmp_path / "labels.jsonl", ratings(generator))
+    run("import_labels", str(labels), "--campaign", "c")
+    archive = tmp_path / "c.zip"
+    found = json.loads(
+        run("measures", "--campaign", "c", "--resamples", "2", "--preset", "clapnq",
+            "--trec", str(archive))
+    )  # fmt: skip
+    with zipfile.ZipFile(archive) as held:
+        held.extractall(tmp_path / "trec")
+    return found["measures"], tmp_path / "trec"
+
+
+def by_query(measure: Any, qrels: Path, ranked: Path) -> dict[str, float]:
+    given = library.iter_calc(
+        [measure],
+        list(library.read_trec_qrels(str(qrels))),
+        list(library.read_trec_run(str(ranked))),
+    )
+    return {each.query_id: each.value for each in given}
+
+
+def ours(measures: JSON, name: str, system: str) -> Any:
+    said = measures[name]["systems"][system]
+    return (said["texts"] or said["raters"]["judge"])["value"]
+
+
+@pytest.mark.parametrize(("number", "system"), enumerate(SYSTEMS, start=1))
+def test_trec_eval_gives_precision_recall_and_gain(
+    study: tuple[JSON, Path], number: int, system: str
+) -> None:
+    measures, folder = study
+    qrels, ranked = folder / "qrels/oracle.qrels", folder / f"runs/{number}-{system}.run"
+    wanted = {library.AP: "MAP"}
+    wanted |= {library.R @ k: f"Recall@{k}" for k in (1, 3, 5, 10)}
+    wanted |= {library.nDCG @ k: f"nDCG@{k}" for k in (1, 3, 5, 10)}
+    for measure, name in wanted.items():
+        found = by_query(measure, qrels, ranked)
+        assert len(found) == QUERIES
+        assert ours(measures, name, system) == pytest.approx(np.mean([*found.values()])), name
+
+
+@pytest.mark.parametrize(("number", "system"), enumerate(SYSTEMS, start=1))
+def test_ndeval_gives_coverage_and_its_ranked_form(
+    study: tuple[JSON, Path], number: int, system: str
+) -> None:
+    measures, folder = study
+    ranked = folder / f"runs/{number}-{system}.run"
+    qrels = folder / "qrels/1-judge.diversity.qrels"
+    wanted = {library.StRecall @ k: f"Cov@{k}" for k in (1, 3, 5, 10)}
+    wanted |= {library.alpha_nDCG(alpha=ALPHA) @ k: f"alpha_nDCG@{k}" for k in (1, 3, 5, 10)}
+    for measure, name in wanted.items():
+        found = by_query(measure, qrels, ranked)
+        # The query that nothing answers has no line, and no value here either.
+        assert len(found) == QUERIES - 1
+        expected = np.mean([*found.values()])
+        assert ours(measures, name, system) == pytest.approx(expected, abs=1e-5), name

@@ -1,0 +1,35 @@
+"""What divides the queries of a study into slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.measuring.parts import Rows
+from datasets.rows import Passage, Query, Report
+
+
+def query(name: str, *sources: str | None, meta: dict[str, Any] | None = None) -> Query:
+    passages = tuple(
+        Passage(f"{name}{n}", "x" * (n + 1), source=source) for n, source in enumerate(sources)
+    )
+    return Query(name, "?", passages=passages, reports=(Report(f"r{name}", "x"),), meta=meta)
+
+
+def test_passages_say_where_a_query_draws_from_unless_its_meta_does() -> None:
+    queries = (
+        query("a", "web", "web"),
+        query("b", "web", "private"),
+        query("c", None),
+        query("d", "web", meta={"source": "archive"}),
+    )
+    found = Rows(queries, ("s",) * 4).strata["source"]
+    assert found == ["web", "private + web", None, "archive"]
+
+
+def test_rows_of_another_system_have_the_same_slices() -> None:
+    queries = (query("a", "web"), query("b", "private"))
+    rows = Rows(queries, ("one", "one"))
+    other = rows.of_another("two")
+    assert other.systems == ("two", "two")
+    assert other.strata == rows.strata == Rows(queries, ("two", "two")).strata
+    assert other.numbers.tolist() == [0, 1]
