@@ -16,6 +16,7 @@ from typing import Any
 
 from annotation.models import Campaign, Rater
 from annotation.preparation.base import Result, Step
+from annotation.preparation.numbering import remembered
 from datasets.lines import as_line
 from datasets.loading import load_batch
 from datasets.material import batch_rows
@@ -66,7 +67,7 @@ def accepted(
         told = ", ".join(f"{count} {what}" for what, count in sorted(open_.items()))
         raise UnreviewedError(
             f"{campaign} has answers that are missing: {told}; answer and review them, or build "
-            "a --partial batch"
+            "a partial batch"
         )
     return found
 
@@ -108,4 +109,4 @@ def built_lines(
             built.left_out.append(query.id)
         else:
             built.queries += 1
-            yield as_line(made)
+            yield as_line(remembered(query, made))

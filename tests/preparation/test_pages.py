@@ -88,6 +88,12 @@ class TestTheOverview:
         assert begun.status_code in (403, 422)
         assert client.get(address("preparation-build", "key-points")).status_code == 404
 
+    def test_whoever_begins_a_step_gets_none_of_it_to_label(
+        self, rosa: User, client: Client
+    ) -> None:
+        assert client.get(reverse("work")).context["studies"] == []
+        assert not Campaign.objects.get().takes_answers
+
     def test_counts_what_was_reviewed_and_how(self, rosa: User, client: Client) -> None:
         before = client.get(address("preparation")).content.decode()
         assert "<b>0</b> of 3 reviewed" in before

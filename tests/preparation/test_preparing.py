@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Campaign, User
+from annotation.models import Assignment, Campaign, Response, User
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -130,6 +131,20 @@ class TestARun:
         run = prepare("key-points", "documents", author(params=params), table)
         assert (run.done, run.calls) == (3, calls)
         assert sum(bool(line["problems"]) for line in exported(tmp_path)) == left
+
+    def test_a_repair_that_cannot_be_read_leaves_the_answer_before_it(self, tmp_path: Path) -> None:
+        """Also where the process dies after the calls were stored, and before the answer was."""
+        load(tmp_path, TOPIC, EMPTY)
+        invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+        table = {"does not hold together": Answer("Sorry, no."), **WROTE, INQUIRY: invented}
+        run = prepare("key-points", "documents", author(params={"repair": 1}), table)
+        assert (run.done, run.failures, run.calls) == (3, {}, 4)
+        assert exported(tmp_path)[1]["answer"] == invented
+        Response.objects.all().delete()
+        Assignment.objects.update(status="leased", lease=uuid.uuid4())
+        again = prepare("key-points", "documents", run.judge, {})
+        assert (again.done, again.failures, again.calls) == (3, {}, 0)
+        assert exported(tmp_path)[1]["answer"] == invented
 
     def test_what_a_document_says_is_no_instruction(self, tmp_path: Path) -> None:
         """It stands between delimiters that carry a hash of the document itself."""

@@ -15,6 +15,7 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
+from annotation.preparation.numbering import next_number
 from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
@@ -48,12 +49,11 @@ def points_of(
     query: rows.Query,
     results: Sequence[Result],
     step: str,
-    first: int = 1,
     **more: object,
 ) -> Iterator[rows.KeyPoint]:
-    """The key points of accepted answers, numbered from `first`."""
+    """The key points of accepted answers, numbered behind all that the query has had."""
     texts = {passage.id: passage.text for passage in query.passages}
-    numbers = count(first)
+    numbers = count(next_number(query, "k"))
     for result in results:
         for answer in result.of("passage").values():
             for point in answer["points"] or ():

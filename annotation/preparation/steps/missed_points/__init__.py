@@ -34,15 +34,9 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
     """The query with what was missed behind its key points; `rounds` counts the rounds."""
     number = int((query.meta or {}).get(ROUNDS, 1)) + 1
-    missed = points_of(query, results, "missed-points", _highest(query) + 1, round=number)
+    missed = points_of(query, results, "missed-points", round=number)
     meta = {**(query.meta or {}), ROUNDS: number}
     return replace(query, key_points=(*query.key_points, *missed), meta=meta)
-
-
-def _highest(query: rows.Query) -> int:
-    """A number that was dropped since is not given to another point, unless it was the last."""
-    tails = (point.id.removeprefix(f"{query.id}:k") for point in query.key_points)
-    return max((int(tail) for tail in tails if tail.isdecimal()), default=0)
 
 
 (_holds,) = FIRST_ROUND.variables
