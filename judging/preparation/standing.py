@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -53,14 +54,15 @@ class Work:
     authors: list[Author]
 
 
-def works_on(batch: Batch, user: User) -> list[Work]:
-    """All steps over a batch, as far as an account may read their campaigns."""
-    names = {name_of(batch, step): step for step in STEPS.values() if step.protocol}
+def works_on(batch: Batch, user: User, steps: Iterable[Step] = STEPS.values()) -> list[Work]:
+    """All steps over a batch, or those named, as far as an account may read their campaigns."""
+    steps = list(steps)
+    names = [name_of(batch, step) for step in steps if step.protocol]
     found = {c.name: c for c in Campaign.objects.filter(batch=batch, name__in=names)}
     mine = set(
         readable(user).filter(pk__in=[c.pk for c in found.values()]).values_list("pk", flat=True)
     )
-    return [_work(batch, step, found.get(name_of(batch, step)), mine) for step in STEPS.values()]
+    return [_work(batch, step, found.get(name_of(batch, step)), mine) for step in steps]
 
 
 def _work(batch: Batch, step: Step, campaign: Campaign | None, mine: set[int]) -> Work:

@@ -192,6 +192,14 @@ RULES: dict[str, Rule] = {
     "api-run-manifest": reads(READERS),
     "api-calls": reads(READERS),
     "api-call": reads(READERS),
+    "api-preparation": reads(READERS),
+    "api-preparation-step": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
+    "api-prepared-list": reads(READERS),
+    # An empty body names no author, no batch and no verdict.
+    "api-preparation-accept": takes(READERS, 400),
+    "api-preparation-build": takes(READERS, 400),
+    "api-prepared": reads(READERS),
+    "api-review": takes(READERS, 400),
     "api-people": reads(ADMINS),
     "api-person": Rule({"GET": ADMINS, "PUT": ADMINS}),
     # An empty body names nobody.

@@ -425,6 +425,19 @@ ROUTES: dict[tuple[str, str], Provider] = {
         for argument, found in (("pk", _batches), ("step", _steps))
     },
     ("review", "uid"): _written,
+    ("api-preparation", "pk"): _batches,
+    **{
+        (f"api-{name}", argument): found
+        for name in (
+            "preparation-step",
+            "preparation-accept",
+            "preparation-build",
+            "prepared-list",
+        )
+        for argument, found in (("pk", _batches), ("step", _steps))
+    },
+    ("api-prepared", "uid"): _written,
+    ("api-review", "uid"): _written,
     ("judge", "pk"): _judges,
     ("judge-try", "pk"): _judges,
     ("judge-start", "pk"): _judges,
