@@ -52,6 +52,12 @@ def repair_of(prepared: Prepared, answer: Answer, by_unit: bool) -> Request | No
     return Request(messages, first.schema, first.facts, first.sample)
 
 
+def can_be_read(prepared: Prepared, text: str, by_unit: bool) -> bool:
+    """Whether an answer has the form that was asked for, whatever else is wrong with it."""
+    words, _ = problems_of(prepared, text, by_unit)
+    return words != WORDS
+
+
 def problems_of(prepared: Prepared, text: str, by_unit: bool) -> tuple[str, list[str]]:
     """The words of a repair, and what is wrong with an answer; nothing where it can stand."""
     asked = schema(prepared.assignment.item.campaign)

@@ -17,7 +17,7 @@ from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.backends.base import Answer
-from judging.models import Judge, JudgeRun, Review
+from judging.models import Judge, JudgeCall, JudgeRun, Review
 from tests.judging.cast import command, judge
 from tests.preparation.cast import (
     EMPTY,
@@ -132,7 +132,9 @@ class TestARun:
         assert (run.done, run.calls) == (3, calls)
         assert sum(bool(line["problems"]) for line in exported(tmp_path)) == left
 
-    def test_a_repair_that_cannot_be_read_leaves_the_answer_before_it(self, tmp_path: Path) -> None:
+    def test_a_repair_that_cannot_be_read_leaves_the_answer_before_it(
+        self, tmp_path: Path, client: Client
+    ) -> None:
         """Also where the process dies after the calls were stored, and before the answer was."""
         load(tmp_path, TOPIC, EMPTY)
         invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
@@ -140,6 +142,10 @@ class TestARun:
         run = prepare("key-points", "documents", author(params={"repair": 1}), table)
         assert (run.done, run.failures, run.calls) == (3, {}, 4)
         assert exported(tmp_path)[1]["answer"] == invented
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        row = JudgeCall.objects.get(repair=True).assignment
+        pages = [reverse("judge-call", args=[call.pk]) for call in row.judge_calls.order_by("pk")]
+        assert [bool(client.get(page).context["labels"]) for page in pages] == [True, False]
         Response.objects.all().delete()
         Assignment.objects.update(status="leased", lease=uuid.uuid4())
         again = prepare("key-points", "documents", run.judge, {})
