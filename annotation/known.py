@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
@@ -29,13 +29,17 @@ class CheckedRow:
 class KnownItems:
     """What a campaign has; unknown items, units, variables and codes are refused by line."""
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Campaign, only: Collection[str] | None = None) -> None:
+        """`only` are the keys of the items asked about, where they are few; None for all."""
         self.campaign = campaign
+        self.only = only
         self.schema = schema(campaign)
 
     @cached_property
     def items(self) -> dict[str, Item]:
         related = self.campaign.items.select_related("query")
+        if self.only is not None:
+            related = related.filter(key__in=self.only)
         found = {item.key: item for item in related}
         for item in found.values():
             item.campaign = self.campaign
@@ -46,6 +50,8 @@ class KnownItems:
         """Kind, key and name of each unit, by item, in their order."""
         units: dict[int, list[tuple[str, str, str]]] = {}
         of_campaign = Unit.objects.filter(item__campaign=self.campaign).order_by("position")
+        if self.only is not None:
+            of_campaign = of_campaign.filter(item__key__in=self.only)
         for item, kind, key, name in of_campaign.values_list("item_id", "kind", "key", "name"):
             # Of a million units most have a name that is their key: one text for both, and a kind.
             unit = intern(kind), key, key if name == key else name

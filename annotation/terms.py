@@ -60,6 +60,9 @@ def read_deadline(text: str) -> datetime:
 
 def check_terms(campaign: Campaign, terms: Terms) -> None:
     """Whether they hold by themselves and for this campaign, stored or not. Raises DesignError."""
+    if terms.deadline is not None and not 2000 <= terms.deadline.year <= 9998:
+        # Beyond the calendar's edge a time zone away, no database gives the row back.
+        raise DesignError("the deadline is not in the years 2000 to 9998; mend it")
     if terms.language and not _LANGUAGE.fullmatch(terms.language):
         raise DesignError(f"language {terms.language!r} is no tag such as en or pt-BR; mend it")
     if terms.guideline is not None and len(terms.guideline) > LONGEST_GUIDELINE:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.http import HttpRequest
+from django.utils import timezone
 
+from audit.models import Event
 from audit.recording import record
 
 
@@ -23,3 +27,10 @@ def record_export(
         return
     whole = None if campaign is None else ("campaign", campaign)
     record("export", campaign, of or whole, what=what, form=form)
+
+
+def was_told(request: HttpRequest, campaign: int, what: str, form: str) -> bool:
+    """Whether this account began to take it along within a day."""
+    since = timezone.now() - timedelta(days=1)
+    rows = Event.objects.filter(event="export", campaign=campaign, who=request.user.pk)
+    return rows.filter(at__gte=since, facts__what=what, facts__form=form).exists()

@@ -40,9 +40,9 @@ tokens and `manage.py create_token NAME` make one for an account. What it may do
 account may do on the pages, narrowed to the token's scopes, which each operation names. Cookies are
 not looked at. An account may ask 600 times a minute; more is answered by 429 with `Retry-After`.
 
-A write that is no answer of one's own takes an `Idempotency-Key`: the same request under the same
-key is done once. What may be changed has an `ETag`; with `If-Match` a change of what has changed
-since is refused (409).
+A POST that is no answer of one's own takes an `Idempotency-Key` where it says so: the same request
+under the same key is done once. What may be changed has an `ETag`; with `If-Match` a change of what
+has changed since is refused (409).
 
 Whatever goes wrong is answered by JSON: `error` says what is wrong and what to do, `problems` names
 each unit or field. Parameters and fields that are not described here are refused by name. Offsets

@@ -23,6 +23,7 @@ LONG_ONES = (
     "api-run-manifest", "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal",
     "api-known", "api-imports", "judge-start", "api-runs", "api-judge-estimate", "api-export",
     "campaign-quality", "rater-quality", "api-quality", "adjudication", "api-disputes",
+    "measures", "api-measures",
 )  # fmt: skip
 """Exports, imports, reports, and what draws, plans or looks through a whole campaign; each is a
 route or a family of them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,15 @@ WITH_DATABASE = {"django_db_setup", "live_server", "house", "site"}
 WITH_PROCESSES = ("browser", "processes", "containers")
 
 
+# Of a test with many cases these many run on PostgreSQL: they differ in what is sent, and not in
+# what the database is asked. Where it is the other way round a test is marked "every_case".
+CASES = 3
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = {item for item in items if not _runs(item, config.getoption("--long"))}
+    if ON_POSTGRESQL:
+        left_out |= _further_cases(item for item in items if item not in left_out)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
     # On a busy machine a browser may lose a race that no user would, and a process start too late:
@@ -36,6 +45,17 @@ def _runs(item: pytest.Item, long: bool) -> bool:
     if item.get_closest_marker("long") and not long:
         return False
     return not ON_POSTGRESQL or _differs_between_databases(item)
+
+
+def _further_cases(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    cases: Counter[str] = Counter()
+    further = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if cases[test] > CASES and not item.get_closest_marker("every_case"):
+            further.add(item)
+    return further
 
 
 def _differs_between_databases(item: pytest.Item) -> bool:

@@ -22,6 +22,7 @@ from analysis.measuring.asking import (
 from analysis.measuring.shown import Shown, shown_of
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
+from audit.exports import record_export
 from datasets.api.base import READERS, Resource
 from datasets.api.describing import described
 from datasets.api.limits import PerReport
@@ -143,9 +144,11 @@ class CampaignMeasures(Resource):
         asked = _asked(user, campaign, self.chosen)
         try:
             shown = Shown(**several, order=self.chosen["order"])
-            return Response(shown_of(computed_measures(campaign, asked), shown))
+            found = shown_of(computed_measures(campaign, asked), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
+        record_export(request, pk, "measures", "json")
+        return Response(found)
 
 
 def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:

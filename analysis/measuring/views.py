@@ -17,6 +17,7 @@ from analysis.views import READERS, attached
 from annotation.models import Campaign
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
+from audit.exports import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person
 
@@ -81,6 +82,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         report = shown_of(computed_measures(campaign, form.asked), form.shown)
     except ValueError as error:
         return _refused(str(error))
+    record_export(request, pk, "measures", suffix)
     return attached(chosen.render(report), chosen.media_type, f"measures-{pk}.{suffix}")
 
 
@@ -95,6 +97,7 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
     archive = trec_archive(campaign, form.asked.options, form.asked.choices)
+    record_export(request, pk, "measures", "zip")
     return attached(archive, ARCHIVE, f"measures-{pk}.zip")
 
 

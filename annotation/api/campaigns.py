@@ -111,7 +111,7 @@ class Campaigns(List):
     @described(
         "List campaigns",
         "For an annotator the campaigns with an item of theirs or one that they may take; for "
-        "researchers and admins all, with their designs and counts.",
+        "researchers those that they may read and for admins all, with their designs and counts.",
         {200: page_shape(CampaignShape)},
         tag="campaigns",
         example={"count": 1, "next": None, "previous": None, "results": [A_CAMPAIGN]},

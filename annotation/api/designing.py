@@ -208,6 +208,7 @@ class KnownAnswers(Resource):
     @once
     def post(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        check_blind(person(request), campaign)  # what is refused or unchanged would tell an answer
         wanted = checked(NewKnownShape, request.data)
         rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
         try:

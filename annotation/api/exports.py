@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from annotation import exporting
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
-from audit.exports import record_export
+from audit.exports import record_export, was_told
 from datasets.api.base import READERS
 from datasets.api.describing import described
 from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
@@ -150,10 +150,11 @@ class CampaignLines(Lines):
     def found(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)
-        # A page after the first belongs to what was begun with it.
-        if "cursor" not in self.chosen:
-            form = "jsonl" if self.streamed else "pages"
-            record_export(request, pk, type(self).__name__.lower(), form)
+        what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
+        # A page after the first belongs to what was begun with it, if anything was.
+        goes_on = not self.streamed and "cursor" in self.chosen
+        if not (goes_on and was_told(request, pk, what, form)):
+            record_export(request, pk, what, form)
         return self.answer(FoundInCampaign(campaign, type(self).export))
 
 

@@ -36,7 +36,7 @@ class NewLabelsShape(Strict):
     labels = serializers.ListField(
         child=serializers.DictField(),
         min_length=1,
-        help_text="lines of the labels format, 8 MB at most; errors name them from 1",
+        help_text="lines of the labels format, 2.5 MB at most; errors name them from 1",
     )
     rater = serializers.CharField(
         required=False, max_length=150, help_text="who labelled, where a line does not say"
@@ -65,7 +65,7 @@ class Imports(Resource):
         "Load labels made elsewhere",
         "What `import_labels` does, all or nothing, with the same warnings; the raters that are "
         "named are made. The same labels again change nothing. Nobody who answers on this site can "
-        "be named: 422 with the line. More than 8 MB is for the command. Sixty times an hour.",
+        "be named: 422 with the line. More than 2.5 MB is for the command. Sixty times an hour.",
         {200: ImportShape},
         tag="studies",
         request=NewLabelsShape,

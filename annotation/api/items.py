@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.exporting import units_of
-from annotation.models import Campaign, Item, User
+from annotation.models import Campaign, Item, Unit, User
 from annotation.views.mine import is_blind
 from datasets.api.base import READERS, List, Resource, page_shape, rendered
 from datasets.api.describing import described
@@ -74,7 +75,7 @@ class ItemShape(serializers.Serializer[Any]):
     quota = serializers.SerializerMethodField(
         help_text="how many people it wants; null like `use`, since all may have a gold item"
     )
-    taken = serializers.IntegerField(help_text="how many have taken it")
+    taken = serializers.SerializerMethodField(help_text="how many have taken it; null like `use`")
     units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
 
     def get_item(self, item: Item) -> str | None:
@@ -87,6 +88,9 @@ class ItemShape(serializers.Serializer[Any]):
 
     def get_use(self, item: Item) -> str | None:
         return None if self.context["is_blind"] else str(item.use)
+
+    def get_taken(self, item: Item) -> int | None:
+        return None if self.context["is_blind"] else int(item.taken)
 
     def get_quota(self, item: Item) -> int | None:
         return None if self.context["is_blind"] else int(item.quota)
@@ -110,7 +114,10 @@ def visible_items(user: User, campaign: Campaign) -> QuerySet[Item]:
     if user.role not in READERS:
         return Item.objects.none()
     related = campaign.items.select_related("query", "report")
-    return related.annotate(units_total=Count("units")).order_by("position")
+    # Counted for the items of a page only; a join would group the whole campaign for each page.
+    units = Unit.objects.filter(item=OuterRef("pk")).order_by().values("item")
+    number = Subquery(units.annotate(n=Count("pk")).values("n"), IntegerField())
+    return related.annotate(units_total=Coalesce(number, 0)).order_by("position")
 
 
 class Items(List):

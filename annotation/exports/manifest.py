@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db.models import Count
 from django.utils import timezone
 
-from annotation.declared import DECLARED
 from annotation.exports.forms import FORMS, Subject
 from annotation.exports.registry import EXPORTS
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
+from annotation.presenting import schema
 
 Tick = Callable[[int], None]
 
@@ -67,7 +67,7 @@ class Exporting:
 
 def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
     """The manifest of some files. Counts are of what stands at this moment in the database."""
-    protocol, batch = DECLARED[campaign.protocol], campaign.batch
+    guideline, batch = schema(campaign).protocol.guideline, campaign.batch
     return {
         "version": settings.TANDEM_VERSION,
         "generated_at": timezone.now().isoformat(),
@@ -75,7 +75,7 @@ def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
             "name": campaign.name,
             "protocol": campaign.protocol,
             "protocol_version": campaign.protocol_version,
-            "guideline_sha256": hashlib.sha256(protocol.guideline.encode("utf-8")).hexdigest(),
+            "guideline_sha256": hashlib.sha256(guideline.encode("utf-8")).hexdigest(),
             "raters_per_item": campaign.raters_per_item,
             "overlap": campaign.overlap,
             "human_share": campaign.human_share,

@@ -19,6 +19,8 @@ from datasets.rows import InputError, Place
 MANY = 1000
 """Places of an item that everybody may get: more than people take part in a study."""
 EVERY = 10
+MOST_NAMED = 10_000
+"""Items that one query names; of more all of the campaign are read."""
 LONGEST_REASON = 2000
 
 
@@ -48,10 +50,13 @@ def set_known(
 
 def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
     """The same of rows; known answers to the same items are replaced. Raises InputError."""
-    known = KnownItems(campaign)
+    keys = {row.item for row in rows}
+    known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
     checked = list(known.checked(rows))
     with transaction.atomic():
-        Campaign.objects.select_for_update().get(pk=campaign.pk)
+        # What is saved below is what stands now, and not what the request began with.
+        locked = Campaign.objects.select_for_update()
+        campaign.refresh_from_db(fields=["gold_every", "practice_of"], from_queryset=locked)
         return _kept(campaign, known, checked, use)
 
 
@@ -68,6 +73,8 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
     items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
     if _stands(items, wanted, use):
         return Known(len(wanted), len(items), unchanged=True)
+    # Whoever claims a place holds the item's row: this waits for them and then sees the assignment.
+    list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
     KnownAnswer.objects.filter(unit__item__in=items).delete()
     units = {(u.item_id, u.name): u for u in Unit.objects.filter(item__in=items)}

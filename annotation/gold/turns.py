@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.assigning import rank
 from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.people.leases import EXPIRED
 from annotation.presenting import design
 
 Use = Item.Use
@@ -91,7 +92,9 @@ def _gold(ready: QuerySet[Item], seed: int, rater: Rater) -> QuerySet[Item]:
 def left_known(campaign: Campaign, rater: Rater, study: int) -> tuple[int, int]:
     """How many practice and gold items a person is still to get, with so many study items."""
     uses = Item.objects.filter(campaign=campaign).exclude(use=Use.STUDY)
-    new = uses.exclude(assignments__rater=rater).values_list("use", flat=True)
+    # One whose time ran out is given again.
+    had = Assignment.objects.filter(~Q(**EXPIRED), rater=rater, item=OuterRef("pk"))
+    new = uses.filter(~Exists(had)).values_list("use", flat=True)
     own = list(new.order_by())
     practice = own.count(Use.PRACTICE) if campaign.practice_of_id == campaign.pk else 0
     number, seed = number_of(campaign, rater), design(campaign).seed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from axes.models import AccessAttempt
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, ProtectedError
 from django.utils import timezone
 from knox.models import AuthToken
 
@@ -88,6 +88,9 @@ def switch_on(user: User) -> bool:
     with transaction.atomic():
         changed = User.objects.filter(pk=user.pk, is_active=False).update(is_active=True)
         if changed:
+            # What they held when they left is theirs again, where a place of it is free.
+            left = {"status": Assignment.Status.CANCELLED, "reason": Ended.LEFT}
+            Assignment.objects.filter(rater__user=user, **left).update(reason=Ended.EXPIRED)
             record("account.on", of=("account", user.pk))
     user.is_active = True
     return bool(changed)
@@ -147,8 +150,12 @@ def forget(user: User) -> str | None:
 def _forget_rater(rater: Rater) -> str | None:
     Draft.objects.filter(assignment__rater=rater).delete()
     if not Assignment.objects.filter(rater=rater).exists():
-        rater.delete()
-        return None
+        try:
+            rater.delete()
+        except ProtectedError:
+            pass  # decisions or reviews stand under its pseudonym
+        else:
+            return None
     if tells_the_account(rater):
         rename_rater(rater)
     return rater.name

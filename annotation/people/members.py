@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.models import Campaign, Decision, Membership, User
+from annotation.models import Campaign, Decision, Membership, Rater, User
 from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
 from audit.recording import folded, record
@@ -127,6 +127,10 @@ def end_membership(campaign: Campaign, user: User, by: User | None = None) -> No
         )
         give_back_all(user, Ended.FREED, campaign)
         record("member.ended", campaign.pk, ("account", user.pk))
+    # An item that was just being given: wait for that, then take it back, too.
+    with transaction.atomic():
+        list(Rater.objects.select_for_update().filter(user=user).values_list("pk"))
+    give_back_all(user, Ended.FREED, campaign)
 
 
 @contextmanager

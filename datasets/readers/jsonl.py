@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
@@ -189,8 +190,8 @@ def _check_escapes(text: str) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, number in counts.items() if number > 1)
         raise LineError(f"the key {shown(twice)} stands twice in one object", "keep one of the two")
     return members
 

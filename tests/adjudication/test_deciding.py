@@ -12,6 +12,7 @@ from annotation.adjudication.members import adjudicable
 from annotation.adjudication.references import COLUMNS, references
 from annotation.models import Assignment, Decision, Label, Rater, Response, User
 from annotation.models.people import rater_of
+from annotation.people.accounts import forget
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite, join
 from annotation.people.members import add_member, end_membership, readable, workable
@@ -233,3 +234,11 @@ def test_the_command_says_how_much_is_left(there: Dispute) -> None:
     assert "2 units to decide" in told
     assert "1 decided" in told
     assert "1 unit to decide" in run("disputes", "--campaign", "Pilot", "--of", "judges")
+
+
+def test_who_decided_can_be_forgotten_and_the_decision_stays(there: Dispute) -> None:
+    decided(there, there.units[0])
+    name = forget(there.dora)
+    decision = Decision.objects.get()
+    assert decision.by.name == name != "dora"
+    assert decision.by.user is None

@@ -107,6 +107,16 @@ def test_the_manifest_says_what_of_and_by_which_version(campaign: Campaign, tmp_
     assert defused == {f"{what}.csv" for what in tables}
 
 
+def test_the_manifest_names_the_guideline_that_people_saw(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    ours = tmp_path / "ours.md"
+    ours.write_text("# Ours\n", "utf-8")
+    run("set_campaign", "c", "--guideline", ours)
+    told = export("all", tmp_path / "out", "--format", "csv")
+    assert told["campaign"]["guideline_sha256"] == hashlib.sha256(b"# Ours").hexdigest()
+
+
 def test_a_single_file_has_a_manifest_where_it_is_asked_for(
     campaign: Campaign, tmp_path: Path
 ) -> None:

@@ -107,6 +107,11 @@ class TestDeadline:
         with pytest.raises(CommandError, match="is no moment; write it as"):
             campaign_of("report-coverage", "--deadline", text)
 
+    @pytest.mark.parametrize("text", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00+14:00"])
+    def test_what_no_calendar_holds_everywhere_is_refused(self, batch: Path, text: str) -> None:
+        with pytest.raises(CommandError, match="is not in the years 2000 to 9998"):
+            campaign_of("report-coverage", "--deadline", text)
+
 
 class TestClosing:
     def test_closed_and_opened_again(self, study: Study) -> None:

@@ -17,6 +17,7 @@ from analysis.reports import campaign_report
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.submit import fail, submit
+from audit.models import Event
 from tests import cast
 from tests.annotation.answering import good_answer, person
 from tests.api.cast import Script, assert_told, script_of
@@ -145,11 +146,10 @@ def test_whoever_has_an_open_item_does_not_read_what_others_said(
     first = campaign.items.order_by("position")[0]
     rater = rater_of(User.objects.get(username="rita"))
     Assignment.objects.create(item=first, rater=rater, asked=["a/b#1"])
-    for what in ("labels", "responses", "report"):
+    for what in ("labels", "responses", "report", "units"):
         answer = rita.get(f"campaigns/{campaign.pk}/{what}/")
         assert answer.status_code == 403
         assert "open item" in answer.json()["error"]
-    assert rita.get(f"campaigns/{campaign.pk}/units/").status_code == 200
 
 
 def test_a_form_that_is_not_there_is_refused(campaign: Campaign, rita: Script) -> None:
@@ -233,3 +233,11 @@ def test_a_query_is_the_line_of_its_batch(batch: Path, rita: Script) -> None:
 def test_a_page_behind_the_last_is_not_there(batch: Path, rita: Script) -> None:
     assert_told(rita.get("batches/?page=2"), 404)
     assert rita.get("batches/?page=1").json()["count"] == 1
+
+
+def test_a_page_from_the_middle_tells_the_trail_once(campaign: Campaign, rita: Script) -> None:
+    path = f"campaigns/{campaign.pk}/labels/"
+    for page in ("?cursor=4", "?cursor=8", "?format=jsonl&cursor=4", "?format=jsonl&cursor=4"):
+        assert rita.get(path + page).status_code == 200
+    told = Event.objects.filter(event="export").order_by("pk").values_list("facts__form", flat=True)
+    assert list(told) == ["pages", "jsonl", "jsonl"]

@@ -60,6 +60,7 @@ def test_every_cell_asks_whole_items() -> None:
     assert all(each.calls % UNITS == 0 for each in (*BARRED, *TINY))
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_tiny_run_gives_every_figure(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"

@@ -54,6 +54,7 @@ def test_places_that_were_taken_are_free_again() -> None:
     assert free("c") == {"freed": 1}
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_quick_run_gives_every_page(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"

@@ -220,6 +220,15 @@ class TestOut:
         assert (there.status, there.session_id) == ("active", "s2")
         assert Participant.objects.count() == 1
 
+    def test_who_comes_again_may_take_up_what_was_held(self, study: Study) -> None:
+        come(study)
+        first = Assignment.objects.get()
+        end(Participant.objects.get(), "returned")
+        come(study, "p1", "s2")
+        first.refresh_from_db()
+        assert first.status == "open"
+        assert_whole(study.campaign)
+
     def test_places_of_who_vanished_go_back_by_themselves(self, study: Study) -> None:
         set_hold(study.campaign, 30)
         _, answer = come(study)

@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from analysis.figures.files import offered
 from analysis.formats import FORMATS
+from analysis.measuring.printing import FORMATS as MEASURES_FORMATS
 from analysis.models import FrozenReport
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
@@ -28,6 +29,7 @@ from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
 from tests.security.world import World
 
 REPORTS = tuple(each.suffix for each in FORMATS.values())
+MEASURES = tuple(each.suffix for each in MEASURES_FORMATS.values())
 FIGURES = tuple(each.suffix for each in offered())
 DIGEST = "ab" * 32
 WORDS = "a sentence that somebody wrote"
@@ -527,6 +529,9 @@ DEEDS: dict[str, list[Doing]] = {
     "api-run-manifest": [_manifest("api-run-manifest")],
     "api-report": [_reading("api-report")],
     "api-frozen": [_reading_frozen("api-frozen")],
+    "api-measures": [_reading("api-measures")],
+    "measures-zip": [_reading("measures-zip")],
+    **{f"measures-{suffix}": [_reading(f"measures-{suffix}")] for suffix in MEASURES},
     **{f"report-{suffix}": [_reading(f"report-{suffix}")] for suffix in REPORTS},
     **{f"frozen-{suffix}": [_reading_frozen(f"frozen-{suffix}")] for suffix in REPORTS},
     **{
@@ -538,7 +543,8 @@ DEEDS: dict[str, list[Doing]] = {
 TAKEN_ALONG = (
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
-    "api-report", "api-frozen",
+    "api-report", "api-frozen", "api-measures", "measures-zip",
+    *(f"measures-{suffix}" for suffix in MEASURES),
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),
 )  # fmt: skip

@@ -162,6 +162,7 @@ def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) ->
     assert state() == before
 
 
+@pytest.mark.every_case
 @each_route
 def test_reading_changes_nothing(world: World, route: Route) -> None:
     # Of what is taken along the trail is told; test_audited.py says of which routes.
@@ -176,6 +177,7 @@ def test_reading_changes_nothing(world: World, route: Route) -> None:
     assert state(but) == before
 
 
+@pytest.mark.every_case
 @each_route
 def test_what_is_allowed_is_done(world: World, route: Route) -> None:
     for role, method, address, kind in _requests(world, route):

@@ -25,6 +25,7 @@ from datasets.access import role_required
 from datasets.rows import InputError
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+BLIND_KNOWN = "You have an open item in this campaign; answer it before you set what is known."
 BLIND = "You have an open item in this campaign; answer it before you take the draw along."
 CHANGED = (
     "Somebody changed the terms since you opened this page, and nothing of yours is saved yet. "
@@ -86,6 +87,10 @@ def turn(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def set_known(request: HttpRequest, pk: int) -> HttpResponse:
     found, user = _campaign(request, pk), user_of(request)
+    if is_blind(user, found):
+        # What is refused or unchanged would tell which item is known, and its answer.
+        context = context_of(found, user) | {"wrong": BLIND_KNOWN}
+        return render(request, "campaigns/campaign.html", context, status=403)
     form = KnownForm(request.POST, request.FILES)
     if form.is_valid():
         data = form.cleaned_data

@@ -15,6 +15,7 @@ from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, passes, scores
 from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.presenting import design
+from annotation.progress.keeping import kept
 from annotation.views.mine import is_blind
 from annotation.views.studies.forms import ITEM_ORDERS
 from annotation.views.studies.known import KnownForm
@@ -103,8 +104,16 @@ def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
 def guidelines(campaign: Campaign) -> list[dict[str, Any]]:
     """The versions of a campaign's own guideline, the newest first, with their answers."""
     versions = list(campaign.guidelines.select_related("by").order_by("-version"))
-    answers = _answers(campaign) if any(each.digest for each in versions) else {}
+    if not any(each.digest for each in versions):
+        answers = {}
+    else:
+        answers = kept(f"guideline-answers-{campaign.pk}", lambda: _counted(campaign))
     return [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
+
+
+def _counted(campaign: Campaign) -> tuple[dict[str, int], int]:
+    found = _answers(campaign)
+    return found, sum(found.values())
 
 
 def _answers(campaign: Campaign) -> dict[str, int]:

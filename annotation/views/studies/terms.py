@@ -77,6 +77,8 @@ class TermsForm(forms.Form):
         """
         data = self.cleaned_data
         deadline = read_deadline(data["deadline"]) if data["deadline"] else None
+        if standing is not None and data["deadline"] == initial_of(standing)["deadline"]:
+            deadline = standing.deadline  # with its seconds, which the form does not show
         own = standing is not None and standing.practice_of_id == standing.pk
         practice: str | None = data["practice_of"]
         return Terms(
