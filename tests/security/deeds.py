@@ -211,7 +211,7 @@ def _unprepared() -> Batch:
     return batch
 
 
-def _preparing(name: str, step: str, event: str, **sent: Any) -> Doing:
+def _preparing(name: str, step: str, event: str, /, **sent: Any) -> Doing:
     """Done to a step over the study's batch."""
 
     def deed(world: World) -> Deed:
