@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from judging.views import calls, comparing, judges, runs
+from judging.views.preparing import building, overview, reviewing
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),
@@ -18,5 +19,20 @@ urlpatterns = [
     path("judges/runs/<int:pk>/manifest.json", runs.manifest, name="judge-run-manifest"),
     path("judges/runs/<int:pk>/calls/", calls.calls, name="judge-calls"),
     path("judges/calls/<int:pk>/", calls.call, name="judge-call"),
+    path("batches/<int:pk>/preparation/", overview.overview, name="preparation"),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/begin/", overview.begin, name="preparation-begin"
+    ),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/accept/",
+        overview.accept,
+        name="preparation-accept",
+    ),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/build/",
+        building.build_batch,
+        name="preparation-build",
+    ),
+    path("preparation/<uuid:uid>/", reviewing.review, name="review"),
     path("campaigns/<int:pk>/judges/", comparing.compare, name="judges-compared"),
 ]

@@ -21,7 +21,7 @@ READ, LABEL, MANAGE, JUDGE, PEOPLE = "read", "label", "manage", "judge", "people
 SCOPES: Mapping[str, str] = {
     READ: "read batches, campaigns, items, labels, reports and exports",
     LABEL: "take one's own items and answer them",
-    MANAGE: "send batches, make and change campaigns, load labels, freeze reports",
+    MANAGE: "send and prepare batches, make and change campaigns, load labels, freeze reports",
     JUDGE: "define judges, try them, and start and stop their runs",
     PEOPLE: "read and change accounts, invitations and who takes part",
 }

@@ -50,12 +50,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a row: its new calls, and an answer or a reason. With neither it stays."""
+    """What became of a row: its new calls, and an answer or a reason. With neither it stays.
+
+    `first` is the answer that the verdict mends: it stands where that one cannot be read.
+    """
 
     prepared: Prepared
     calls: Sequence[Call] = ()
     verdict: Answer | Failure | None = None
     seconds: float | None = None
+    first: Answer | None = None
 
 
 def record(
@@ -123,11 +127,20 @@ def _closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) ->
     if not isinstance(verdict, Answer):
         reason = verdict.reason if isinstance(verdict, Failure) else "error"
         return _Closing(prepared.assignment, None, reason)
+    for answer in (verdict, result.first):
+        if answer is not None and (ready := _ready(prepared, answer.text, schema, by_unit)):
+            details = details_of(prepared, answer, by_unit)
+            circumstances = Circumstances(lease=lease, seconds=result.seconds, details=details)
+            return _Closing(prepared.assignment, (ready, circumstances))
+    return _Closing(prepared.assignment, None, "unreadable")
+
+
+def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> Ready | None:
+    """A completion as it can be stored; None where it cannot be read."""
     try:
-        payload = _payload(prepared, verdict.text, by_unit)
-        ready = prepare(
+        return prepare(
             prepared.assignment,
-            payload,
+            _payload(prepared, text, by_unit),
             "judge",
             prepared.spec,
             schema,
@@ -135,10 +148,7 @@ def _closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) ->
             basis=prepared.basis,
         )
     except RefusedError:
-        return _Closing(prepared.assignment, None, "unreadable")
-    details = details_of(prepared, verdict, by_unit)
-    circumstances = Circumstances(lease=lease, seconds=result.seconds, details=details)
-    return _Closing(prepared.assignment, (ready, circumstances))
+        return None
 
 
 def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
@@ -193,12 +203,23 @@ def stored_results(prepared: Sequence[Prepared]) -> list[Result]:
     calls = JudgeCall.objects.filter(assignment__in=tried, state__in=(ANSWERED, *FINAL))
     found: dict[int, Result] = {}
     for call in calls.order_by("id"):
-        one = tried[call.assignment_id]
+        one, before = tried[call.assignment_id], found.get(call.assignment_id)
         # A repair is of the answer before it, and a request of its own.
-        mends = call.repair and call.assignment_id in found
-        if mends or call.request_hash == one.request_hash:
+        if call.repair and before is not None:
+            found[call.assignment_id] = _repaired(before, call)
+        elif call.request_hash == one.request_hash:
             found[call.assignment_id] = Result(one, (), _verdict(call), call.seconds)
     return list(found.values())
+
+
+def _repaired(before: Result, repair: JudgeCall) -> Result:
+    """What is known of a row after its repair: what it brought, or the answer before it."""
+    verdict, first = _verdict(repair), before.verdict
+    if not isinstance(first, Answer):
+        return replace(before, verdict=verdict, seconds=repair.seconds)
+    if isinstance(verdict, Failure):
+        return replace(before, seconds=repair.seconds)
+    return replace(before, verdict=verdict, seconds=repair.seconds, first=first)
 
 
 def _verdict(call: JudgeCall) -> Answer | Failure:

@@ -1,10 +1,10 @@
-"""The API's addresses of judges."""
+"""The API's addresses of judges, and of what they write as authors."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from judging.api import calls, compared, judges, runs, trying
+from judging.api import calls, compared, judges, preparation, prepared, runs, trying
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),
@@ -18,4 +18,27 @@ urlpatterns = [
     path("runs/<int:pk>/manifest/", runs.Manifest.as_view(), name="api-run-manifest"),
     path("runs/<int:pk>/calls/", calls.Calls.as_view(), name="api-calls"),
     path("calls/<int:pk>/", calls.OneCall.as_view(), name="api-call"),
+    path("batches/<int:pk>/preparation/", preparation.Steps.as_view(), name="api-preparation"),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/",
+        preparation.OneStep.as_view(),
+        name="api-preparation-step",
+    ),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/answers/",
+        prepared.Prepared.as_view(),
+        name="api-prepared-list",
+    ),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/accept/",
+        preparation.AcceptAll.as_view(),
+        name="api-preparation-accept",
+    ),
+    path(
+        "batches/<int:pk>/preparation/<slug:step>/build/",
+        preparation.BuildBatch.as_view(),
+        name="api-preparation-build",
+    ),
+    path("preparation/<uuid:uid>/", prepared.OnePrepared.as_view(), name="api-prepared"),
+    path("preparation/<uuid:uid>/review/", prepared.Reviewed.as_view(), name="api-review"),
 ]

@@ -8,10 +8,14 @@ from rest_framework.request import Request
 
 from annotation.api.visible import person, visible_studies
 from annotation.models import Campaign, User
+from annotation.models import Response as Answer
+from annotation.preparation.base import Step
 from datasets.api.base import READERS
 from datasets.api.errors import RefusedBodyError, problem
+from datasets.models import Batch
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.pages.showing import with_clock
+from judging.preparation.running import name_of
 from judging.views.access import runs_of
 
 
@@ -39,6 +43,21 @@ def judge_of(request: Request, pk: int) -> Judge:
 
 def run_of(request: Request, pk: int) -> JudgeRun:
     return get_object_or_404(visible_runs(person(request)), pk=pk)
+
+
+def visible_written(user: User) -> QuerySet[Answer]:
+    """The standing answers of the campaigns that the account may read."""
+    return Answer.objects.filter(
+        current=True,
+        assignment__replicate=0,
+        assignment__item__campaign__in=visible_studies(user),
+    )
+
+
+def step_campaign(request: Request, batch: Batch, step: Step) -> Campaign:
+    """Where judges write for a step; not there before somebody began it, and if others did."""
+    mine = visible_studies(person(request)).filter(batch=batch, protocol=step.protocol)
+    return get_object_or_404(mine, name=name_of(batch, step))
 
 
 def campaign_named(request: Request, pk: int) -> Campaign:

@@ -30,9 +30,13 @@ def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
         raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
 
 
-def reviewer_called(name: str) -> Rater:
-    """The rater of a researcher's or administrator's account."""
+def account_called(name: str) -> User:
+    """A researcher's or administrator's account."""
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None or user.role == User.Role.ANNOTATOR:
         raise CommandError(f"{name!r} is no account of a researcher; make one with create_account.")
-    return rater_of(user)
+    return user
+
+
+def reviewer_called(name: str) -> Rater:
+    return rater_of(account_called(name))

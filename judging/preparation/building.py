@@ -6,14 +6,19 @@ step, who wrote them with which prompt in which run, and who accepted them.
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from annotation.models import Campaign, Rater
 from annotation.preparation.base import Result, Step
+from annotation.preparation.numbering import remembered
 from datasets.lines import as_line
+from datasets.loading import load_batch
 from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.models import Review
@@ -22,6 +27,10 @@ from judging.preparation.written import unanswered, written
 
 class UnreviewedError(ValueError):
     """Not every answer has been reviewed, or not everything was answered: which, what to do."""
+
+
+class NothingLeftError(ValueError):
+    """A step that leaves no query."""
 
 
 @dataclass
@@ -58,9 +67,32 @@ def accepted(
         told = ", ".join(f"{count} {what}" for what, count in sorted(open_.items()))
         raise UnreviewedError(
             f"{campaign} has answers that are missing: {told}; answer and review them, or build "
-            "a --partial batch"
+            "a partial batch"
         )
     return found
+
+
+def build(
+    step: Step,
+    batch: Batch,
+    results: Mapping[str, list[Result]],
+    numbers: Mapping[str, float],
+    name: str,
+    output: Path | None = None,
+) -> tuple[Built, bool]:
+    """Makes the new batch, and what became of the queries; whether it was there already.
+
+    Its file is kept at `output` where that is given. Raises NothingLeftError and what loading does.
+    """
+    built = Built()
+    with tempfile.TemporaryDirectory() as folder:
+        path = output or Path(folder, "batch.jsonl")
+        with path.open("w", encoding="utf-8") as file:
+            for line in built_lines(step, batch, results, numbers, built):
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        if not built.queries:
+            raise NothingLeftError(f"step {step.name} leaves no query of {batch}; nothing was made")
+        return built, load_batch([path], name, "native").unchanged
 
 
 def built_lines(
@@ -77,4 +109,4 @@ def built_lines(
             built.left_out.append(query.id)
         else:
             built.queries += 1
-            yield as_line(made)
+            yield as_line(remembered(query, made))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,19 @@ from annotation.models import Campaign, Rater
 from audit.recording import record
 from datasets.rows import InputError, Place
 from judging.models import Review
-from judging.preparation.written import Units, Written
+from judging.preparation.checking import Units
+from judging.preparation.written import Written
 
 Line = dict[str, Any]
 VERDICTS = tuple(Review.Verdict.values)
+
+
+class ProblemsError(ValueError):
+    """A review that cannot be kept: what is wrong, how to mend it, and the answer's problems."""
+
+    def __init__(self, wrong: str, mend: str = "mend it", problems: Sequence[str] = ()) -> None:
+        super().__init__(wrong)
+        self.mend, self.problems = mend, tuple(problems)
 
 
 def review_line(each: Written) -> Line:
@@ -73,22 +82,41 @@ def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater)
     return counts
 
 
+def judge_one(
+    each: Written, verdict: str, answer: Units | None, note: str, by: Rater
+) -> Counter[str]:
+    """Keeps what a person says of one answer; the count by outcome. Raises ProblemsError.
+
+    An accepted one whose `answer` is another than the author's is a changed one.
+    """
+    with transaction.atomic():
+        counts = Counter({_judged(each, verdict, answer, note, by): 1})
+        _tell(each.assignment.item.campaign, counts, by)
+    return counts
+
+
 def _take(place: Place, line: Line, each: Written, by: Rater) -> str:
     verdict, answer, note = line.get("verdict"), line.get("answer"), line.get("note") or ""
     if verdict is None:
         return "left without a verdict"
+    try:
+        return _judged(each, verdict, answer, note, by)
+    except ProblemsError as error:
+        raise InputError(place, str(error), error.mend) from error
+
+
+def _judged(each: Written, verdict: object, answer: Any, note: object, by: Rater) -> str:
     if verdict not in VERDICTS:
-        wrong = f"verdict {str(verdict)[:40]!r} is none of {', '.join(VERDICTS)}"
-        raise InputError(place, wrong, "mend it")
+        raise ProblemsError(f"verdict {str(verdict)[:40]!r} is none of {', '.join(VERDICTS)}")
     if not isinstance(note, str) or "\0" in note:
-        raise InputError(place, "its note is no text", "mend it")
+        raise ProblemsError("its note is no text")
     if verdict == Review.Verdict.REJECTED:
         return _keep(each, Review.Verdict.REJECTED, None, note, by)
     changed = answer != each.own
     problems = each.problems(answer or {}, "page" if changed else "judge")
     if problems:
-        mend = "mend the answer, or reject it"
-        raise InputError(place, f"cannot be accepted: {'; '.join(problems)}", mend)
+        told = f"cannot be accepted: {'; '.join(problems)}"
+        raise ProblemsError(told, "mend the answer, or reject it", problems)
     if changed:
         return _keep(each, Review.Verdict.CHANGED, answer, note, by)
     return _keep(each, Review.Verdict.ACCEPTED, None, note, by)

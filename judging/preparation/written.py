@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from annotation.locating import locate
+from django.db.models import QuerySet
+
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
 from annotation.presenting import asked_units, present, schema
 from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.checking import Door, RefusedError, check
+from annotation.protocols.checking import Door, RefusedError
 from judging.models import JudgeCall, Review
-
-Units = Mapping[str, Mapping[str, Any]]
+from judging.preparation.checking import Units, doubts_about
 
 
 class AuthorError(ValueError):
@@ -58,19 +58,12 @@ class Written:
         return review.answer if review is not None and review.answer else self.own
 
     def problems(self, units: Units, door: Door = "judge") -> list[str]:
-        """Why an answer cannot become part of a batch, in words; none where it can.
-
-        People's quotes must stand where they say, as on a page; a model's are searched for.
-        """
+        """Why an answer cannot become part of a batch, in words; none where it can."""
+        asked = schema(self.assignment.item.campaign)
         try:
-            asked = schema(self.assignment.item.campaign)
-            entries, _ = check(asked, self.units, units, door)
-            _, lost = locate(entries, self.spec, door)
+            return doubts_about(asked, self.spec, self.units, units, door)
         except RefusedError as error:
             return [str(problem) for problem in error.problems]
-        task = self.step.task
-        owed = task is not None and task.listed is not None and task.listed.quoted
-        return [*(str(problem) for problem in lost if owed), *self.step.doubts(self.result(units))]
 
     def result(self, units: Units | None = None) -> Result:
         """The answer for the step. Probabilities stand only beside the words that they are of."""
@@ -130,25 +123,27 @@ def author_of(campaign: Campaign, name: str = "") -> Rater:
 
 def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
     """The standing answers of an author, in the order of the items."""
-    responses = (
+    responses = with_all(
         Response.objects.filter(
             current=True,
             assignment__item__campaign=campaign,
             assignment__rater=author,
             assignment__replicate=0,
         )
-        .select_related(
-            "assignment__item__campaign",
-            "assignment__item__query",
-            "assignment__item__passage",
-            "assignment__rater",
-            "review__by",
-        )
-        .prefetch_related("labels__unit", "assignment__judge_calls__run__judge__rater")
-        .order_by("assignment__item__position", "assignment__scope", "id")
-    )
+    ).order_by("assignment__item__position", "assignment__scope", "id")
     for response in responses.iterator(chunk_size=200):
         yield Written(step, response)
+
+
+def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
+    """Responses with all that is told of them."""
+    return responses.select_related(
+        "assignment__item__campaign__batch",
+        "assignment__item__query",
+        "assignment__item__passage",
+        "assignment__rater",
+        "review__by",
+    ).prefetch_related("labels__unit", "assignment__judge_calls__run__judge__rater")
 
 
 def unanswered(campaign: Campaign, author: Rater) -> dict[str, int]:

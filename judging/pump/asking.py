@@ -89,7 +89,8 @@ class Row:
         return Result(self.prepared, tuple(self.calls))
 
     def answered(self, answer: Answer) -> Result:
-        return Result(self.prepared, tuple(self.calls), answer, self._seconds())
+        """Closed with an answer, or with the one before it where a repair cannot be read."""
+        return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
 
     def failed(self, reason: Reason) -> Result:
         """Closed with a reason; the answer that was to be repaired stands, if there is one."""

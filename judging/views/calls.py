@@ -19,13 +19,15 @@ from judging.backends.base import SetupError
 from judging.models import JudgeCall
 from judging.pages.showing import is_cut, logprob_facts, shown
 from judging.prompting import PromptError, read_prompt
-from judging.prompts.preparing import Prepared, Preparer
+from judging.prompts.preparing import Preparer
+from judging.prompts.repairing import can_be_read
 from judging.rows.lanes import backend_of
 from judging.rows.runs import prompt_of
 from judging.views.access import BLIND, READERS, person, runs_of
 
 PAGE = 50
 LABELS = 500
+LOST = (SetupError, PromptError, ForgottenItemError, KeyError)
 
 
 @require_safe
@@ -75,8 +77,8 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
 def _asked(call: JudgeCall) -> dict[str, Any]:
     """The request, written anew from the stored material, and whether it is still the same."""
     try:
-        prepared = _prepared(call)
-    except (SetupError, PromptError, ForgottenItemError, KeyError) as error:
+        prepared = _preparer(call).prepare(call.assignment)
+    except LOST as error:
         return {"lost": f"{type(error).__name__}: {error}"}
     messages = [(m.role, shown(m.content)) for m in prepared.request.messages]
     # What is shown of a repair is the request before it; its own holds the answer to that as well.
@@ -84,18 +86,35 @@ def _asked(call: JudgeCall) -> dict[str, Any]:
     return {"messages": messages, "same": same}
 
 
-def _prepared(call: JudgeCall) -> Prepared:
+def _preparer(call: JudgeCall) -> Preparer:
     campaign, judge = call.run.campaign, call.run.judge
     prompt = read_prompt(prompt_of(judge, campaign))
-    return Preparer(campaign, judge, prompt, backend_of(judge)).prepare(call.assignment)
+    return Preparer(campaign, judge, prompt, backend_of(judge))
+
+
+def _stands(call: JudgeCall) -> bool:
+    """Whether the answer that stands is this call's: the last one's, or the one's before a repair
+    that brought none that can be read."""
+    rows = JudgeCall.objects.filter(assignment=call.assignment_id, state="answered")
+    later = list(rows.filter(pk__gt=call.pk))
+    if call.repair:
+        return not later and _is_readable(call)
+    return not any(not each.repair or _is_readable(each) for each in later)
+
+
+def _is_readable(call: JudgeCall) -> bool:
+    """Of a call whose request cannot be written anew nothing else is known."""
+    try:
+        preparer = _preparer(call)
+        prepared = preparer.prepare(call.assignment)
+    except LOST:
+        return True
+    return can_be_read(prepared, call.completion or "", preparer.by_unit)
 
 
 def _labels(call: JudgeCall) -> list[dict[str, Any]]:
     """What the answer that stands says, where it is this call's."""
-    if call.state != "answered":
-        return []
-    later = JudgeCall.objects.filter(assignment=call.assignment_id, state="answered")
-    if later.filter(pk__gt=call.pk).exists():
+    if call.state != "answered" or not _stands(call):
         return []
     labels = (
         Label.objects.filter(response__assignment=call.assignment_id, response__current=True)

@@ -31,10 +31,13 @@ from annotation.models import Assignment, Campaign, Invitation, User
 from annotation.models.people import rater_of
 from annotation.people.invitations import invite
 from annotation.people.members import add_member
+from annotation.preparation.steps import STEPS
+from annotation.preparation.steps.questions import CRITERIA
 from annotation.submit import submit
 from config.wsgi import application
 from datasets.models import Batch, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.preparation.running import campaign_for
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
 from tests.databases import rolled_back
@@ -88,8 +91,17 @@ def fill(study: Study) -> Filled:
     item = study.campaign.items.latest("position")
     hers = Assignment.objects.create(item=item, rater=rater_of(study.rita), asked=row.asked)
     submit(hers, payload("no"), "api")
+    _prepared(study, judge)
     users = (study.ada, study.rita, study.root, dora)
     return Filled(study, dora, {user.username: script_of(user).token for user in users})
+
+
+def _prepared(study: Study, judge: Judge) -> None:
+    """Rita has begun a step of preparation, and a judge has written for it."""
+    campaign = campaign_for(study.campaign.batch, STEPS["questions"], study.rita)
+    codes = dict.fromkeys(CRITERIA, "yes") | {"kind": "factual", "category": "society"}
+    row = Assignment.objects.create(item=campaign.items.get(), rater=judge.rater, asked=["q"])
+    submit(row, {"units": {"q": codes}, "comment": None}, "judge")
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +128,13 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
         "campaigns": Campaign.objects.filter(pk=study.campaign.pk),
     }
     of = path.split("/")[3]
+    written = Assignment.objects.filter(item__campaign__protocol="prepare-questions")
+    mine = Assignment.objects.filter(rater__user=user)
     found: dict[str, Callable[[], object]] = {
         "id": lambda: lists[of].earliest("pk").pk,
         "key": lambda: (FrozenReport if of == "reports" else Upload).objects.earliest("pk").key,
-        "uid": lambda: Assignment.objects.filter(rater__user=user).earliest("pk").uid,
+        "uid": lambda: (written if of == "preparation" else mine).earliest("pk").uid,
+        "step": lambda: "questions",
         "unit": lambda: study.campaign.items.earliest("position").units.get(name="q:0").pk,
         "rater": lambda: rater_of(study.ben).pk,
         "position": lambda: 0,

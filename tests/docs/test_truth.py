@@ -9,11 +9,13 @@ import shlex
 import types
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.checks import CheckMessage
 from django.core.management import call_command
 from django.test import Client, override_settings
+from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.choices import Choices
@@ -234,6 +236,15 @@ def test_the_scopes_are_those_of_the_code() -> None:
     table = read("how-to/use-the-api.md").partition("| scope |")[2].partition("`--scope`")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SCOPES)
     assert f"for {HOURS} hours" in " ".join(read("how-to/use-the-api.md").split())
+
+
+def test_the_addresses_of_preparation_are_those_of_the_api() -> None:
+    told = read("how-to/prepare-a-batch.md").partition("## By a script")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| `(GET|POST) ([^`?]+)", told, re.MULTILINE)
+    assert len(found) == 7
+    for method, path in found:
+        view: Any = resolve("/api/v1/" + path.replace("ID", str(UUID(int=1)))).func
+        assert method in view.cls.roles, path
 
 
 @pytest.mark.parametrize("page", ["how-to/bring-labels.md", "how-to/run-a-study.md"])

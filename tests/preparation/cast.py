@@ -72,8 +72,9 @@ def load(folder: Path, *lines: Json, name: str = "documents") -> Batch:
     return Batch.objects.get(name=name)
 
 
-def author(name: str = "author") -> Judge:
-    return judge(name, "openai", model="m", base_url="https://models.example.org/v1")
+def author(name: str = "author", **options: Any) -> Judge:
+    server = {"model": "m", "base_url": "https://models.example.org/v1"}
+    return judge(name, "openai", **server, **options)
 
 
 def researcher(name: str = "rosa") -> User:

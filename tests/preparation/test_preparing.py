@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Campaign, User
+from annotation.models import Assignment, Campaign, Response, User
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.backends.base import Answer
-from judging.models import Judge, JudgeRun, Review
+from judging.models import Judge, JudgeCall, JudgeRun, Review
 from tests.judging.cast import command, judge
 from tests.preparation.cast import (
     EMPTY,
@@ -119,6 +120,37 @@ class TestARun:
         with pytest.raises(CommandError, match=r"missing: 1 unreadable; answer and review them"):
             build("--name", "points")
         assert "2 queries" in build("--name", "points", "--partial")
+
+    @pytest.mark.parametrize(("params", "calls", "left"), [({}, 3, 1), ({"repair": 1}, 4, 0)])
+    def test_an_answer_that_does_not_hold_together_is_sent_back_if_the_author_is_told_to(
+        self, tmp_path: Path, params: Json, calls: int, left: int
+    ) -> None:
+        load(tmp_path, TOPIC, EMPTY)
+        invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+        table = {"does not hold together": MORE, **WROTE, INQUIRY: invented}
+        run = prepare("key-points", "documents", author(params=params), table)
+        assert (run.done, run.calls) == (3, calls)
+        assert sum(bool(line["problems"]) for line in exported(tmp_path)) == left
+
+    def test_a_repair_that_cannot_be_read_leaves_the_answer_before_it(
+        self, tmp_path: Path, client: Client
+    ) -> None:
+        """Also where the process dies after the calls were stored, and before the answer was."""
+        load(tmp_path, TOPIC, EMPTY)
+        invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+        table = {"does not hold together": Answer("Sorry, no."), **WROTE, INQUIRY: invented}
+        run = prepare("key-points", "documents", author(params={"repair": 1}), table)
+        assert (run.done, run.failures, run.calls) == (3, {}, 4)
+        assert exported(tmp_path)[1]["answer"] == invented
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        row = JudgeCall.objects.get(repair=True).assignment
+        pages = [reverse("judge-call", args=[call.pk]) for call in row.judge_calls.order_by("pk")]
+        assert [bool(client.get(page).context["labels"]) for page in pages] == [True, False]
+        Response.objects.all().delete()
+        Assignment.objects.update(status="leased", lease=uuid.uuid4())
+        again = prepare("key-points", "documents", run.judge, {})
+        assert (again.done, again.failures, again.calls) == (3, {}, 0)
+        assert exported(tmp_path)[1]["answer"] == invented
 
     def test_what_a_document_says_is_no_instruction(self, tmp_path: Path) -> None:
         """It stands between delimiters that carry a hash of the document itself."""

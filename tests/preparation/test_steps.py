@@ -10,6 +10,7 @@ import pytest
 from annotation.declared import DECLARED
 from annotation.preparation.steps import STEPS
 from annotation.preparation.steps.merging import doubts
+from annotation.preparation.steps.missed_points import make_items as missed_items
 from annotation.preparation.steps.passages import make_items, pieces
 from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
 from annotation.protocols import PROTOCOLS
@@ -214,6 +215,37 @@ class TestKeyPoints:
             ("t1:k3", "d2"),
         ]
         assert applied("key-points", topic(), none).key_points == ()
+
+
+class TestMissedPoints:
+    def test_a_passage_is_shown_with_what_was_found_in_it(self) -> None:
+        first, second = missed_items(topic(key_points=POINTS[:2]), ())
+        assert [text.field for text in first.texts] == ["passage", "found"]
+        assert first.texts[1].text == "- The bow door was open.\n- The Aurora carried 61 people."
+        assert second.texts[1].text == "(None so far.)"
+
+    def missed(self, *texts: str) -> Any:
+        points = [point(text, "nine weeks") for text in texts]
+        answer = {"holds_points": "yes" if texts else "no", "points": points or None}
+        return result("t1/d2", {"passage:t1/d2": answer}, "d2")
+
+    def test_they_follow_what_there_was_and_say_in_which_round_they_were_found(self) -> None:
+        made = applied("missed-points", topic(key_points=POINTS), self.missed("It sat long."))
+        assert made.key_points[:3] == POINTS
+        (new,) = made.key_points[3:]
+        assert (new.id, new.passage, new.spans) == ("t1:k4", "d2", ("nine weeks",))
+        assert new.meta == {"round": 2, "prepared": {"missed-points": PROVENANCE}}
+
+    def test_rounds_are_counted_even_where_one_brings_nothing(self) -> None:
+        second = applied("missed-points", topic(key_points=POINTS), self.missed())
+        assert (second.key_points, (second.meta or {})["rounds"]) == (POINTS, 2)
+        third = applied("missed-points", second, self.missed("It sat long."))
+        assert (third.key_points[3].meta or {})["round"] == 3
+
+    def test_a_number_that_was_taken_away_is_not_given_twice(self) -> None:
+        left = topic(key_points=POINTS[1:])
+        made = applied("missed-points", left, self.missed("A", "B"))
+        assert [k.id for k in made.key_points] == ["t1:k2", "t1:k3", "t1:k4", "t1:k5"]
 
 
 class TestMerging:

@@ -22,7 +22,7 @@ from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
 from annotation.submit import submit
 from datasets.granting import make_token
-from datasets.models import Upload
+from datasets.models import Batch, Query, Upload
 from judging.models import Judge, JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
@@ -192,6 +192,49 @@ def _manifest(name: str) -> Doing:
     def deed(world: World) -> Deed:
         run = JudgeRun.objects.get(campaign=world.study.campaign)
         return Deed("export", _at(world, name, run.pk), method="GET")
+
+    return deed
+
+
+def _prepared(world: World) -> Assignment:
+    """What the judge wrote in Rita's step of preparation."""
+    batch = world.study.campaign.batch
+    return Assignment.objects.get(
+        item__campaign__batch=batch, item__campaign__protocol="prepare-questions"
+    )
+
+
+def _unprepared() -> Batch:
+    """A batch over which nobody has begun a step."""
+    batch = Batch.objects.create(name="weir", format="native", digest="2" * 64)
+    Query.objects.create(batch=batch, key="q", position=0, text="What of the weir?")
+    return batch
+
+
+def _preparing(name: str, step: str, event: str, /, **sent: Any) -> Doing:
+    """Done to a step over the study's batch."""
+
+    def deed(world: World) -> Deed:
+        given = {key: each(world) if callable(each) else each for key, each in sent.items()}
+        return Deed(event, _at(world, name, world.study.campaign.batch_id, step), given)
+
+    return deed
+
+
+def _beginning(name: str) -> Doing:
+    """By the admin, since a researcher becomes a member besides, which is an event of its own."""
+
+    def deed(world: World) -> Deed:
+        sent = {"judge": Judge.objects.get().pk} if name == "preparation-begin" else {}
+        return Deed("campaign.made", _at(world, name, _unprepared().pk, "questions"), sent, ADMIN)
+
+    return deed
+
+
+def _reviewing(name: str, **sent: Any) -> Doing:
+    def deed(world: World) -> Deed:
+        given = {"verdict": "rejected", "note": WORDS, **sent}
+        return Deed("preparation.reviewed", _at(world, name, _prepared(world).uid), given)
 
     return deed
 
@@ -447,6 +490,28 @@ DEEDS: dict[str, list[Doing]] = {
         _ordering("stop", "run.stopped"),
         _ordering("cancel", "run.stopped"),
     ],
+    "preparation-begin": [_beginning("preparation-begin")],
+    "api-preparation-step": [_beginning("api-preparation-step")],
+    "preparation-accept": [
+        _preparing(
+            "preparation-accept", "questions", "preparation.reviewed",
+            author=lambda w: _prepared(w).rater_id,
+        )
+    ],
+    "api-preparation-accept": [
+        _preparing(
+            "api-preparation-accept", "questions", "preparation.reviewed",
+            author=lambda w: _prepared(w).rater.name,
+        )
+    ],
+    "preparation-build": [
+        _preparing("preparation-build", "sentences", "batch.loaded", name="split")
+    ],
+    "api-preparation-build": [
+        _preparing("api-preparation-build", "sentences", "batch.loaded", name="split")
+    ],
+    "review": [_reviewing("review", seen="")],
+    "api-review": [_reviewing("api-review")],
     "export-file": [
         lambda w: Deed(
             "export", _at(w, "export-file", w.closed.pk, "label-studio", "json"), method="GET"

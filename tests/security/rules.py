@@ -126,6 +126,12 @@ RULES: dict[str, Rule] = {
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),
     "frozen": reads(READERS),
+    "preparation": reads(READERS),
+    # An empty body names no judge, no author, no name and no verdict.
+    "preparation-begin": takes(READERS, 422),
+    "preparation-accept": takes(READERS, 404),
+    "preparation-build": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "review": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judges": reads(READERS),
     "judge-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judge": reads(READERS),
@@ -186,6 +192,14 @@ RULES: dict[str, Rule] = {
     "api-run-manifest": reads(READERS),
     "api-calls": reads(READERS),
     "api-call": reads(READERS),
+    "api-preparation": reads(READERS),
+    "api-preparation-step": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
+    "api-prepared-list": reads(READERS),
+    # An empty body names no author, no batch and no verdict.
+    "api-preparation-accept": takes(READERS, 400),
+    "api-preparation-build": takes(READERS, 400),
+    "api-prepared": reads(READERS),
+    "api-review": takes(READERS, 400),
     "api-people": reads(ADMINS),
     "api-person": Rule({"GET": ADMINS, "PUT": ADMINS}),
     # An empty body names nobody.

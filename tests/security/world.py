@@ -26,10 +26,13 @@ from annotation.models import (
 )
 from annotation.people.invitations import invite
 from annotation.people.members import set_pool
+from annotation.preparation.steps import STEPS
+from annotation.preparation.steps.questions import CRITERIA
 from annotation.submit import submit
 from datasets.granting import tokens_of
-from datasets.models import Upload
+from datasets.models import Batch, Query, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.preparation.running import campaign_for
 from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
@@ -75,6 +78,8 @@ def make_world() -> World:
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invited(study)
+    _prepared(study.campaign.batch, study.rita)
+    _prepared(Batch.objects.create(name="quay", format="native", digest="1" * 64), study.root)
     own = {role: list(_work(user)) for role, user in users.items()}
     for reader in (study.rita, study.root):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
@@ -127,6 +132,16 @@ def _called(run: JudgeRun, row: Assignment) -> None:
         sent_at=timezone.now(),
         seconds=0.1,
     )
+
+
+def _prepared(batch: Batch, by: User) -> None:
+    """Somebody has begun a step of preparation over a batch, and the judge has written for it."""
+    if not batch.queries.exists():
+        Query.objects.create(batch=batch, key="q", position=0, text="What of the quay?")
+    item = campaign_for(batch, STEPS["questions"], by).items.get()
+    codes = dict.fromkeys(CRITERIA, "yes") | {"kind": "factual", "category": "society"}
+    row = Assignment.objects.create(item=item, rater=Judge.objects.get().rater, asked=["q"])
+    submit(row, {"units": {"q": codes}, "comment": "planted-judge"}, "judge")
 
 
 def enter(world: World, role: str) -> None:
@@ -256,6 +271,19 @@ def _tokens(world: World, role: str) -> Objects:
     keys = {who: grant.pk for who, grant in grants.items() if grant}
     others = tuple(pk for who, pk in keys.items() if who != role)
     return Objects((keys[role],) if role in keys else (), others, NO_NUMBERS)
+
+
+def _steps(world: World, role: str) -> Objects:
+    return Objects(("questions",), missing=("nothing",))
+
+
+def _written(world: World, role: str) -> Objects:
+    """Answers of an author: in Rita's step of preparation, and in one that the admin began."""
+    there = Assignment.objects.filter(item__campaign__protocol="prepare-questions")
+    mine = there.filter(item__campaign__batch=world.study.campaign.batch)
+    own = tuple((there if role == ADMIN else mine).values_list("uid", flat=True))
+    others = tuple(there.exclude(uid__in=own).values_list("uid", flat=True))
+    return Objects(own, others, (uuid.UUID(int=1),))
 
 
 def _judges(world: World, role: str) -> Objects:
@@ -390,6 +418,26 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-run-manifest", "pk"): _runs,
     ("api-calls", "pk"): _runs,
     ("api-call", "pk"): _calls,
+    ("preparation", "pk"): _batches,
+    **{
+        (f"preparation-{name}", argument): found
+        for name in ("begin", "accept", "build")
+        for argument, found in (("pk", _batches), ("step", _steps))
+    },
+    ("review", "uid"): _written,
+    ("api-preparation", "pk"): _batches,
+    **{
+        (f"api-{name}", argument): found
+        for name in (
+            "preparation-step",
+            "preparation-accept",
+            "preparation-build",
+            "prepared-list",
+        )
+        for argument, found in (("pk", _batches), ("step", _steps))
+    },
+    ("api-prepared", "uid"): _written,
+    ("api-review", "uid"): _written,
     ("judge", "pk"): _judges,
     ("judge-try", "pk"): _judges,
     ("judge-start", "pk"): _judges,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from annotation.preparation.base import Step
 from annotation.preparation.steps.key_points import STEP as KEY_POINTS
 from annotation.preparation.steps.merging import STEP as MERGING
+from annotation.preparation.steps.missed_points import STEP as MISSED_POINTS
 from annotation.preparation.steps.passages import STEP as PASSAGES
 from annotation.preparation.steps.questions import STEP as QUESTIONS
 from annotation.preparation.steps.ratings import STEP as RATINGS
@@ -16,5 +17,15 @@ from annotation.preparation.steps.sentences import STEP as SENTENCES
 
 STEPS: dict[str, Step] = {
     step.name: step
-    for step in (REQUEST, QUESTIONS, PASSAGES, RATINGS, KEY_POINTS, MERGING, SCORING, SENTENCES)
+    for step in (
+        REQUEST,
+        QUESTIONS,
+        PASSAGES,
+        RATINGS,
+        KEY_POINTS,
+        MISSED_POINTS,
+        MERGING,
+        SCORING,
+        SENTENCES,
+    )
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,13 @@ from django.core.management.base import CommandError
 from annotation.preparation.base import Step
 from annotation.preparation.steps import STEPS
 from datasets.console import Command as BaseCommand
-from datasets.loading import load_batch
-from datasets.models import Batch
 from judging.management.preparation import batch_called, work_called
 from judging.preparation.building import (
     Built,
+    NothingLeftError,
     UnreviewedError,
     accepted,
-    built_lines,
+    build,
     numbers_of,
 )
 
@@ -53,19 +50,16 @@ class Command(BaseCommand):
                 results = accepted(step, *work, options["partial"])
         except (UnreviewedError, ValueError) as error:
             raise CommandError(f"Step {step.name}: {error}.") from error
-        built = Built()
-        with tempfile.TemporaryDirectory() as folder:
-            path = options["output"] or Path(folder, "batch.jsonl")
-            with path.open("w", encoding="utf-8") as file:
-                for line in built_lines(step, batch, results, numbers, built):
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self.load(step, batch, path, options["name"], built)
+        try:
+            built, unchanged = build(
+                step, batch, results, numbers, options["name"], options["output"]
+            )
+        except NothingLeftError as error:
+            raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
+        self.tell(step, options["name"], built, unchanged)
 
-    def load(self, step: Step, batch: Batch, path: Path, name: str, built: Built) -> None:
-        if not built.queries:
-            raise CommandError(f"Step {step.name} leaves no query of {batch}; nothing was made.")
-        report = load_batch([path], name, "native")
-        what = "Nothing to do: it is there already" if report.unchanged else "Made"
+    def tell(self, step: Step, name: str, built: Built, unchanged: bool) -> None:
+        what = "Nothing to do: it is there already" if unchanged else "Made"
         self.say(f"{what}: batch {name!r} with {built.queries} queries, by {step.name}.")
         if built.left_out:
             shown = ", ".join(built.left_out[:10]) + (" …" if len(built.left_out) > 10 else "")

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from annotation.design import DesignError
 from annotation.preparation.steps import STEPS
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.preparation import batch_called
+from judging.management.preparation import account_called, batch_called
 from judging.preparation.running import campaign_for
 
 
@@ -24,12 +24,14 @@ class Command(RunJudge):
         asked = [name for name, step in STEPS.items() if step.protocol]
         parser.add_argument("--step", required=True, choices=asked, help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the batch to begin with")
+        parser.add_argument("--by", metavar="NAME", help="the researcher whose step it is")
         self.add_terms(parser)
 
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options.pop("step")], batch_called(options.pop("batch"))
+        by = options.pop("by")
         try:
-            campaign = campaign_for(batch, step)
+            campaign = campaign_for(batch, step, account_called(by) if by else None)
         except DesignError as error:
             raise CommandError(f"Step {step.name}: {error}.") from error
         super().run(campaign=campaign.name, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from annotation.preparation.base import (
@@ -14,6 +15,7 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
+from annotation.preparation.numbering import next_number
 from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
@@ -40,24 +42,28 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
     """The query with the key points of its passages, in the place of those that it had."""
+    return replace(query, key_points=tuple(points_of(query, results, "key-points")))
+
+
+def points_of(
+    query: rows.Query,
+    results: Sequence[Result],
+    step: str,
+    **more: object,
+) -> Iterator[rows.KeyPoint]:
+    """The key points of accepted answers, numbered behind all that the query has had."""
     texts = {passage.id: passage.text for passage in query.passages}
-    points = [
-        (result, point)
-        for result in results
-        for answer in result.of("passage").values()
-        for point in answer["points"] or ()
-    ]
-    made = (
-        rows.KeyPoint(
-            f"{query.id}:k{number}",
-            point["text"].strip(),
-            result.passage or "",
-            own_words(texts[result.passage or ""], point["evidence"]),
-            meta=with_provenance(None, "key-points", result),
-        )
-        for number, (result, point) in enumerate(points, start=1)
-    )
-    return replace(query, key_points=tuple(made))
+    numbers = count(next_number(query, "k"))
+    for result in results:
+        for answer in result.of("passage").values():
+            for point in answer["points"] or ():
+                yield rows.KeyPoint(
+                    f"{query.id}:k{next(numbers)}",
+                    point["text"].strip(),
+                    result.passage or "",
+                    own_words(texts[result.passage or ""], point["evidence"]),
+                    meta=with_provenance(None, step, result, **more),
+                )
 
 
 TASK = Protocol(

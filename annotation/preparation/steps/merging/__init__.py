@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from annotation.preparation.base import (
     instructions,
     with_provenance,
 )
+from annotation.preparation.numbering import next_number
 from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
@@ -63,11 +65,10 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
         return query if len(query.key_points) < 2 else None
     result = results[0]
     went = {key: each["matches"][0] for key, each in result.of("key-point").items()}
+    names = (f"{query.id}:m{number}" for number in count(next_number(query, "m")))
     made = (
-        _point(
-            query, number, text, [k for k in query.key_points if went.get(k.id) == number], result
-        )
-        for number, text in enumerate(_merged(result), start=1)
+        _point(name, text, [k for k in query.key_points if went.get(k.id) == place], result)
+        for place, (name, text) in enumerate(zip(names, _merged(result), strict=False), start=1)
     )
     return replace(query, key_points=tuple(made))
 
@@ -77,14 +78,12 @@ def _merged(result: Result) -> list[str]:
     return [point["text"].strip() for answer in answers for point in answer["merged"] or ()]
 
 
-def _point(
-    query: rows.Query, number: int, text: str, sources: Sequence[rows.KeyPoint], of: Result
-) -> rows.KeyPoint:
+def _point(name: str, text: str, sources: Sequence[rows.KeyPoint], of: Result) -> rows.KeyPoint:
     first = sources[0]
     spans = (s for k in sources if k.passage == first.passage for s in k.spans or ())
     told = [{"id": k.id, "text": k.text, "passage": k.passage} for k in sources]
     return rows.KeyPoint(
-        f"{query.id}:m{number}",
+        name,
         text,
         first.passage,
         tuple(dict.fromkeys(spans)),

@@ -1,0 +1,53 @@
+"""Another round of extraction: what the rounds before have missed in a passage (Long²RAG, B21).
+
+The paper draws key points in several rounds. Each round is a step of its own here, from a batch to
+the next, so that it is reviewed like the first; when a round brings nothing more, it was the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.preparation.base import Numbers, Result, Step, instructions
+from annotation.preparation.steps.key_points import TASK as FIRST_ROUND
+from annotation.preparation.steps.key_points import make_items as passages_of
+from annotation.preparation.steps.key_points import points_of
+from annotation.protocols import material
+from annotation.protocols.base import ItemSpec, Text, Variable
+from datasets import rows
+
+HERE = Path(__file__).parent
+ROUNDS = "rounds"
+NONE = "(None so far.)"
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """The passages of the first round, each with the points that were found in it."""
+    for item in passages_of(query, variables):
+        found = [f"- {k.text}" for k in query.key_points if k.passage == item.passage]
+        listed = Text("found", "\n".join(found) or NONE, "Points that were found already")
+        yield replace(item, texts=(*item.texts, listed))
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with what was missed behind its key points; `rounds` counts the rounds."""
+    number = int((query.meta or {}).get(ROUNDS, 1)) + 1
+    missed = points_of(query, results, "missed-points", round=number)
+    meta = {**(query.meta or {}), ROUNDS: number}
+    return replace(query, key_points=(*query.key_points, *missed), meta=meta)
+
+
+(_holds,) = FIRST_ROUND.variables
+TASK = replace(
+    FIRST_ROUND,
+    name="prepare-missed-points",
+    title="Key points that were missed",
+    variables=(replace(_holds, question="Does the text hold key points that were missed?"),),
+    make_items=make_items,
+    needs=("passages", "key_points"),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step("missed-points", TASK.title, apply, TASK.name, TASK)

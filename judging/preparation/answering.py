@@ -1,0 +1,186 @@
+"""An author's answer as the fields of a form, and back: what a reviewer changes on the page.
+
+Fields are named by the place of their unit, `0.usable`, `0.point.2`, `0.point.2.quote`. A point or
+quote without words is left out, so that what is emptied is taken away, and what is blank may be
+filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+
+from annotation.protocols.base import ItemSpec, Listed, UnitSpec, Variable
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from datasets.text import find_quote
+
+SPARE_POINTS = 1
+Answer = dict[str, dict[str, Any]]
+Form = MultiValueDict[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    name: str
+    variable: Variable
+    value: str
+
+    @property
+    def codes(self) -> list[tuple[str, str]]:
+        """Codes with the words that people read."""
+        return [(code, self.variable.words.get(code, code)) for code in self.variable.answers]
+
+
+@dataclass(frozen=True)
+class Point:
+    name: str
+    text: str
+    quotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnitFields:
+    """One unit's fields; what its kind does not have is None."""
+
+    unit: UnitSpec
+    choices: tuple[Choice, ...]
+    written: Point | None = None
+    listed: Listed | None = None
+    points: tuple[Point, ...] = ()
+    matches: Point | None = None
+    evidence: Point | None = None
+
+    def sent(self) -> Iterator[tuple[str, list[str]]]:
+        """The fields as a browser sends them where nobody has touched them."""
+        yield from ((choice.name, [choice.value]) for choice in self.choices)
+        for point in (self.written, self.matches, *self.points):
+            if point is not None:
+                yield point.name, [point.text]
+        for point in (self.evidence, *self.points):
+            if point is not None:
+                yield f"{point.name}.quote", list(point.quotes)
+
+
+def fields_of(
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Mapping[str, Any]
+) -> list[UnitFields]:
+    """The fields of an answer, with quotes in the words of the texts where these were found."""
+    return [
+        _fields(schema, spec, unit, f"{place}", answer.get(name) or {})
+        for place, (name, unit) in enumerate(units.items())
+    ]
+
+
+def _fields(
+    schema: Schema, spec: ItemSpec, unit: UnitSpec, place: str, own: Mapping[str, Any]
+) -> UnitFields:
+    written, listed = schema.written(unit.kind), schema.listed(unit.kind)
+    matching, evidence = schema.matching(unit.kind), schema.evidence(unit.kind)
+    choices = (Choice(f"{place}.{v.name}", v, own.get(v.name) or "") for v in schema.of(unit.kind))
+    prose = (own.get(written.name) or {}).get("text", "") if written else ""
+    numbers = ", ".join(map(str, own.get(matching.matches) or ())) if matching else ""
+    return UnitFields(
+        unit,
+        tuple(choices),
+        Point(f"{place}.written", prose) if written else None,
+        listed,
+        tuple(_points(spec, listed, place, own)) if listed else (),
+        Point(f"{place}.matches", numbers) if matching else None,
+        _quoted(spec, evidence.field, f"{place}.evidence", own) if evidence else None,
+    )
+
+
+def _points(spec: ItemSpec, rule: Listed, place: str, own: Mapping[str, Any]) -> Iterator[Point]:
+    points = own.get(rule.name) or ()
+    for number, point in enumerate(points):
+        name = f"{place}.point.{number}"
+        found = _quoted(spec, rule.field, name, point) if rule.quoted else Point(name, "")
+        yield Point(name, point["text"], found.quotes)
+    for number in range(len(points), len(points) + SPARE_POINTS):
+        yield Point(f"{place}.point.{number}", "")
+
+
+def _quoted(spec: ItemSpec, where: str, name: str, own: Mapping[str, Any]) -> Point:
+    text = next((t.text for t in spec.texts if t.field == where), "")
+    return Point(name, "", tuple(_as_it_stands(text, own.get(EVIDENCE_KEY) or ())))
+
+
+def _as_it_stands(text: str, evidence: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in evidence:
+        found = find_quote(text, each["quote"], each.get("start"))
+        whole = all(part.start is not None for part in found)
+        yield from (part.quote for part in found) if whole else (each["quote"],)
+
+
+def answer_in(
+    form: Form,
+    schema: Schema,
+    spec: ItemSpec,
+    units: Mapping[str, UnitSpec],
+    own: Mapping[str, Any],
+) -> Answer:
+    """The answer that stands in a form. Whether it can be taken, the step's check tells."""
+    return {
+        name: _answer(form, schema, spec, unit, f"{place}", own.get(name) or {})
+        for place, (name, unit) in enumerate(units.items())
+    }
+
+
+def _answer(
+    form: Form, schema: Schema, spec: ItemSpec, unit: UnitSpec, place: str, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if evidence := schema.evidence(unit.kind):
+        quotes = form.getlist(f"{place}.evidence.quote")
+        given[EVIDENCE_KEY] = _evidence(spec, evidence.field, quotes)
+    for variable in schema.of(unit.kind):
+        asked = schema.holds(variable.asked_if, given)
+        given[variable.name] = _of(form, f"{place}.{variable.name}") or None if asked else None
+    if written := schema.written(unit.kind):
+        text = _lines(_of(form, f"{place}.written"))
+        prose = {"text": text, "citations": (own.get(written.name) or {}).get("citations", [])}
+        given[written.name] = prose if schema.holds(written.asked_if, given) else None
+    if listed := schema.listed(unit.kind):
+        points = list(_points_in(form, spec, listed, place))
+        given[listed.name] = points if schema.holds(listed.asked_if, given) else None
+    if matching := schema.matching(unit.kind):
+        given[matching.matches] = _numbers(_of(form, f"{place}.matches"))
+    return given
+
+
+def _points_in(form: Form, spec: ItemSpec, rule: Listed, place: str) -> Iterator[dict[str, Any]]:
+    number = 0
+    while (name := f"{place}.point.{number}") in form:
+        number += 1
+        text, quotes = _lines(_of(form, name)).strip(), form.getlist(f"{name}.quote")
+        if text:
+            evidence = _evidence(spec, rule.field, quotes) if rule.quoted else []
+            yield {"text": text, EVIDENCE_KEY: evidence}
+
+
+def _evidence(spec: ItemSpec, where: str, quotes: Sequence[str]) -> list[dict[str, Any]]:
+    text = next((t.text for t in spec.texts if t.field == where), "")
+    return [{"quote": _found(text, q), "start": None} for q in quotes if q.strip()]
+
+
+def _found(text: str, quote: str) -> str:
+    """A quote with the line ends of its text: a browser sends all of them as two characters."""
+    forms = (quote, _lines(quote), quote.replace("\r\n", "\r"))
+    return next((each for each in forms if each in text), _lines(quote))
+
+
+def _of(form: Form, name: str) -> str:
+    return str(form.get(name) or "")
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _numbers(words: str) -> list[int | str]:
+    """Numbers between commas; what is none stays, and is refused by its name."""
+    parts = words.replace(",", " ").split()
+    return [int(part) if part.isascii() and part.isdigit() else part for part in parts]

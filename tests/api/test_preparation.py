@@ -1,0 +1,365 @@
+"""Preparing a batch by the API: what the pages do, by the same rules."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign, User
+from annotation.models.people import rater_of
+from annotation.places import next_assignment
+from audit.models import Event
+from datasets.material import batch_rows
+from datasets.models import Batch
+from judging.models import Judge, JudgeRun, Review
+from tests.api.cast import Script, assert_told, script_of
+from tests.preparation.cast import (
+    EMPTY,
+    FERRY,
+    INQUIRY,
+    REPORT,
+    TOPIC,
+    Json,
+    author,
+    load,
+    point,
+    prepare,
+    researcher,
+)
+from tests.preparation.test_preparing import POINTS, WROTE
+
+pytestmark = pytest.mark.django_db
+INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    load(tmp_path, TOPIC, EMPTY)
+    return researcher()
+
+
+@pytest.fixture
+def rosa(user: User) -> Script:
+    """She has begun the step, and an author has written for it."""
+    script = script_of(user)
+    assert script.post(at("key-points/")).status_code == 201
+    prepare("key-points", "documents", author(), WROTE)
+    return script
+
+
+def at(rest: str = "", batch: str = "documents") -> str:
+    return f"batches/{Batch.objects.get(name=batch).pk}/preparation/{rest}"
+
+
+def listed(script: Script, query: str = "") -> list[Json]:
+    found: list[Json] = script.get(at(f"key-points/answers/?{query}")).json()["results"]
+    return found
+
+
+def one(script: Script, place: int = 0) -> str:
+    """The address of an answer by its place in the list."""
+    return f"preparation/{listed(script)[place]['id']}/"
+
+
+def changed() -> Json:
+    """The first answer without its second point."""
+    answer: Json = deepcopy(POINTS)
+    answer["t1/d1"]["points"].pop()
+    return answer
+
+
+class TestSteps:
+    def test_a_step_is_begun_once_and_a_run_over_it_started(
+        self, user: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("judging.running.beginning.ring", lambda run: None)
+        script, writer = script_of(user), author()
+        first, second = (script.post(at("key-points/")) for _ in range(2))
+        assert (first.status_code, second.status_code) == (201, 200)
+        assert first.json() == second.json() == script.get(at("key-points/")).json()
+        sent = {"judge": writer.pk, "campaign": first.json()["campaign"]}
+        assert script.post("runs/", sent).status_code == 201
+        assert JudgeRun.objects.get().campaign.name == "documents: key-points"
+
+    def test_all_are_listed_with_runs_and_counts(self, rosa: Script) -> None:
+        rosa.post(f"{one(rosa, 2)}review/", {"verdict": "rejected"})
+        steps = {each["step"]: each for each in rosa.get(at()).json()["results"]}
+        assert len(steps) == 9
+        (told,) = steps["key-points"]["authors"]
+        run = JudgeRun.objects.get()
+        assert told == {
+            "author": "author",
+            "answers": {"accepted": 0, "changed": 0, "rejected": 1, "waiting": 2},
+            "missing": {},
+            "is_ready": False,
+            "runs": [{"id": run.pk, "state": "done"}],
+        }
+        assert steps["key-points"]["campaign"] == run.campaign_id
+        assert (steps["request"]["asks"], steps["request"]["campaign"]) == (True, None)
+        assert (steps["sentences"]["asks"], steps["ratings"]["thresholds"]) == (False, {"eta": 3.0})
+
+    @pytest.mark.parametrize("step", ["sentences", "scoring"])
+    def test_what_asks_nobody_or_finds_nothing_cannot_be_begun(self, user: User, step: str) -> None:
+        assert_told(script_of(user).post(at(f"{step}/")), 422)
+        assert not Campaign.objects.exists()
+
+    def test_a_step_that_is_none_is_not_there(self, rosa: Script) -> None:
+        for path in ("nothing/", "nothing/answers/"):
+            assert_told(rosa.get(at(path)), 404)
+        assert_told(rosa.get(at("request/answers/")), 404)
+
+    def test_another_researchers_work_is_hidden(self, rosa: Script) -> None:
+        place = one(rosa)
+        olga = script_of(researcher("olga"))
+        (told,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
+        assert (told["hidden"], told["campaign"], told["authors"]) == (True, None, [])
+        assert_told(olga.post(at("key-points/")), 403)
+        for answer in (
+            olga.get(at("key-points/answers/")),
+            olga.get(place),
+            olga.post(f"{place}review/", {"verdict": "rejected"}),
+            olga.post(at("key-points/accept/"), {"author": "author"}),
+            olga.post(at("key-points/build/"), {"name": "n", "author": "author"}),
+        ):
+            assert_told(answer, 404)
+        assert not Review.objects.exists()
+
+    def test_an_admin_sees_and_reviews_all(self, rosa: Script) -> None:
+        root = script_of(User.objects.create_user("root", role=User.Role.ADMIN))
+        assert root.post(f"{one(root)}review/", {"verdict": "accepted"}).status_code == 200
+
+    def test_a_token_for_reading_reviews_nothing(self, rosa: Script, user: User) -> None:
+        reader = script_of(user, "read")
+        place = one(reader)
+        assert reader.get(place).status_code == 200
+        for path, sent in (
+            (f"{place}review/", {"verdict": "accepted"}),
+            (at("key-points/accept/"), {"author": "author"}),
+            (at("key-points/build/"), {"name": "n", "author": "author"}),
+            (at("request/"), None),
+        ):
+            assert_told(reader.post(path, sent), 403)
+
+    def test_not_with_an_open_item_before_one(self, rosa: Script, user: User) -> None:
+        place = one(rosa)
+        Campaign.objects.update(is_open=True)
+        assert next_assignment(Campaign.objects.get(), rater_of(user))
+        for answer in (
+            rosa.get(at("key-points/answers/")),
+            rosa.get(place),
+            rosa.post(f"{place}review/", {"verdict": "rejected"}),
+            rosa.post(at("key-points/accept/"), {"author": "author"}),
+            rosa.post(at("key-points/build/"), {"name": "n", "author": "author"}),
+        ):
+            assert_told(answer, 403)
+            assert "open item" in answer.json()["error"]
+        assert not Review.objects.exists()
+
+
+class TestAnswers:
+    def test_are_listed_by_state_and_author(self, rosa: Script) -> None:
+        prepare("key-points", "documents", author("other"), {**WROTE, INQUIRY: INVENTED})
+        rosa.post(f"{one(rosa)}review/", {"verdict": "rejected"})
+        counts = {
+            "": 6, "state=waiting": 5, "state=rejected": 1, "state=accepted": 0,
+            "author=other": 3, "author=oth": 0, "author=author&state=waiting": 2,
+        }  # fmt: skip
+        assert {query: len(listed(rosa, query)) for query in counts} == counts
+
+    @pytest.mark.parametrize(
+        "query", ["state=fine", "verdict=accepted", "review__by=1", "page_size=201", "page=0"]
+    )
+    def test_no_other_filter_is_taken(self, rosa: Script, query: str) -> None:
+        assert_told(rosa.get(at(f"key-points/answers/?{query}")), 400)
+
+    def test_come_in_pages_in_the_order_of_the_items(self, rosa: Script) -> None:
+        told = rosa.get(at("key-points/answers/?page_size=2")).json()
+        assert (told["count"], [each["item"] for each in told["results"]]) == (
+            3,
+            ["t1/d1", "t1/d2"],
+        )
+        assert told["next"].endswith("page_size=2&page=2")
+
+    def test_one_is_told_with_its_texts_and_what_it_may_be(self, rosa: Script) -> None:
+        told = rosa.get(one(rosa)).json()
+        assert told["texts"] == [
+            {"field": "passage", "heading": "The loss of the Aurora", "text": FERRY}
+        ]
+        assert told["answer"] == told["written"] == POINTS
+        assert (told["step"], told["query"], told["problems"]) == ("key-points", "ferry", [])
+        assert list(told["units"]) == told["answer_schema"]["required"] == ["t1/d1"]
+        assert (told["verdict"], told["note"], told["reviewed_at"]) == (None, "", None)
+
+    def test_its_problems_are_told(self, user: User) -> None:
+        script = script_of(user)
+        script.post(at("key-points/"))
+        prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
+        (problem,) = script.get(one(script, 1)).json()["problems"]
+        assert "'caught fire' does not stand there" in problem
+
+    def test_an_answer_of_another_campaign_is_none_to_review(self, rosa: Script) -> None:
+        place = one(rosa)
+        Campaign.objects.update(name="a study")
+        assert_told(rosa.get(place), 404)
+        assert_told(rosa.post(f"{place}review/", {"verdict": "rejected"}), 404)
+
+
+class TestReviewing:
+    def test_what_stands_is_accepted(self, rosa: Script, user: User) -> None:
+        place = one(rosa)
+        told = rosa.post(f"{place}review/", {"verdict": "accepted", "note": " fine "}).json()
+        assert (told["verdict"], told["note"], told["answer"]) == ("accepted", "fine", POINTS)
+        assert told == rosa.get(place).json()
+        made = Review.objects.get()
+        assert (made.verdict, made.answer, made.by.user) == ("accepted", None, user)
+        assert told["reviewed_by"] == made.by.name
+
+    @pytest.mark.parametrize("verdict", ["accepted", "changed"])
+    def test_a_changed_answer_stands_beside_what_was_written(
+        self, rosa: Script, verdict: str
+    ) -> None:
+        sent = {"verdict": verdict, "answer": changed()}
+        told = rosa.post(f"{one(rosa)}review/", sent).json()
+        assert (told["verdict"], told["answer"], told["written"]) == ("changed", changed(), POINTS)
+
+    def test_a_change_says_to_what(self, rosa: Script) -> None:
+        (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", {"verdict": "changed"}), 422)
+        assert wrong["field"] == "answer"
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            {},
+            {"t1/d1": {}},
+            {"t1/d1": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}},
+            {"t1/d1": {"holds_points": "perhaps", "points": None}},
+            {"t1/d1": [1], "t9": None},
+        ],
+    )
+    def test_what_cannot_be_accepted_is_named(self, rosa: Script, answer: Json) -> None:
+        sent = {"verdict": "accepted", "answer": answer}
+        assert assert_told(rosa.post(f"{one(rosa)}review/", sent), 422)
+        assert not Review.objects.exists()
+
+    def test_a_rejection_needs_no_mending(self, rosa: Script) -> None:
+        sent = {"verdict": "rejected", "answer": {}, "note": "no"}
+        told = rosa.post(f"{one(rosa)}review/", sent).json()
+        assert (told["verdict"], told["answer"]) == ("rejected", POINTS)
+
+    @pytest.mark.parametrize(
+        ("sent", "field"),
+        [
+            ({}, "verdict"),
+            ({"verdict": "fine"}, "verdict"),
+            ({"verdict": "accepted", "note": "x" * 2001}, "note"),
+            ({"verdict": "accepted", "by": "root"}, "by"),
+        ],
+    )
+    def test_a_form_that_is_none_is_refused(self, rosa: Script, sent: Json, field: str) -> None:
+        (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", sent), 400)
+        assert wrong["field"] == field
+
+    def test_a_review_that_one_has_not_seen_is_not_overwritten(self, rosa: Script) -> None:
+        place = one(rosa)
+        seen = rosa.get(place)["ETag"]
+        first = rosa.post(f"{place}review/", {"verdict": "rejected"}, If_Match=seen)
+        assert first["ETag"] != seen
+        for headers in ({"If_Match": seen}, {}):
+            late = rosa.post(f"{place}review/", {"verdict": "accepted"}, **headers)
+            assert_told(late, 409)
+            assert late.json()["current"] == rosa.get(place).json()
+        assert Review.objects.get().verdict == "rejected"
+        again = rosa.post(f"{place}review/", {"verdict": "accepted"}, If_Match=first["ETag"])
+        assert again.json()["verdict"] == "accepted"
+
+    def test_the_same_key_reviews_once(self, rosa: Script) -> None:
+        place = one(rosa)
+        sent = {"verdict": "accepted"}
+        both = [rosa.post(f"{place}review/", sent, Idempotency_Key="r1") for _ in range(2)]
+        assert [each.status_code for each in both] == [200, 200]
+        assert both[0].json() == both[1].json()
+        assert both[0]["ETag"] == both[1]["ETag"]
+        assert Event.objects.filter(event="preparation.reviewed").count() == 1
+        other = rosa.post(f"{place}review/", {"verdict": "rejected"}, Idempotency_Key="r1")
+        assert_told(other, 422)
+
+
+class TestAcceptingAll:
+    def test_leaves_what_has_a_problem(self, user: User) -> None:
+        script = script_of(user)
+        script.post(at("key-points/"))
+        prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
+        sent = {"author": "author"}
+        told = [script.post(at("key-points/accept/"), sent).json() for _ in range(2)]
+        assert told == [
+            {"accepted": 2, "left": 1, "reviewed_before": 0},
+            {"accepted": 0, "left": 1, "reviewed_before": 2},
+        ]
+
+    def test_an_author_is_one_who_wrote(self, rosa: Script) -> None:
+        author("other")
+        (wrong,) = assert_told(rosa.post(at("key-points/accept/"), {"author": "other"}), 422)
+        assert wrong["field"] == "author"
+
+
+class TestBuilding:
+    def build(self, script: Script, step: str = "key-points", **sent: Any) -> Any:
+        headers = {name: sent.pop(name) for name in list(sent) if name == "Idempotency_Key"}
+        return script.post(at(f"{step}/build/"), {"name": "new", **sent}, **headers)
+
+    def test_makes_a_batch_of_what_was_accepted(self, rosa: Script) -> None:
+        rosa.post(at("key-points/accept/"), {"author": "author"})
+        both = [self.build(rosa, author="author", Idempotency_Key="b") for _ in range(2)]
+        assert [each.status_code for each in both] == [201, 201]
+        told = both[0].json()
+        made = Batch.objects.get(name="new")
+        assert (told["batch"]["id"], told["queries"], told["left_out"]) == (made.pk, 2, [])
+        assert [len(query.key_points) for query in batch_rows(made)] == [3, 0]
+        assert both[1].json() == told
+        assert rosa.get(f"batches/{made.pk}/").json()["counts"]["key_points"] == 3
+
+    def test_waits_for_the_reviews_unless_a_partial_one_is_wanted(self, rosa: Script) -> None:
+        refused = self.build(rosa, author="author")
+        assert_told(refused, 409)
+        assert "3 not reviewed" in refused.json()["error"]
+        assert self.build(rosa, author="author", partial=True).status_code == 201
+
+    def test_by_rule_asks_for_no_author(self, user: User) -> None:
+        script = script_of(user)
+        assert self.build(script, "sentences").json()["queries"] == 2
+        (first, _) = batch_rows(Batch.objects.get(name="new"))
+        assert first.reports[0].sentences is not None
+
+    @pytest.mark.parametrize(
+        ("step", "sent", "field"),
+        [
+            ("key-points", {"name": "documents", "author": "author"}, "name"),
+            ("key-points", {"partial": True}, "author"),
+            ("key-points", {"author": "nobody"}, "author"),
+            ("sentences", {"author": "author"}, "author"),
+            ("key-points", {"author": "author", "thresholds": {"eta": 3}}, "thresholds"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_by_its_field(
+        self, rosa: Script, step: str, sent: Json, field: str
+    ) -> None:
+        (wrong,) = assert_told(self.build(rosa, step, **sent), 422)
+        assert wrong["field"] == field
+        assert Batch.objects.count() == 1
+
+    def test_a_batch_of_nothing_is_not_made(self, rosa: Script) -> None:
+        rosa.post(at("request/"))
+        nothing = {"usable": "no", "request": None, "questions": None}
+        prepare(
+            "request",
+            "documents",
+            Judge.objects.get(),
+            {REPORT: {"t1": nothing}, "Home |": {"t2": nothing}},
+        )
+        rosa.post(at("request/accept/"), {"author": "author"})
+        refused = self.build(rosa, "request", author="author")
+        assert_told(refused, 422)
+        assert "leaves no query" in refused.json()["error"]
