@@ -152,7 +152,7 @@ class NewBatchShape(Strict):
     author = serializers.CharField(
         required=False, trim_whitespace=False, help_text="whose answers, if the step asks anybody"
     )
-    partial = serializers.BooleanField(
+    partial = serializers.BooleanField(  # type: ignore[assignment]
         default=False, help_text="even where answers are missing or wait for their review"
     )
     thresholds = serializers.DictField(

@@ -1,0 +1,87 @@
+"""Preparing a batch in the browser: answers reviewed by keys alone, and nothing that axe finds."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import User
+from datasets.models import Batch
+from judging.models import Review
+from judging.preparation.running import campaign_for
+from tests.browser.axe import violations
+from tests.browser.test_access import enter
+from tests.page_cast import _user
+from tests.preparation.cast import EMPTY, STEPS, TOPIC, author, load, prepare
+from tests.preparation.test_preparing import WROTE
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def batch(transactional_db: None, tmp_path: Path) -> Batch:
+    """Rita's step with an author's answers; made in a thread, as Playwright has a loop in this."""
+    cache.clear()
+    rita = _user("rita", User.Role.RESEARCHER)
+
+    def inside() -> Batch:
+        try:
+            made = load(tmp_path, TOPIC, EMPTY)
+            campaign_for(made, STEPS["key-points"], rita)
+            prepare("key-points", made.name, author(), WROTE)
+            return made
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(inside).result()
+
+
+@pytest.fixture
+def page(context: BrowserContext, errors: list[str], batch: Batch) -> Page:
+    page = context.new_page()
+    enter(page, "rita")
+    page.goto(reverse("preparation", args=[batch.pk]))
+    return page
+
+
+def test_answers_are_reviewed_by_keys_alone(page: Page) -> None:
+    page.get_by_role("link", name="Review 3").click()
+    expect(page.get_by_text("Answer 1 of 3")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_text("Answer 2 of 3")).to_be_visible()
+    page.keyboard.press("k")
+    expect(page.get_by_text("Answer 1 of 3")).to_be_visible()
+    page.keyboard.press("a")
+    expect(page.get_by_text("Answer 2 of 3")).to_be_visible()
+    page.locator("textarea").first.focus()
+    page.keyboard.type("Indeed: ")
+    expect(page.locator("#accept")).to_contain_text("Accept with changes")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Answer 3 of 3")).to_be_visible()
+    page.keyboard.press("n")
+    page.keyboard.type("a menu")
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    expect(page.get_by_role("heading", name="Preparation", exact=True)).to_be_visible()
+    made = Review.objects.order_by("response__assignment__item__position")
+    assert [(each.verdict, each.note) for each in made] == [
+        ("accepted", ""),
+        ("changed", ""),
+        ("rejected", "a menu"),
+    ]
+
+
+def test_every_page_of_preparation_is_open_to_all(page: Page, batch: Batch) -> None:
+    found = violations(page, "overview")
+    page.get_by_role("link", name="Review 3").click()
+    found += violations(page, "review")
+    page.goto(reverse("preparation-build", args=[batch.pk, "key-points"]))
+    found += violations(page, "build")
+    assert not found, "\n".join(found)
