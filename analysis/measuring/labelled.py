@@ -109,10 +109,7 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     for voice in voices(grounded):
         second = np.full(len(row), MISSING, np.int64)
         if key is not None and voice.rater in judged:
-            # People's mean of ranks is rounded to the nearest rank.
-            other = judged[voice.rater]
-            rounded = Voice(other.rater, other.kind, np.round(other.values), other.asked)
-            second = _aligned(grounded, key, rounded.codes(ranks))
+            second = _aligned(grounded, key, judged[voice.rater].rounded().codes(ranks))
         said = coded(grounded, voice, YES_OR_NO)
         kept: Bools = voice.asked
         of = Verified(said[kept], second[kept], row[kept], len(queries))

@@ -140,6 +140,23 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
         run("measures", "--campaign", "r", "--passages", "eve@c")
 
 
+def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXAMPLE, "rankings", [{"system": "dense", "passages": ["p3"]}])
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "variables=answerable,rating")  # fmt: skip
+    # The report of bm25 was not rated at all.
+    labels = [label("o", f"q{n}", "rating", 5 if n < 4 else 0, "judge") for n in range(10)]
+    run("import_labels", str(write_lines(tmp_path / "r.jsonl", labels)), "--campaign", "r")
+    given = ("--campaign", "r", "--passages", "people@c", "--preset", "crux", "--resamples", "2")
+    found = json.loads(run("measures", *given))
+    (row,) = (row for row in found["thresholds"]["judge"] if row["eta"] == 3)
+    assert row["context"] == pytest.approx((1 + 6 / 8) / 2)
+    assert row["report"] == value(found["measures"]["Cov(y)@rated"], "oracle", "judge") == 4 / 8
+
+
 def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None:
     labels = [
         label("b", "k1", "entailed", "yes"), label("b", "k2", "entailed", "yes"),
@@ -167,6 +184,62 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert value(found["Eligibility"], "bm25") == 0
     assert value(found["F+A"], "oracle") == pytest.approx(16 / 6)
     assert "RAF" not in found
+
+
+def factuality(tmp_path: Path, *labels: JSON) -> float | None:
+    return value(measured(tmp_path, "answer-rating", labels)["uFactuality"], "oracle")
+
+
+def test_sentences_that_people_bear_out_in_other_words_are_borne_out(tmp_path: Path) -> None:
+    codes = {"ada": "supported", "bram": "no-rad", "cleo": "unsupported"}
+    first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
+    second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
+    assert factuality(tmp_path, *first, *second) == 1
+
+
+def test_an_answer_with_a_sentence_on_which_people_tie_is_left_out(tmp_path: Path) -> None:
+    codes = {"ada": "supported", "bram": "unsupported"}
+    first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
+    second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
+    assert factuality(tmp_path, *first, *second) is None
+    by = report["measures"]["uFactuality"]["systems"]["oracle"]
+    assert {name: each["value"] for name, each in by["raters"].items()} == {"ada": 1, "bram": 0}
+    assert by["people"]["reason"] == "no response has labels for all of its sentences"
+
+
+def test_an_answer_of_which_only_a_part_was_labelled_is_left_out(tmp_path: Path) -> None:
+    assert factuality(tmp_path, label("t", "o#1", "support", "supported")) is None
+
+
+def test_factuality_tells_whether_sentences_or_eligibility_lack(tmp_path: Path) -> None:
+    whole = [label("t", f"o#{n}", "support", "supported") for n in (1, 2)]
+    found = measured(tmp_path, "answer-rating", whole)
+    assert value(found["uFactuality"], "oracle") == 1
+    reason = found["Factuality"]["systems"]["oracle"]["people"]["reason"]
+    assert reason == "no response has both eligibility and labels for all of its sentences"
+
+
+def test_a_half_between_two_grades_of_issues_goes_to_the_worse(tmp_path: Path) -> None:
+    said = {"ada": ("none", "minor"), "bram": ("minor", "major")}
+    labels = [
+        label("t", item, "eligibility", code, rater)
+        for rater, codes in said.items()
+        for item, code in zip(("o", "b"), codes, strict=True)
+    ]
+    found = measured(tmp_path, "answer-rating", labels)["Eligibility"]
+    assert (value(found, "oracle"), value(found, "bm25")) == (1, 0)
+
+
+def test_a_half_between_agree_and_neutral_is_neutral(tmp_path: Path) -> None:
+    labels = [
+        row
+        for rater, code in (("ada", "agree"), ("bram", "neutral"))
+        for row in (label("k1", "k1", "grounded", "yes", rater),
+                    label("k1", "k1", "key", code, rater))
+    ]  # fmt: skip
+    assert value(measured(tmp_path, "key-point-verification", labels)["Retention"], "") == 0
+    kept = json.loads(run("measures", "--campaign", "c", "--option", "keep_neutral=yes"))
+    assert value(kept["measures"]["Retention"], "") == 1
 
 
 def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
