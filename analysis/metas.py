@@ -9,9 +9,10 @@ import numpy as np
 
 from analysis.choices import Strata
 
-OF_META = ("domain", "category", "source", "sensitivity", "complexity", "popularity")
+OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
 """The members of meta that are strata."""
-MOST_VALUES = 20
+MOST_VALUES = 30
+"""GaRAGe has 25 categories."""
 LENGTHS = ("short", "middle", "long")
 
 

@@ -68,10 +68,15 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
 
 
 def _citations(pairs: Pairs) -> Citations:
+    """Who deflects has nothing to cite: beside that no citation is right or wrong."""
     return Citations(
         [None if r.citations is None else frozenset(r.citations) for _, r in pairs],
         [
-            [frozenset(r.citations) for r in query.references if r.citations is not None]
+            [
+                frozenset(r.citations)
+                for r in query.references
+                if r.citations is not None and not r.deflected
+            ]
             for query, _ in pairs
         ],
     )

@@ -301,7 +301,59 @@ def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:
     assert value(found["Retention"], "") == pytest.approx(1 / 3)
     (cut,) = (c for c in report["key_point_scores"]["cuts"] if c["threshold"] == 0.7)
     assert (cut["kept"], cut["false_discovery_rate"]["value"]) == (2, pytest.approx(1 / 2))
-    assert "Cuts of the key-point score" in run("measures", "--campaign", "c", "--format", "md")
+    text = run("measures", "--campaign", "c", "--format", "md")
+    assert "Cuts of the key-point score" in text
+    assert "score_cut 0.7" in text
+
+
+def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_path: Path) -> None:
+    # Of k2 and k3, which 0.7 keeps, ada finds one not key, the judge both; bram says k2 is key, so
+    # that people tie on it.
+    keys = {"ada": ("no", "yes"), "bram": ("yes", "yes"), "judge": ("no", "no")}
+    labels = [
+        row
+        for rater, codes in keys.items()
+        for point, code in zip(("k2", "k3"), codes, strict=True)
+        for row in (label(point, point, "grounded", code, rater),
+                    *([label(point, point, "key", "agree", rater)] if code == "yes" else []))
+    ]  # fmt: skip
+    measured(tmp_path, "key-point-verification", labels)
+    scores = report["key_point_scores"]
+
+    def rate(of: JSON) -> float:
+        (cut,) = (c for c in of["cuts"] if c["threshold"] == 0.7)
+        found: float = cut["false_discovery_rate"]["value"]
+        return found
+
+    assert rate(scores) == 0
+    assert {name: rate(of) for name, of in scores["raters"].items()} == {
+        "ada": 1 / 2, "bram": 0, "judge": 1,
+    }  # fmt: skip
+    # The judge denies 0.7 and 0.8: (0.49 + 0.64) / 2.
+    assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.565)
+    text = run("measures", "--campaign", "c", "--format", "md")
+    assert "The cut at 0.7, by rater" in text
+    assert "Calibration of the key-point score" in text
+    assert "| Brier score" in text
+
+
+def test_a_judge_alone_is_held_against_the_scores_too(tmp_path: Path) -> None:
+    labels = [label("k3", "k3", "grounded", "no", "judge")]
+    measured(tmp_path, "key-point-verification", labels)
+    scores = report["key_point_scores"]
+    assert scores["brier"]["value"] is None
+    assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.64)
+
+
+def test_who_deflects_cites_nothing_and_makes_no_citation_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deflected = {"text": "", "citations": [], "deflected": True}
+    monkeypatch.setitem(EXAMPLE, "references", [deflected])
+    found = measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
+    for name in ("Attribution:P", "Attribution:F1", "Attribution:P-micro"):
+        assert value(found[name], "oracle", "texts") is None
+    assert value(found["Deflection:TP"], "bm25", "texts") == 1
 
 
 def test_answers_are_sliced_by_their_length(tmp_path: Path) -> None:

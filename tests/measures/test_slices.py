@@ -26,6 +26,16 @@ def test_passages_say_where_a_query_draws_from_unless_its_meta_does() -> None:
     assert found == ["web", "private + web", None, "archive"]
 
 
+def test_the_kind_of_a_question_divides_them_and_so_do_the_25_categories_of_garage() -> None:
+    kinds = {0: "causal", 1: "predictive"}
+    queries = tuple(
+        query(f"q{n}", meta={"kind": kinds[n % 2], "category": f"category {n}"}) for n in range(25)
+    )
+    strata = Rows(queries, ("s",) * 25).strata
+    assert set(strata["kind"]) == {"causal", "predictive"}
+    assert len(set(strata["category"])) == 25
+
+
 def test_rows_of_another_system_have_the_same_slices() -> None:
     queries = (query("a", "web"), query("b", "private"))
     rows = Rows(queries, ("one", "one"))
