@@ -54,12 +54,13 @@ def _verdicts(
     queries: Sequence[Query], frame: Frame, options: Options
 ) -> Iterator[tuple[str, Ints]]:
     """By rater whether each point of the batch is key: 1, 0, or -1 where that is unknown."""
-    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
-    parts = list(verified_parts(queries, frame))
     grounded = frame.variables.get("grounded")
-    for part, voice in zip(parts, voices(grounded) if grounded else (), strict=True):
+    if grounded is None:
+        return
+    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
+    units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
+    for part, voice in zip(verified_parts(queries, frame), voices(grounded), strict=True):
         assert isinstance(part.given, Verified)
-        units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
         verdicts = np.full(len(place), UNKNOWN, np.int64)
         # What was not asked, and people's ties, are not among the verified points.
         verdicts[units[voice.asked]] = kept(part.given, options)

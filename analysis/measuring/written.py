@@ -54,6 +54,7 @@ def _texts(pairs: Pairs) -> Texts:
         [_answers(query) for query, _ in pairs],
         [" ".join(p.text for p in query.passages) or None for query, _ in pairs],
         np.array([bool(_answers(query)) for query, _ in pairs], dtype=bool),
+        [system_of(report) for _, report in pairs],
     )
 
 
@@ -61,8 +62,7 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
     """A report's own mark, or where it has none, whether its text refuses."""
     refuses = refusal_list(options.refusals).refuses
     own = [
-        int(refuses(report.text) if report.deflected is None else report.deflected)
-        for _, report in pairs
+        int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
     ]
     return Deflections(np.array(own, np.int64), deflected_by_people(pairs))
 
