@@ -48,6 +48,8 @@ def measures_report(
     """
     frame = campaign_frame(campaign, choices)
     queries = tuple(batch_rows(campaign.batch))
+    if passages is not None and passages[1].batch_id != campaign.batch_id:
+        raise ValueError(f"{passages[1].name!r} rates passages of another batch")
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     tables = Tables(drawn_queries(campaign))

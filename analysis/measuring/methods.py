@@ -72,6 +72,8 @@ def _choices(report: JSON) -> str:
     named = f"the choices of {paper} {CITED[key]}" if paper else "Tandem's own defaults"
     read = dict.fromkeys(name for of in report["measures"].values() for name in of["options"])
     read |= {name: None for name, there in _elsewhere(report).items() if there}
+    if unfiltered := report["protocol"] == "report-coverage" and not report["passages"]:
+        read.pop("filtered", None)
     values = [f"{name} {_word(report['options'][name]['value'])}" for name in read]
     own = PRESETS[preset]
     changed = [
@@ -82,6 +84,7 @@ def _choices(report: JSON) -> str:
     stated = f" Options: {'; '.join(values)}." if values else ""
     passages = report["passages"]
     beside = f" Only sub-questions that {passages} finds answered count." if passages else ""
+    beside += " All sub-questions of reports count." if unfiltered else ""
     return f"What the papers leave open was settled by {named}{but}.{stated}{beside}"
 
 

@@ -28,7 +28,8 @@ ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
 def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> Iterator[Part]:
     """Answer rating: grades, eligibility, and sentences by the passages that were shown."""
     row, reports, rows = report_rows(queries)
-    sentences = np.array([*map(_sentences, reports)], dtype=np.int64)
+    asked = reports if "support" in frame.variables else ()
+    sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
     said = {name: _by_rater(of) for name, of in frame.variables.items()}
     kinds = {r: voice.kind for of in said.values() for r, voice in of.items()}
     for rater, kind in kinds.items():

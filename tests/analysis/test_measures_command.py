@@ -140,6 +140,29 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
         run("measures", "--campaign", "r", "--passages", "eve@c")
 
 
+def test_the_methods_tell_which_sub_questions_of_reports_count(tmp_path: Path) -> None:
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b")
+    labels = write_lines(tmp_path / "r.jsonl", [label("o", "q0", "answerable", "no")])
+    run("import_labels", str(labels), "--campaign", "r")
+    given = ("--campaign", "r", "--preset", "crux", "--resamples", "2", "--format", "md")
+    every, some = run("measures", *given), run("measures", *given, "--passages", "ada@c")
+    assert "All sub-questions of reports count." in every
+    assert "filtered yes" not in every
+    assert "Only sub-questions that ada@c finds answered count." in some
+    assert "filtered yes" in some
+
+
+def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -> None:
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    other = {"id": "x", "text": "?", "questions": [{"id": "y", "text": "?"}],
+             "reports": [{"id": "z", "text": "x"}]}  # fmt: skip
+    run("load_batch", str(write_lines(tmp_path / "x.jsonl", [other])), "--name", "x")
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "x")
+    with pytest.raises(CommandError, match="'c' rates passages of another batch"):
+        run("measures", "--campaign", "r", "--passages", "people@c")
+
+
 def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
