@@ -16,7 +16,7 @@ from analysis.measures.shares import MISSING, NO, YES
 from analysis.measuring.parts import Part, Rows, all_reports
 from analysis.measuring.voices import Voice, voices
 from analysis.statistics import Bools, Ints
-from datasets.rows import Query, Report
+from datasets.rows import KeyPoint, Query, Report
 
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}
@@ -72,10 +72,10 @@ def report_parts(
 def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     """Key points that reports make, and how they fail to."""
     row, reports, rows = report_rows(queries)
-    passage = {k.id: k.passage for query in queries for k in query.key_points}
+    passages = {k.id: _sources(k) for query in queries for k in query.key_points}
     if entailed := frame.variables.get("entailed"):
         place = rows_of_units(entailed, row)
-        held = _retrieved(entailed, [reports[n] for n in place], passage)
+        held = _retrieved(entailed, [reports[n] for n in place], passages)
         for voice in voices(entailed):
             said = coded(entailed, voice, {**YES_OR_NO, "neutral": NO})[voice.asked]
             of = Points(said, held[voice.asked], place[voice.asked], len(reports))
@@ -88,10 +88,26 @@ def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
             yield Part("failures", voice.rater, voice.kind, failures, rows)
 
 
-def _retrieved(frame: VariableFrame, reports: Sequence[Report], passage: Mapping[str, str]) -> Ints:
-    """Whether the passage of each unit's key point stands in its report's context, (U,)."""
+def _sources(point: KeyPoint) -> frozenset[str]:
+    """The passages that hold a key point: its own, and those of the points merged in it."""
+    return frozenset({point.passage, *_merged(point.meta)})
+
+
+def _merged(told: object) -> Iterator[str]:
+    """The passages of `sources`, and of theirs; a batch's meta may hold anything there."""
+    sources = told.get("sources") if isinstance(told, Mapping) else None
+    for each in sources if isinstance(sources, list) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
+            yield each["passage"]
+        yield from _merged(each)
+
+
+def _retrieved(
+    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
+) -> Ints:
+    """Whether a passage of each unit's key point stands in its report's context, (U,)."""
     made = [
-        MISSING if report.context is None else int(passage[point] in report.context)
+        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
         for (_, _, point), report in zip(frame.units.names, reports, strict=True)
     ]
     return np.array(made, dtype=np.int64)

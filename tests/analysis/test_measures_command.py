@@ -209,6 +209,19 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert "RAF" not in found
 
 
+@pytest.mark.parametrize(
+    "sources", [[3, {"passage": 4}, {"passage": "p2", "sources": [{"passage": "p1"}]}], "none", 5]
+)
+def test_a_merged_key_point_stands_in_the_passages_of_all_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: object
+) -> None:
+    points = [{"id": "k", "text": "P", "passage": "p2", "meta": {"sources": sources}}]
+    monkeypatch.setitem(EXAMPLE, "key_points", points)
+    found = measured(tmp_path, "key-point-recall", [label("b", "k", "entailed", "yes")])
+    # The context is p3 and p1; a batch's own `sources` may be anything.
+    assert value(found["KPP"], "bm25") == int(isinstance(sources, list))
+
+
 def factuality(tmp_path: Path, *labels: JSON) -> float | None:
     return value(measured(tmp_path, "answer-rating", labels)["uFactuality"], "oracle")
 

@@ -15,10 +15,11 @@ from analysis.statistics.arrays import ratio
 def key_point_precision(points: Points, options: Options) -> Floats:
     """KPP = expressed key points that stand in the retrieved texts / expressed key points, (N,).
 
-    After Qi and others 2024. A point stands in the retrieved texts where the passage that it was
-    taken from is in the answer's context: the batch says so, nobody is asked. NaN where the context
-    is unknown, and, unless `unexpressed` is zero, where the answer expresses no point. Without a
-    label nobody knows whether it does; under `missing = zero` it then expresses none.
+    After Qi and others 2024. A point stands in the retrieved texts where a passage that it was
+    taken from is in the answer's context (one of several, where points were merged): the batch says
+    so, nobody is asked. NaN where the context is unknown, and, unless `unexpressed` is zero, where
+    the answer expresses no point. Without a label nobody knows whether it does; under
+    `missing = zero` it then expresses none.
     """
     expressed = points.expressed == YES
     known = expressed & (points.retrieved != MISSING)
