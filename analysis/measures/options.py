@@ -93,7 +93,7 @@ class Options:
     refusals: str = _choice(
         "plain-1",
         "The list of refusals, by its name and version. CLAPnq keeps one for each model: "
-        "`file:PATH` is one's own, with phrases of systems where these have some.",
+        "`file:PATH` is one's own (by the command), with phrases of systems where these have some.",
     )
     harmonic: str = _choice(
         "item",

@@ -13,9 +13,9 @@ from analysis.measures.key_points.points import Points
 from analysis.measures.key_points.retention import Verified
 from analysis.measures.options import Options
 from analysis.measures.shares import MISSING, NO, YES
-from analysis.measuring.parts import Part, Rows, all_reports
-from analysis.measuring.voices import Voice, voices
-from analysis.statistics import Bools, Ints
+from analysis.measuring.parts import PEOPLE, Part, Rows, all_reports
+from analysis.measuring.voices import HUMAN, Voice, voices
+from analysis.statistics import Bools, Ints, majority
 from datasets.rows import KeyPoint, Query, Report
 
 Codes = Mapping[str, int]
@@ -26,6 +26,19 @@ def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
     """One rater's labels by the codes of the categories, (U,); -1 = missing."""
     places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
     return voice.codes(places)
+
+
+def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, Bools]:
+    """One side's labels by what they mean, (U,), -1 = missing, and which units count (U,).
+
+    People's is the most frequent meaning, not the most frequent label: two labels that mean the
+    same are no tie. A tie between meanings does not count.
+    """
+    if voice.kind != PEOPLE:
+        return coded(frame, voice, meaning), voice.asked
+    codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
+    together, _ = majority(codes[frame.of(HUMAN)])
+    return together, together != MISSING
 
 
 def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
@@ -77,8 +90,8 @@ def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
         place = rows_of_units(entailed, row)
         held = _retrieved(entailed, [reports[n] for n in place], passages)
         for voice in voices(entailed):
-            said = coded(entailed, voice, {**YES_OR_NO, "neutral": NO})[voice.asked]
-            of = Points(said, held[voice.asked], place[voice.asked], len(reports))
+            said, asked = decided(entailed, voice, {**YES_OR_NO, "neutral": NO})
+            of = Points(said[asked], held[asked], place[asked], len(reports))
             yield Part("points", voice.rater, voice.kind, of, rows)
     if failure := frame.variables.get("failure"):
         place = rows_of_units(failure, row)

@@ -12,11 +12,11 @@ from analysis.measures.answers.win_rate import Preferences
 from analysis.measures.grounding.deflection import Deflections
 from analysis.measures.grounding.responses import Responses
 from analysis.measures.shares import MISSING, NO, YES
-from analysis.measuring.labelled import YES_OR_NO, coded, report_rows
+from analysis.measuring.labelled import YES_OR_NO, coded, decided, report_rows
 from analysis.measuring.parts import PEOPLE, Part, Rows
 from analysis.measuring.voices import HUMAN, Voice, voices
 from analysis.measuring.written import beside_references, deflected_by_people
-from analysis.statistics import Floats, Ints, majority
+from analysis.statistics import Floats, Ints
 from datasets.rows import Query, Report
 from datasets.text import sentences as sentences_of
 
@@ -79,15 +79,10 @@ def _borne(
 ) -> tuple[Ints, Ints]:
     """Whether sentences are borne out, and the response of each, both (U,).
 
-    People's most frequent verdict counts by what it means: supported and in no need of evidence
-    say the same. A response of which some sentences were not asked about, or on one of which people
-    tie, has none: those that are left would pass it too often.
+    A response of which some sentences were not asked about, or on one of which people tie, has
+    none: those that are left would pass it too often.
     """
-    borne, asked = coded(variable, voice, BORNE), voice.asked
-    if voice.kind == PEOPLE:
-        meaning = np.array([BORNE.get(code, MISSING) for code in (*variable.scale.categories, "")])
-        borne, _ = majority(meaning[variable.of(HUMAN)])
-        asked = borne != MISSING
+    borne, asked = decided(variable, voice, BORNE)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
     whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
     kept = asked & whole[place]

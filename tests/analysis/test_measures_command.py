@@ -222,6 +222,19 @@ def test_a_merged_key_point_stands_in_the_passages_of_all_its_sources(
     assert value(found["KPP"], "bm25") == int(isinstance(sources, list))
 
 
+def test_people_who_find_no_point_in_two_ways_agree_that_it_is_not_made(tmp_path: Path) -> None:
+    codes = {"k1": ("yes", "yes"), "k2": ("no", "neutral"), "k3": ("yes", "no")}
+    labels = [
+        label("b", point, "entailed", code, rater)
+        for point, said in codes.items()
+        for code, rater in zip(said, ("ada", "bram"), strict=True)
+    ]
+    # k1 is made, k2 is not; on k3 they tie, which does not count.
+    found = measured(tmp_path, "key-point-recall", labels)
+    assert value(found["KPR"], "bm25") == pytest.approx(1 / 2)
+    assert value(found["KPR"], "bm25", "ada") == pytest.approx(2 / 3)
+
+
 def factuality(tmp_path: Path, *labels: JSON) -> float | None:
     return value(measured(tmp_path, "answer-rating", labels)["uFactuality"], "oracle")
 
