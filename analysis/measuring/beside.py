@@ -48,14 +48,19 @@ class Beside:
             if of[place]
         )
 
-    def thresholds(self, frame: Frame, options: Options) -> dict[str, list[JSON]]:
+    def thresholds(self, frame: Frame, options: Options, choices: Choices) -> dict[str, list[JSON]]:
         """The threshold table under each rater who rated the reports."""
         variable = frame.variables.get("rating")
         if variable is None:
             return {}
-        return {voice.rater: self._table(variable, voice, options) for voice in voices(variable)}
+        return {
+            voice.rater: self._table(variable, voice, options, choices)
+            for voice in voices(variable)
+        }
 
-    def _table(self, variable: VariableFrame, voice: Voice, options: Options) -> list[JSON]:
+    def _table(
+        self, variable: VariableFrame, voice: Voice, options: Options, choices: Choices
+    ) -> list[JSON]:
         found = answers(self.ratings, options)
         tokens = np.zeros(found.passages.shape)
         written = {system_of(report) for q in self.layout.queries for report in q.reports}
@@ -63,7 +68,8 @@ class Beside:
         systems = [system for system in self.layout.systems if system in written]
         contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
         reports = [self._of_system(variable, voice, system) for system in systems]
-        table = threshold_table(self.ratings, contexts, reports, ETAS, options)
+        drawn = choices.resamples, choices.seed
+        table = threshold_table(self.ratings, contexts, reports, ETAS, options, *drawn)
         return [_as_json(each) for each in table]
 
     def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> RatedReports:
@@ -93,9 +99,10 @@ def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Ch
 
 
 def _as_json(row: AtThreshold) -> JSON:
-    numbers = {"context": row.context, "report": row.report, "kendall": row.tau}
+    estimates = {"context": row.context, "report": row.report, "kendall": row.tau}
     return {
         "eta": row.eta,
         "questions": row.questions,
-        **{name: None if np.isnan(value) else value for name, value in numbers.items()},
+        **{name: each.value for name, each in estimates.items()},
+        "estimates": {name: each.as_json() for name, each in estimates.items()},
     }

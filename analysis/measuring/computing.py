@@ -78,7 +78,7 @@ def measures_report(
         "evaluation_queries": tables.drawn.known(len(queries)),
         "leaderboard": leaderboard(found, raters),
         "measures": found,
-        "thresholds": {} if rated is None else rated.thresholds(frame, options),
+        "thresholds": {} if rated is None else rated.thresholds(frame, options, choices),
         "metrics": tables.metrics(choices),
         **_of_passages(campaign, layout, frame, options, choices),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),

@@ -82,8 +82,8 @@ def _thresholds(report: JSON) -> list[Section]:
     header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
     tables = tuple(
         Table(f"Reports as rated by {rater}", header, tuple(
-            (f"{row['eta']:g}", row["questions"], Number(row["context"]), Number(row["report"]),
-             Number(row["kendall"]))
+            (f"{row['eta']:g}", row["questions"],
+             *(Number.of(row["estimates"][name]) for name in ("context", "report", "kendall")))
             for row in rows
         ))
         for rater, rows in report["thresholds"].items()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
-from analysis.measures.coverage.contexts import members, sampled_contexts
+from analysis.measures.coverage.contexts import Contexts, members, sampled_contexts
 from analysis.measures.coverage.cov import cov
 from analysis.measures.coverage.density import den, tokens
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
@@ -220,6 +220,22 @@ def rated(*ratings: float, asked: int = QUESTIONS) -> RatedReports:
     return RatedReports(np.array([ratings], float), np.arange(QUESTIONS)[None] < asked)
 
 
+def many(of: Contexts, times: int) -> Contexts:
+    """The same context of so many queries alike."""
+    found = replace(
+        of.answers,
+        **{
+            name: np.repeat(getattr(of.answers, name), times, axis=0)
+            for name in ("yes", "known", "passages", "questions")
+        },
+        bests={},
+    )
+    rest = {
+        name: np.repeat(each, times, axis=0) for name, each in vars(of).items() if name != "answers"
+    }
+    return Contexts(found, **rest)
+
+
 class TestThresholdTable:
     def test_each_threshold_has_its_own_questions_and_means(self) -> None:
         # The report's ratings: at 3 it answers q0 to q4 of eight, at 5 q0 and q4 of five.
@@ -228,16 +244,16 @@ class TestThresholdTable:
             example_ratings(), [context_of(P3, P1)], [report], (3, 5), AS_ZERO
         )  # fmt: skip
         assert [(row.eta, row.questions) for row in rows] == [(3, 8), (5, 5)]
-        assert [row.context for row in rows] == pytest.approx([6 / 8, 3 / 5])
-        assert [row.report for row in rows] == pytest.approx([5 / 8, 2 / 5])
-        assert all(np.isnan(row.tau) for row in rows)
+        assert [row.context.value for row in rows] == pytest.approx([6 / 8, 3 / 5])
+        assert [row.report.value for row in rows] == pytest.approx([5 / 8, 2 / 5])
+        assert {row.tau.reason for row in rows} == {"fewer than two units have both scores"}
 
     def test_tau_is_between_the_two_coverages(self) -> None:
         contexts = [context_of(P3), context_of(P3, P1), context_of(P1, P2)]
         reports = [rated(*[3.0] * n, *[0.0] * (10 - n)) for n in (1, 4, 2)]
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
         # Cov(Z) 2/8 < 6/8 < 1 and Cov(y) 1/8, 4/8, 2/8: two pairs agree, one does not.
-        assert row.tau == pytest.approx(1 / 3)
+        assert row.tau.value == pytest.approx(1 / 3)
 
     def test_a_report_that_nobody_was_asked_about_covers_nothing_and_is_no_zero(self) -> None:
         contexts = [context_of(P3), context_of(P3, P1)]
@@ -245,6 +261,21 @@ class TestThresholdTable:
         reports = [rated(*nothing, asked=0), rated(*[3.0] * 4, *nothing[4:], asked=QUESTIONS)]
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), AS_ZERO)
         # The other's failed ratings are zeros by the paper's convention: four of eight.
-        assert row.report == pytest.approx(4 / 8)
+        assert row.report.value == pytest.approx(4 / 8)
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
-        assert row.report == pytest.approx(4 / 4)
+        assert row.report.value == pytest.approx(4 / 4)
+
+    def test_enough_queries_give_the_table_its_intervals(self) -> None:
+        # Twelve times the example; the report of every third query is better than its context.
+        one, times = example_ratings(), 12
+        ratings = Ratings(*(np.repeat(each, times, axis=0) for each in vars(one).values()))
+        contexts = [many(context_of(*ranked), times) for ranked in ((P3, P1), (P1, P2))]
+        low, high = (np.array([[3.0] * n + [0.0] * (10 - n)] * times) for n in (2, 6))
+        high[::3], low[::3] = low[::3].copy(), high[::3].copy()
+        reports = [RatedReports(each, np.ones(each.shape, bool)) for each in (low, high)]
+        (row,) = threshold_table(ratings, contexts, reports, (3,), DEFAULT, draws=200)
+        assert (row.context.value, row.report.value) == pytest.approx((7 / 8, 4 / 8))
+        for each in (row.context, row.report, row.tau):
+            assert each.low is not None
+            assert each.high is not None
+        assert (row.tau.low or 0) < (row.tau.value or 0) < (row.tau.high or 0)

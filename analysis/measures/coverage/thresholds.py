@@ -13,8 +13,19 @@ from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.coverage.reports import cut_ratings
 from analysis.measures.options import ZERO, Options
 from analysis.measures.shares import MISSING
-from analysis.statistics import Bools, Floats, kendall
+from analysis.statistics import (
+    Bools,
+    Estimate,
+    Floats,
+    Ints,
+    Resamples,
+    correlation_estimates,
+    undefined,
+)
 from analysis.statistics.arrays import ratio
+from analysis.statistics.bootstrap import mean_by_cluster
+
+NOTHING = "no sub-question counts, or none of them was rated"
 
 
 @dataclass(frozen=True)
@@ -32,14 +43,15 @@ class RatedReports:
 class AtThreshold:
     """Of one eta: the questions kept, mean Cov(Z) and Cov(y), and Kendall's tau-b between the two.
 
-    A mean is NaN where nothing is defined, tau where fewer than two pairs are or one is constant.
+    Means are over contexts and reports, with a t interval clustered by queries; tau is over the
+    pairs of both, queries resampled whole.
     """
 
     eta: float
     questions: int
-    context: float
-    report: float
-    tau: float
+    context: Estimate
+    report: Estimate
+    tau: Estimate
 
 
 def threshold_table(
@@ -48,12 +60,14 @@ def threshold_table(
     reports: Sequence[RatedReports],
     etas: Sequence[float],
     options: Options,
+    draws: int | Resamples = 2000,
+    seed: int = 0,
 ) -> list[AtThreshold]:
     """Ju and others 2025, table 2: S systems' contexts, and the ratings of their reports.
 
     The questions are filtered anew at each threshold; the answers in `contexts` are not looked at.
     """
-    return [_at(ratings, contexts, reports, replace(options, eta=eta)) for eta in etas]
+    return [_at(ratings, contexts, reports, replace(options, eta=eta), draws, seed) for eta in etas]
 
 
 def _at(
@@ -61,6 +75,8 @@ def _at(
     contexts: Sequence[Contexts],
     reports: Sequence[RatedReports],
     options: Options,
+    draws: int | Resamples,
+    seed: int,
 ) -> AtThreshold:
     found = answers(ratings, options)
     kept = found.questions
@@ -70,9 +86,18 @@ def _at(
     rated = [cov(replace(each, answers=found, counted=kept), options) for each in contexts]
     x = np.concatenate([*rated, np.zeros(0)])
     y = np.concatenate([*(_of_report(each, kept, options) for each in reports), np.zeros(0)])
-    both = np.isfinite(x) & np.isfinite(y) if len(x) == len(y) else np.zeros(0, bool)
-    tau = kendall(x[both], y[both]) if both.sum() > 1 else np.nan
-    return AtThreshold(options.eta, int(kept.sum()), _mean(x), _mean(y), float(tau))
+    queries = np.tile(np.arange(len(kept)), len(contexts))
+    tau = correlation_estimates(
+        x, y, queries, ("kendall",), " of Cov(Z) and Cov(y)", draws=draws, seed=seed,
+        interval="auto",
+    )["kendall"]  # fmt: skip
+    context, report = _mean(x, queries, "Cov(Z)"), _mean(y, queries, "Cov(y)")
+    return AtThreshold(options.eta, int(kept.sum()), context, report, tau)
+
+
+def _mean(values: Floats, queries: Ints, name: str) -> Estimate:
+    made = mean_by_cluster(values, queries, f"mean of {name}")
+    return made if made.value is not None else undefined(NOTHING, 0, f"mean of {name}")
 
 
 def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:
@@ -81,8 +106,3 @@ def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:
     if options.missing != ZERO:
         counted &= answered != MISSING
     return ratio(((answered == 1) & counted).sum(axis=1), counted.sum(axis=1))
-
-
-def _mean(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
