@@ -48,7 +48,20 @@ def _data(report: JSON) -> str:
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
+        f"{_sliced(report)}"
     )
+
+
+def _sliced(report: JSON) -> str:
+    """By whose labels the queries were sliced."""
+    strata = report["strata"].values()
+    if not strata:
+        return ""
+    named = dict.fromkeys(each["campaign"] for each in strata)
+    whose = "people's most frequent one, ties left out"
+    if decided := sum(each["decided"] for each in strata):
+        whose += f", or the Reference where one was decided ({count(decided, 'label')})"
+    return f" Queries were sliced by the labels of {', '.join(named)}: {whose}."
 
 
 def _measures(report: JSON) -> str:
