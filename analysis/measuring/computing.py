@@ -62,6 +62,7 @@ def measures_report(
             _add(found, tables, measure, part, options, choices, strata)
     for name, of in found.items():
         of["evaluators"] = tables.evaluators(name, choices)
+        of["forms"] = tables.forms(name, choices)
         of["settings"] = tables.settings(name)
         of["powered"] = tables.powered(name)
     raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
@@ -145,7 +146,7 @@ def _add(
             made = _by_system(measure, values, part.rows, where, choices)
             _put(slices.setdefault(value, {}), made, part)
     if not isinstance(values, Pooled):
-        tables.add(name, part, values)
+        tables.add(name, measure.name, part, values)
 
 
 def _by_system(

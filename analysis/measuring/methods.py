@@ -152,7 +152,7 @@ def _tests(report: JSON) -> str:
             "Prediction-powered differences were tested by t on the differences of queries, "
             f"adjusted alike {CITED['holm1979']}."
         )
-    if any(of["evaluators"] for of in measures):
+    if any(of["evaluators"] or of["forms"] for of in measures):
         parts.append(f"Orders of systems were compared by Kendall's tau-b {CITED['kendall1945']}.")
     parts.append(
         f"Intervals are 95 %: t on the means of queries, or {report['resamples']} resamples of "
