@@ -146,7 +146,7 @@ def _add(
             made = _by_system(measure, values, part.rows, where, choices)
             _put(slices.setdefault(value, {}), made, part)
     if not isinstance(values, Pooled):
-        tables.add(name, measure.name, part, values)
+        tables.add(name, measure, part, values)
 
 
 def _by_system(

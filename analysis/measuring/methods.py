@@ -155,7 +155,8 @@ def _tests(report: JSON) -> str:
     if any(of["evaluators"] or of["forms"] for of in measures):
         parts.append(f"Orders of systems were compared by Kendall's tau-b {CITED['kendall1945']}.")
     parts.append(
-        f"Intervals are 95 %: t on the means of queries, or {report['resamples']} resamples of "
+        "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
+        f"or {report['resamples']} resamples of "
         f"whole queries (seed {report['seed']}); there are none below ten queries."
     )
     return " ".join(parts)

@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.choices import Choices
 from analysis.measures.agreeing import Ordering, Setting, orderings, settings
+from analysis.measures.base import Bounds, Measure
 from analysis.measures.powered import powered_mean, powered_pairs
 from analysis.measuring.drawn import Drawn
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
@@ -34,9 +35,10 @@ class Tables:
     kinds: dict[str, str] = field(default_factory=dict)
     queries: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: set[str] = field(default_factory=set)
+    bounds: dict[str, Bounds] = field(default_factory=dict)
     _forms: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, name: str, measure: str, part: Part, values: Floats) -> None:
+    def add(self, name: str, measure: Measure, part: Part, values: Floats) -> None:
         """A part's values (N,). Contexts come one system at a time, the others all at once.
 
         What is no cut of rankings is a form of the measure.
@@ -47,10 +49,11 @@ class Tables:
         tables[part.rater] = made if before is None else np.column_stack([before, made])
         self.kinds[part.rater] = part.kind
         self.queries[name] = part.rows.ids
+        self.bounds[name] = measure.bounds
         named.setdefault(part.rater, []).extend(dict.fromkeys(part.rows.systems))
         if part.family in RANKED and part.suffix:
             self.cuts.add(name)
-        elif name not in (forms := self._forms.setdefault(measure, [])):
+        elif name not in (forms := self._forms.setdefault(measure.name, [])):
             forms.append(name)
 
     def evaluators(self, name: str, choices: Choices) -> list[JSON]:
@@ -105,7 +108,7 @@ class Tables:
         return {
             rater: made
             for rater, table in self.values.get(name, {}).items()
-            if (made := _settings(_tested(table, self.systems[name][rater])))
+            if (made := _settings(_tested(table, self.systems[name][rater]), self.bounds[name]))
         }
 
     def powered(self, name: str) -> JSON:
@@ -127,14 +130,17 @@ class Tables:
             for rater in (PEOPLE, judge)
         )
         labelled = self.drawn.labelled(self.queries[name], human, machine)
-        means = {system: powered_mean(labelled, column) for column, system in enumerate(both)}
+        bounds = self.bounds[name]
+        means = {
+            system: powered_mean(labelled, column, bounds) for column, system in enumerate(both)
+        }
         pairs = [] if name in self.cuts else powered_pairs(labelled, both)
         return {
             "systems": {
                 system: {**each.as_json(), "effective_labels": worth}
                 for system, (each, worth) in means.items()
             },
-            "pairs": _settings(pairs),
+            "pairs": _settings(pairs, bounds),
         }
 
     def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
@@ -190,12 +196,14 @@ def _tested(table: Floats, systems: list[str]) -> list[Setting]:
     return settings(columns)
 
 
-def _settings(found: list[Setting]) -> list[JSON]:
+def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:
+    """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
+    most = bounds[1] - bounds[0]
     return [
         {
             "a": each.a,
             "b": each.b,
-            "difference": each.test.difference.as_json(),
+            "difference": each.test.difference.within(-most, most).as_json(),
             "p_value": each.test.p_value,
             "adjusted_p_value": each.adjusted_p_value,
             "method": each.test.method,
