@@ -135,22 +135,14 @@ class Frame:
     marks: Marks = field(default_factory=Marks)
 
 
-class _Said(NamedTuple):
-    """What a rater said of a unit first: a value, or else why it is missing."""
-
-    replicate: int
-    value: str | None
-    missing: str
-    score: float | None = None
-
-
 @dataclass
 class _Columns:
-    """The labels of one variable while they come in."""
+    """The labels of one variable while they come in: `facts` holds the first of each unit, `said`
+    what each rater said of a unit first."""
 
     units: dict[tuple[str, str, str], int] = field(default_factory=dict)
     facts: list[LabelFact] = field(default_factory=list)
-    said: dict[tuple[int, str], _Said] = field(default_factory=dict)
+    said: dict[tuple[int, str], LabelFact] = field(default_factory=dict)
 
     def add(self, fact: LabelFact) -> None:
         key = (fact.item, fact.kind, fact.unit)
@@ -161,8 +153,7 @@ class _Columns:
         # is missing, since a later one would be chosen for having an answer.
         before = self.said.get((unit, fact.rater))
         if before is None or fact.replicate < before.replicate:
-            missing = "" if fact.value is not None else fact.missing or "error"
-            self.said[unit, fact.rater] = _Said(fact.replicate, fact.value, missing, fact.score)
+            self.said[unit, fact.rater] = fact
 
     def verdict(self, fact: LabelFact) -> str | None:
         """What the one who assisted a label said of the unit."""
@@ -193,7 +184,8 @@ def make_frame(
         if fact.assisted_by and not with_assisted:
             continue
         columns[fact.variable].add(fact)
-        items.setdefault(fact.item, ItemFacts(fact.item, fact.query, fact.system, fact.setting))
+        if fact.item not in items:
+            items[fact.item] = ItemFacts(fact.item, fact.query, fact.system, fact.setting)
         people.setdefault(fact.rater, fact.rater_kind)
     raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
@@ -251,7 +243,7 @@ def _variable(
         if said.score is not None:
             scores[unit, column[rater]] = said.score
         if said.value is None:
-            asides.append(Aside(unit, rater, True, said.missing))
+            asides.append(Aside(unit, rater, True, said.missing or "error"))
         elif said.value in code:
             codes[unit, column[rater]] = code[said.value]
         else:

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.statistics import (
     Bootstrap,
@@ -70,12 +71,29 @@ def _taus(tables: int, weights: Floats) -> Floats:
     # Means of decimal fractions that are equal on paper differ in the last bits.
     means = np.round(ratio(sums, sizes), DECIMALS)
     first, second = np.triu_indices(means.shape[-1], 1)
-    signs = np.sign(means[..., first] - means[..., second]).astype(np.float32)
+    ranks = _ranks(means)
+    signs = np.take(ranks, first, axis=-1)
+    signs -= np.take(ranks, second, axis=-1)
+    np.sign(signs, out=signs)
     excess = signs @ np.swapaxes(signs, -1, -2)
     untied = np.sqrt((signs**2).sum(axis=-1, dtype=float))
     whole = ratio(excess.astype(float), untied[..., :, None] * untied[..., None, :])
     # Rounding puts equal orders a hair above 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
+
+
+def _ranks(means: Floats) -> NDArray[np.float32]:
+    """Whole numbers in the order of the means (..., S), equal where these are, NaN = none.
+
+    Half as many bytes as the means have: pairs of systems are many.
+    """
+    order = np.argsort(means, axis=-1)
+    risen = np.take_along_axis(means, order, axis=-1)
+    steps = np.zeros(means.shape, np.float32)
+    steps[..., 1:] = risen[..., 1:] != risen[..., :-1]
+    ranks = np.empty_like(steps)
+    np.put_along_axis(ranks, order, np.cumsum(steps, axis=-1, dtype=np.float32), axis=-1)
+    return np.where(np.isnan(means), np.float32(np.nan), ranks)
 
 
 @dataclass(frozen=True)

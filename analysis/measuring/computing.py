@@ -154,8 +154,8 @@ def _by_system(
 ) -> dict[str, Estimate]:
     numbers = rows.numbers
     made = {}
-    for system in dict.fromkeys(rows.systems):
-        kept = rows.of_system(system) & where
+    for column, system in enumerate(rows.named):
+        kept = (rows.columns == column) & where
         if kept.any():
             own: Found = (
                 Pooled(values.sums[kept], values.of) if isinstance(values, Pooled) else values[kept]

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.measures.slices import grounding_quality
 from analysis.metas import MOST_VALUES, OF_META, length_strata, text_of
-from analysis.statistics import Bools, Ints
+from analysis.statistics import Ints
 from datasets.rows import Query, Report
 
 PEOPLE, TEXTS = "people", "texts"
@@ -31,6 +31,7 @@ class Rows:
         """The same rows of one other system; what hangs on queries alone is not made again."""
         other = Rows(self.queries, (system,) * len(self.queries), self.lengths)
         other.__dict__.update(ids=self.ids, numbers=self.numbers, strata=self.strata)
+        other.__dict__.update(named=(system,), columns=np.zeros(len(self.queries), np.int64))
         return other
 
     @cached_property
@@ -44,8 +45,16 @@ class Rows:
         place = {each: n for n, each in enumerate(self.ids)}
         return np.array([place[query.id] for query in self.queries], dtype=np.int64)
 
-    def of_system(self, system: str) -> Bools:
-        return np.array([each == system for each in self.systems], dtype=bool)
+    @cached_property
+    def named(self) -> tuple[str, ...]:
+        """The systems, each once, in their order."""
+        return tuple(dict.fromkeys(self.systems))
+
+    @cached_property
+    def columns(self) -> Ints:
+        """The number of each row's system, (N,), in the order of `named`."""
+        place = {each: n for n, each in enumerate(self.named)}
+        return np.array([place[each] for each in self.systems], dtype=np.int64)
 
     @cached_property
     def strata(self) -> dict[str, list[str | None]]:

@@ -50,7 +50,7 @@ class Tables:
         self.kinds[part.rater] = part.kind
         self.queries[name] = part.rows.ids
         self.bounds[name] = measure.bounds
-        named.setdefault(part.rater, []).extend(dict.fromkeys(part.rows.systems))
+        named.setdefault(part.rater, []).extend(part.rows.named)
         if part.family in RANKED and part.suffix:
             self.cuts.add(name)
         elif name not in (forms := self._forms.setdefault(measure.name, [])):
@@ -172,12 +172,10 @@ class Tables:
 
 def table_of(values: Floats, rows: Rows) -> Floats:
     """The mean value of each query and system, (Q, S), NaN = none."""
-    systems = list(dict.fromkeys(rows.systems))
     numbers = rows.numbers
-    column = np.array([systems.index(each) for each in rows.systems], dtype=np.int64)
-    shape = (int(numbers.max(initial=-1)) + 1, len(systems))
+    shape = (int(numbers.max(initial=-1)) + 1, len(rows.named))
     known = np.isfinite(values)
-    cells = numbers[known] * len(systems) + column[known]
+    cells = numbers[known] * shape[1] + rows.columns[known]
     sums, sizes = (
         np.bincount(cells, weights, minlength=shape[0] * shape[1])
         for weights in (values[known], None)

@@ -19,8 +19,8 @@ from analysis.statistics.bootstrap import Resamples
 
 #: How many weights are made at once: 16 MB.
 BLOCK = 2_000_000
-#: The share of entries from which a table is no sparse one.
-FILLED = 0.3
+#: The share of entries from which a table is no sparse one, and how many it has at most: 80 MB.
+FILLED, MOST_FULL = 0.3, 10_000_000
 #: Beyond so many codes of a row, rows are compared column by column.
 MOST_CODES = 2**40
 
@@ -118,7 +118,7 @@ class Tally:
     def _full(self) -> Floats | None:
         """The table as an array where most of it is filled: multiplying by that is faster."""
         rows, columns = self.table.shape
-        if self.table.nnz < FILLED * rows * columns or rows * columns > BLOCK:
+        if self.table.nnz < FILLED * rows * columns or rows * columns > MOST_FULL:
             return None
         full: Floats = self.table.toarray()
         return full

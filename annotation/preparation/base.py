@@ -53,14 +53,15 @@ def no_doubts(result: Result) -> Iterable[str]:
 class Step:
     """One step. Without a `protocol` nobody is asked, and `apply` works by rule alone.
 
-    `apply(query, results, numbers)` gives the query of the new batch, or None where it is left out.
-    `numbers` are the thresholds with their defaults. `doubts` says what is wrong with an answer
-    beyond its form; such a one cannot be accepted as it is. `options` are the campaign's. `task` is
-    what is declared for this step alone.
+    `makes` is a line on what it makes of what. `apply(query, results, numbers)` gives the query of
+    the new batch, or None where it is left out. `numbers` are the thresholds with their defaults.
+    `doubts` says what is wrong with an answer beyond its form; such a one cannot be accepted as it
+    is. `options` are the campaign's. `task` is what is declared for this step alone.
     """
 
     name: str
     title: str
+    makes: str
     apply: Apply
     protocol: str = ""
     task: Protocol | None = None

@@ -24,11 +24,15 @@ single.addEventListener("change", () => {
   } catch { /* it lasts for this page */ }
 });
 
+// What is typed is saved with the verdict only: who leaves before is asked.
+let typed = false;
 form.addEventListener("input", (event) => {
-  if (event.target !== note && event.target !== single) {
-    accept.querySelector("span").textContent = accept.dataset.changed;
-  }
+  if (event.target === single) return;
+  typed = true;
+  if (event.target !== note) accept.querySelector("span").textContent = accept.dataset.changed;
 });
+form.addEventListener("submit", () => { typed = false; });
+addEventListener("beforeunload", (event) => typed && event.preventDefault());
 
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;

@@ -42,11 +42,11 @@ def _by_us(contexts: Contexts, options: Options) -> Floats:
 def _ideal(contexts: Contexts, alpha: float) -> Floats:
     """The gains of the best orders of all passages; the same for all systems and cuts."""
     found, counted = contexts.answers, contexts.counted
-    key = alpha, counted.tobytes()
-    if key not in found.ideals:
+    key = "gains", alpha, counted.tobytes()
+    if key not in found.bests:
         whole = found.yes & counted[:, None, :]
-        found.ideals[key] = ideal_gains(whole, alpha, whole.shape[1])
-    return found.ideals[key]
+        found.bests[key] = ideal_gains(whole, alpha, whole.shape[1])
+    return found.bests[key]
 
 
 def _gains(yes: Bools, alpha: float) -> Floats:

@@ -19,7 +19,9 @@ def cov(contexts: Contexts, options: Options | None = None) -> Floats:
     that happen to be settled by another passage would raise the share. NaN where no question is
     left, and where the system has no context.
     """
-    settled = contexts.counted & ~contexts.of(contexts.answers.unknown).any(axis=1)
+    settled = contexts.counted
+    if contexts.answers.gaps:
+        settled = settled & ~contexts.of(contexts.answers.unknown).any(axis=1)
     covered = contexts.of(contexts.answers.yes).any(axis=1) & settled
     values = ratio(covered.sum(axis=1), settled.sum(axis=1))
     return np.where(contexts.there, values, np.nan)

@@ -20,10 +20,19 @@ def den(contexts: Contexts, options: Options) -> Floats:
     Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown.
     """
     oracle = contexts.as_oracle()
-    own, best = cov(contexts, options), cov(oracle, options)
+    own, best = cov(contexts, options), _best(oracle, options)
     relative = ratio(own * _tokens(oracle), best * _tokens(contexts))
     values = np.where(own == 0, 0.0, relative) ** options.weight
     return np.where(np.isnan(own) | ~(best > 0), np.nan, values)
+
+
+def _best(oracle: Contexts, options: Options) -> Floats:
+    """The coverage of the oracle context, (Q,); the same for all systems and cuts."""
+    known = oracle.answers.bests
+    key = "Cov", oracle.counted.tobytes(), oracle.ranked.tobytes()
+    if key not in known:
+        known[key] = cov(oracle, options)
+    return known[key]
 
 
 def _tokens(contexts: Contexts) -> Floats:

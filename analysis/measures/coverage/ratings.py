@@ -37,21 +37,26 @@ class Ratings:
 class Answers:
     """Which passage answers which sub-question: `yes` and, where a rating is there, `known`.
 
-    Both are (Q, P, M); a yes is known. `ideals` keeps what the best orders gain, by α and the
-    sub-questions that count.
+    Both are (Q, P, M); a yes is known. `bests` keeps what measures find of the best contexts and
+    orders, by all that it hangs on.
     """
 
     yes: Bools
     known: Bools
     passages: Bools
     questions: Bools
-    ideals: dict[tuple[float, bytes], Floats] = field(default_factory=dict, repr=False)
+    bests: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def unknown(self) -> Bools:
         """(Q, P, M): the passage and the sub-question are there, a rating of them is not."""
         there = self.passages[:, :, None] & self.questions[:, None, :]
         return there & ~self.known
+
+    @cached_property
+    def gaps(self) -> bool:
+        """Whether a rating is missing anywhere."""
+        return bool(self.unknown.any())
 
 
 def answers(ratings: Ratings, options: Options) -> Answers:

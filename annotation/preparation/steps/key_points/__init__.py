@@ -91,4 +91,11 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("key-points", TASK.title, apply, TASK.name, TASK)
+STEP = Step(
+    "key-points",
+    TASK.title,
+    "From each passage: key points with quotes of it, word for word.",
+    apply,
+    TASK.name,
+    TASK,
+)

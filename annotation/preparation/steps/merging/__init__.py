@@ -126,4 +126,12 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("merging", TASK.title, apply, TASK.name, TASK, doubts=doubts)
+STEP = Step(
+    "merging",
+    TASK.title,
+    "Key points that say the same become one, with all their sources.",
+    apply,
+    TASK.name,
+    TASK,
+    doubts=doubts,
+)

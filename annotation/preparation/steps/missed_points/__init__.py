@@ -50,4 +50,11 @@ TASK = replace(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("missed-points", TASK.title, apply, TASK.name, TASK)
+STEP = Step(
+    "missed-points",
+    TASK.title,
+    "Another round over passages with their key points: those that were missed.",
+    apply,
+    TASK.name,
+    TASK,
+)

@@ -124,4 +124,11 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("passages", TASK.title, apply, TASK.name, TASK)
+STEP = Step(
+    "passages",
+    TASK.title,
+    "From documents: passages of about 200 words that can be read by themselves.",
+    apply,
+    TASK.name,
+    TASK,
+)

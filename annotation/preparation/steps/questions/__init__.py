@@ -83,4 +83,12 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("questions", TASK.title, apply, TASK.name, TASK, numbers={"keep": 4.0})
+STEP = Step(
+    "questions",
+    TASK.title,
+    "Kind and domain of each query; those that meet too few of five criteria are left out.",
+    apply,
+    TASK.name,
+    TASK,
+    numbers={"keep": 4.0},
+)

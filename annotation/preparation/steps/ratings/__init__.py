@@ -76,6 +76,7 @@ def _rated(
 STEP = Step(
     "ratings",
     "Ratings of passages, and the filter of questions",
+    "A rating of every passage for every sub-question; questions without an answer are dropped.",
     apply,
     "rubric-passage",
     numbers={"eta": 3.0},

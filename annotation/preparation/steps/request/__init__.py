@@ -81,4 +81,11 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("request", TASK.title, apply, TASK.name, TASK)
+STEP = Step(
+    "request",
+    TASK.title,
+    "From a reference: the report request, and sub-questions with the words that answer them.",
+    apply,
+    TASK.name,
+    TASK,
+)

@@ -73,4 +73,12 @@ TASK = Protocol(
     folder=HERE,
     own_guideline=instructions(HERE),
 )
-STEP = Step("scoring", TASK.title, apply, TASK.name, TASK, numbers={"cut": 0.7})
+STEP = Step(
+    "scoring",
+    TASK.title,
+    "The probability that each is a key point; those below a threshold are dropped.",
+    apply,
+    TASK.name,
+    TASK,
+    numbers={"cut": 0.7},
+)

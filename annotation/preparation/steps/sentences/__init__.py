@@ -29,4 +29,9 @@ def _split(report: rows.Report) -> rows.Report:
     return replace(report, sentences=found, meta={**meta, PREPARED: steps})
 
 
-STEP = Step("sentences", "Sentences of answers", apply)
+STEP = Step(
+    "sentences",
+    "Sentences of answers",
+    "The sentences of each answer, by rule; nobody is asked.",
+    apply,
+)
