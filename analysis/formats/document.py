@@ -29,7 +29,8 @@ class Who:
 class Number:
     """A number as it is printed, or a dash where `value` is None; `reason` says why.
 
-    `above` are the signs of the rows over which it is significantly higher.
+    `above` are the signs of the rows over which it is significantly higher. A p is never printed
+    as 0, which it is not: `is_p`.
     """
 
     value: float | None
@@ -39,6 +40,11 @@ class Number:
     reason: str = ""
     digits: int = DIGITS
     above: tuple[str, ...] = ()
+    is_p: bool = False
+
+    @classmethod
+    def p(cls, value: float | None, reason: str = "") -> Number:
+        return cls(value, reason=reason, is_p=True)
 
     @classmethod
     def of(cls, estimate: Mapping[str, Any]) -> Number:
@@ -48,7 +54,12 @@ class Number:
 
     @property
     def text(self) -> str:
-        return DASH if self.value is None else rounded(self.value, self.digits)
+        if self.value is None:
+            return DASH
+        least: float = 10**-self.digits
+        if self.is_p and self.value < least:
+            return f"<{least:.{self.digits}f}"
+        return rounded(self.value, self.digits)
 
     @property
     def ends(self) -> tuple[str, str] | None:

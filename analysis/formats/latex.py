@@ -196,7 +196,8 @@ def _cell(cell: Cell, marks: dict[str, str]) -> str:
 
 
 def _figure(number: str) -> str:
-    return f"$-${number[1:]}" if number.startswith("-") else number
+    """Signs that text fonts lack, or have another glyph for, are set as mathematics."""
+    return f"${number[0]}${number[1:]}" if number[0] in "-<" else number
 
 
 FORMAT = Format("latex", "LaTeX", "tex", "application/x-tex", as_latex)

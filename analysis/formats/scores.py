@@ -71,7 +71,7 @@ def _comparisons(pairs: list[JSON]) -> list[Table]:
 
 
 def _p_value(test: JSON) -> Number:
-    return Number(test["adjusted_p_value"], reason=test.get("reason", ""))
+    return Number.p(test["adjusted_p_value"], test.get("reason", ""))
 
 
 def _estimates(systems: JSON) -> list[Table]:

@@ -232,7 +232,7 @@ def _alternative(test: JSON) -> list[Table]:
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:
     rows = tuple(
-        (Who(a["name"], "human"), a["n"], Number(a["p_value"]), "yes" if a["wins"] else "no")
+        (Who(a["name"], "human"), a["n"], Number.p(a["p_value"]), "yes" if a["wins"] else "no")
         for a in annotators
     )
     header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")

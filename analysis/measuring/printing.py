@@ -69,8 +69,8 @@ def _number(estimate: JSON | None) -> Number:
 def _settings(rater: str, pairs: list[JSON]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
-         Number(each["p_value"], reason=each.get("reason", "")),
-         Number(each["adjusted_p_value"], reason=each.get("reason", "")))
+         Number.p(each["p_value"], each.get("reason", "")),
+         Number.p(each["adjusted_p_value"], each.get("reason", "")))
         for each in pairs
     )  # fmt: skip
     header = ("Systems", "Difference", "p, Wilcoxon", "p after Holm")

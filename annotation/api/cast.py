@@ -104,10 +104,10 @@ class Cast(Resource):
 
     def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
         with members.arranging(campaign):
-            if "pool" in wanted:
-                members.set_pool(campaign, wanted["pool"], user)
             if "hold_minutes" in wanted:
                 set_hold(campaign, wanted["hold_minutes"])
+            if "pool" in wanted:
+                members.set_pool(campaign, wanted["pool"], user)
             if "items_per_person" in wanted:
                 members.set_most_items(campaign, wanted["items_per_person"])
 

@@ -94,6 +94,13 @@ def give_back_all(user: User, why: Ended, campaign: Campaign | None = None) -> i
         return _give_back_rows(mine, why)
 
 
+def give_back_but_of(users: QuerySet[User], campaign: Campaign) -> int:
+    """Gives back what other accounts hold in a campaign; they may take it again."""
+    others = held(campaign).exclude(rater__user=None).exclude(rater__user__in=users)
+    with transaction.atomic():
+        return _give_back_rows(others, Ended.EXPIRED)
+
+
 def _give_back_rows(rows: QuerySet[Assignment], why: Ended) -> int:
     # All assignments before any item, which go in one order for everybody: a person who saves
     # meanwhile holds an assignment, and may wait for an item.

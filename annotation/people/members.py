@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.models import Campaign, Decision, Membership, Rater, User
 from annotation.people.errors import PeopleError
-from annotation.people.leases import Ended, give_back_all
+from annotation.people.leases import Ended, give_back_all, give_back_but_of
 from audit.recording import folded, record
 
 Role = Membership.Role
@@ -151,15 +151,20 @@ def _arranged(campaign: int) -> dict[str, Any]:
 
 
 def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
-    """Opens a campaign's pool, or closes it but for its members.
+    """Opens a campaign's pool, or closes it but for its members: what others hold there goes back.
 
-    A researcher who closes it becomes one of them, so as not to be shut out.
+    A researcher who closes it becomes one of them, so as not to be shut out. What else changes
+    places in the same transaction comes before this, which holds items.
     """
     with arranging(campaign):
         campaign.pool = pool
         campaign.save(update_fields=["pool"])
         if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
             add_member(campaign, by, Role.RESEARCHER, by)
+        if pool == Campaign.Pool.NAMED:
+            inside = Q(memberships__ended_at=None, memberships__role__in=WORKING)
+            members = User.objects.filter(inside, memberships__campaign=campaign)
+            give_back_but_of(members, campaign)
 
 
 def set_most_items(campaign: Campaign, most: int | None) -> None:

@@ -21,6 +21,7 @@ MEANINGS = {
     422: "The content cannot be taken; every problem is named.",
     429: "Too many requests; `Retry-After` says when to come again.",
     503: "The database is away; `Retry-After` says when to come again.",
+    507: "The disk of this site is full; its admin must know.",
 }
 ALWAYS = (400, 401, 403, 404, 406, 429, 503)
 Described = Callable[[Any], Any]

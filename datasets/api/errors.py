@@ -70,6 +70,10 @@ class TooLargeError(TellingError):
     status_code = 413
 
 
+class NoSpaceError(TellingError):
+    status_code = 507
+
+
 class TooOftenHereError(TellingError):
     """More of one kind of request than an account may send; `wait` are the seconds until then."""
 

@@ -15,7 +15,12 @@ from rest_framework.response import Response
 
 from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
 from datasets.api.describing import described
-from datasets.api.errors import RefusedBodyError, StandingError, TooOftenHereError
+from datasets.api.errors import (
+    NoSpaceError,
+    RefusedBodyError,
+    StandingError,
+    TooOftenHereError,
+)
 from datasets.api.once import came_before, done_once, keyed, once
 from datasets.api.scopes import MANAGE, READ
 from datasets.api.shapes import PageParameters, Strict
@@ -23,7 +28,15 @@ from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
 from datasets.rows import InputError
 from datasets.uploads import deciding, quarantine
-from datasets.uploads.receiving import TooOftenError, check_rate, into_files, receive, uploads_of
+from datasets.uploads.receiving import (
+    FULL,
+    NO_SPACE,
+    TooOftenError,
+    check_rate,
+    into_files,
+    receive,
+    uploads_of,
+)
 from datasets.uploads.showing import twins
 
 LONGEST_NAME = Batch._meta.get_field("name").max_length
@@ -157,14 +170,19 @@ class Uploads(List):
         sent={"files": ["pilot.jsonl"], "name": "pilot", "format": "native"},
         request={"multipart/form-data": NewUpload},
         status=202,
-        refuses=(422,),
+        refuses=(422, 507),
         operation_id="uploads_create",
     )
     @keyed
     def post(self, request: Request) -> Response:
         self._check_rate(request)
-        given = checked(NewUpload, _parts(request))
-        return done_once(request, lambda: _received(request, given))
+        try:
+            given = checked(NewUpload, _parts(request))
+            return done_once(request, lambda: _received(request, given))
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise NoSpaceError(NO_SPACE) from error
 
     def _check_rate(self, request: Request) -> None:
         """Before anything is read of the files, which then stream to the disk."""

@@ -1,4 +1,4 @@
-"""`python -m datasets.uploads KEY`: the process that works on one upload, within its limits."""
+"""`python -m datasets.uploads KEY TURN`: the process that works on an upload, within limits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import uuid
 from typing import NoReturn
 
 import django
@@ -29,7 +30,8 @@ def main() -> None:
     signal.alarm(SECONDS)
     # People wait for pages, and nobody for this.
     os.nice(5)
-    work(sys.argv[1])
+    key, turn = sys.argv[1:]
+    work(key, uuid.UUID(turn))
 
 
 if __name__ == "__main__":

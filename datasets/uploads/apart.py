@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import uuid
 
 from django.conf import settings
 
@@ -23,11 +24,12 @@ DIED = (
 
 def run_apart(key: str) -> None:
     """Works on an upload in a process with limits, to its end."""
+    turn = uuid.uuid4()
     # As the command has it: what bounds the queries of a page would end a long load.
     kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "datasets.uploads", key],
+            [sys.executable, "-m", "datasets.uploads", key, str(turn)],
             cwd=settings.BASE_DIR, env=kept, timeout=WAIT_SECONDS, check=False,
             start_new_session=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
@@ -36,11 +38,11 @@ def run_apart(key: str) -> None:
         status = -1
     if status:
         logger.error("the process of an upload ended with status %s", status)
-        died(key)
+        died(key, turn)
 
 
-def died(key: str) -> None:
-    """Ends the turn of a process that went without a word of its own."""
-    upload = Upload.objects.filter(key=key, state__in=AT_WORK).exclude(turn=None).first()
+def died(key: str, turn: uuid.UUID) -> None:
+    """Ends the turn of a process that went without a word of its own, and nobody else's."""
+    upload = Upload.objects.filter(key=key, state__in=AT_WORK, turn=turn).first()
     if upload is not None:
         refuse(upload, DIED)

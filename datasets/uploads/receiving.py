@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import PurePath
@@ -26,6 +27,8 @@ from datasets.uploads import cleaning, launching, quarantine
 AN_HOUR, MOST_AN_HOUR = timedelta(hours=1), 6
 MOST_WAITING = 3
 MOST_FILES = 50
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "the disk of this site is full; tell its admin"
 UNDECIDED = (Upload.State.READING, Upload.State.READY, Upload.State.KEEPING)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 
 from django.conf import settings
@@ -20,6 +19,8 @@ from datasets.readers import READERS
 from datasets.rows import InputError
 from datasets.uploads import deciding
 from datasets.uploads.receiving import (
+    FULL,
+    NO_SPACE,
     TooOftenError,
     check_rate,
     into_files,
@@ -29,8 +30,6 @@ from datasets.uploads.receiving import (
 from datasets.uploads.showing import shown
 
 ROLES = ("researcher", "admin")
-FULL = (errno.ENOSPC, errno.EDQUOT)
-NO_SPACE = "the disk of this site is full; tell its admin"
 
 
 class _Unread(FileUploadHandler):

@@ -36,9 +36,12 @@ class SpentError(Exception):
     """The process has used up its time."""
 
 
-def work(key: str) -> None:
-    """Does what an upload waits for, if it waits and nobody else is at it."""
-    upload = _taken(key)
+def work(key: str, turn: uuid.UUID | None = None) -> None:
+    """Does what an upload waits for, if it waits and nobody else is at it.
+
+    `turn` is the name of this attempt, where somebody watches it.
+    """
+    upload = _taken(key, turn or uuid.uuid4())
     if upload is None:
         return
     try:
@@ -66,8 +69,7 @@ def refuse(upload: Upload, reason: str) -> None:
         quarantine.remove(upload.key)
 
 
-def _taken(key: str) -> Upload | None:
-    turn = uuid.uuid4()
+def _taken(key: str, turn: uuid.UUID) -> Upload | None:
     waiting = Upload.objects.filter(key=key, state__in=AT_WORK, turn=None)
     if not waiting.update(turn=turn, changed_at=timezone.now()):
         return None

@@ -152,8 +152,8 @@ def read_latex(cell: str) -> str:
         return "{} [{}, {}]".format(*(part.replace("$-$", "-") for part in found.groups()))
     if found := re.fullmatch(r"\\tandemundefined\{(\w*)\}", cell):
         return f"{DASH} ({found[1]})" if found[1] else DASH
-    if re.fullmatch(r"\$-\$[\d.]+", cell):
-        return cell.replace("$-$", "-")
+    if re.fullmatch(r"\$[-<]\$[\d.]+", cell):
+        return cell.replace("$-$", "-").replace("$<$", "<")
     cell = re.sub(r"\\tandemunicode\{(\d+)\}\{\w+\}", lambda code: chr(int(code[1])), cell)
     cell = re.sub(r"\\(['\"`c])\{(\w)\}", lambda sign: sign[2] + ACCENTS[sign[1]], cell)
     signs = "|".join(map(re.escape, sorted(LATEX, key=len, reverse=True)))
@@ -327,6 +327,13 @@ def test_numbers_are_printed_in_one_way() -> None:
     assert (count(1, "tie"), count(0, "tie"), count(2, "query", "queries")) == (
         "1 tie", "0 ties", "2 queries",
     )  # fmt: skip
+
+
+def test_a_p_is_never_printed_as_nothing() -> None:
+    assert str(Number.p(0.0004)) == "<0.001"
+    assert str(Number.p(0.0)) == "<0.001"
+    assert str(Number.p(0.001)) == "0.001"
+    assert str(Number.p(None, "too few")) == DASH
 
 
 def test_marks_of_reasons_go_on_after_z() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import Client
 
 from annotation.models import User
 from datasets.models import Batch, Upload
+from datasets.uploads import quarantine
 from datasets.uploads.receiving import MOST_AN_HOUR
 from tests.api.cast import Script, assert_told, script_of
 from tests.datasets.upload_cast import posted, worked
@@ -125,3 +127,12 @@ def test_an_upload_is_its_senders_only(study: Study, rita: Script) -> None:
 @pytest.fixture(autouse=True)
 def _own_quarantine(own_quarantine: Path) -> None:
     """Nothing of other tests lies there."""
+
+
+def test_a_full_disk_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(quarantine, "take", full)
+    assert_told(post(study.rita, files=posted()), 507)
+    assert not Upload.objects.exists()

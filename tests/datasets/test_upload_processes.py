@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ launching.start = lambda key: None
 user, _ = User.objects.get_or_create(username="rita", role="researcher")
 """
 SENT = SEND + "print(receive(user, [received(Path({path!r}).read_bytes())], 'pilot', '').key)"
+TURN = str(uuid.UUID(int=1))
 KEEP = SEND + "u = Upload.objects.get(key={key!r}); deciding.keep(u, u.digest, '')"
 TOLD = SEND + (
     "u = Upload.objects.get(key={key!r});"
@@ -37,7 +39,7 @@ GREEDY = """
 import os, sys
 import datasets.uploads.__main__ as program
 program.MEMORY, program.SECONDS = {memory}, {seconds}
-sys.argv = ["x", {key!r}]
+sys.argv = ["x", {key!r}, {turn!r}]
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
@@ -75,11 +77,11 @@ def key(house: Path, tmp_path: Path) -> str:
 
 
 def test_it_looks_through_and_then_loads(house: Path, key: str) -> None:
-    done = worked_on(house, "-m", "datasets.uploads", key)
+    done = worked_on(house, "-m", "datasets.uploads", key, TURN)
     assert done.returncode == 0, done.stderr
     assert told(house, key) == ["ready", "", True, False]
     shell(house, KEEP, key=key)
-    worked_on(house, "-m", "datasets.uploads", key)
+    worked_on(house, "-m", "datasets.uploads", key, TURN)
     assert told(house, key) == ["kept", "", True, True]
 
 
@@ -94,7 +96,7 @@ def test_it_looks_through_and_then_loads(house: Path, key: str) -> None:
 def test_what_takes_too_much_is_ended_and_told(
     house: Path, key: str, limits: dict[str, str], greed: str
 ) -> None:
-    done = worked_on(house, "-c", GREEDY.format(key=key, greed=greed, **limits))
+    done = worked_on(house, "-c", GREEDY.format(key=key, turn=TURN, greed=greed, **limits))
     assert done.returncode == 0, done.stderr
     state, error, ended, _ = told(house, key)
     assert (state, ended) == ("refused", True)
@@ -103,11 +105,18 @@ def test_what_takes_too_much_is_ended_and_told(
 
 def test_one_that_is_killed_is_told_by_who_started_it(house: Path, key: str) -> None:
     kill = GREEDY.format(
-        key=key, memory="2 * 1024**3", seconds="60", greed="import signal; os.kill(os.getpid(), 9)"
+        key=key,
+        turn=TURN,
+        memory="2 * 1024**3",
+        seconds="60",
+        greed="import signal; os.kill(os.getpid(), 9)",
     )
     assert worked_on(house, "-c", kill).returncode == -9
     assert told(house, key)[0] == "reading"
-    shell(house, SEND + "from datasets.uploads.apart import died; died({key!r})", key=key)
+    died = (
+        "import uuid; from datasets.uploads.apart import died; died({key!r}, uuid.UUID({turn!r}))"
+    )
+    shell(house, SEND + died, key=key, turn=TURN)
     assert told(house, key)[0] == "refused"
 
 

@@ -310,8 +310,8 @@ class TestKeeping:
     def test_a_process_that_dies_in_a_load_leaves_the_preview(self, rita: User) -> None:
         upload = read(rita)
         deciding.keep(upload, upload.digest, "")
-        Upload.objects.update(turn=uuid.uuid4())
-        apart.died(upload.key)
+        Upload.objects.update(turn=(turn := uuid.uuid4()))
+        apart.died(upload.key, turn)
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("ready", None)
         assert "died" in upload.error
@@ -319,11 +319,19 @@ class TestKeeping:
 
     def test_a_process_that_dies_in_a_reading_ends_it(self, rita: User) -> None:
         upload = sent(rita)
-        Upload.objects.update(turn=uuid.uuid4())
-        apart.died(upload.key)
+        Upload.objects.update(turn=(turn := uuid.uuid4()))
+        apart.died(upload.key, turn)
         upload.refresh_from_db()
         assert upload.state == "refused"
         assert not lies(upload)
+
+    def test_a_process_that_dies_ends_nobody_elses_turn(self, rita: User) -> None:
+        upload = sent(rita)
+        Upload.objects.update(turn=(successor := uuid.uuid4()))
+        apart.died(upload.key, uuid.uuid4())
+        upload.refresh_from_db()
+        assert (upload.state, upload.turn) == ("reading", successor)
+        assert lies(upload)
 
 
 class TestDeciding:

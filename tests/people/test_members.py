@@ -119,6 +119,19 @@ class TestANamedPool:
         assert reads(study.rita)
         assert Membership.objects.get(user=study.rita).role == "researcher"
 
+    def test_what_others_hold_goes_back_when_it_closes(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
+        add_member(study.campaign, study.ada, "annotator")
+        set_pool(study.campaign, "named")
+        for each in (mine, theirs):
+            each.refresh_from_db()
+        assert (mine.status, mine.slot) == ("open", 1)
+        assert (theirs.status, theirs.reason, theirs.slot) == ("cancelled", "expired", None)
+        assert_whole(study.campaign)
+        set_pool(study.campaign, "open")
+        assert take(study, study.ben) == theirs
+
     def test_own_work_stays_ones_own(self, study: Study) -> None:
         add_member(study.campaign, study.ada, "annotator")
         mine = study.assignment(study.ada)

@@ -77,12 +77,13 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if name := options["free"]:
         rows = held(campaign).filter(rater=_rater(name))
         yield f"Freed {sum(give_back(each, Ended.FREED) for each in rows)} places of {name}."
-
-
-def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
+    # Whoever is added by the same command keeps what they hold.
     if options["pool"]:
         members.set_pool(campaign, options["pool"])
         yield f"The pool of {campaign.name} is {campaign.pool}."
+
+
+def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if (minutes := options["hold"]) is not None:
         if minutes and not 5 <= minutes <= LONGEST:
             raise CommandError(f"--hold is 0, or from 5 to {LONGEST} minutes; mend it.")

@@ -88,10 +88,10 @@ def _valid(form: forms.Form) -> dict[str, Any]:
 def _settings(campaign: Campaign, request: HttpRequest) -> None:
     given = _valid(SettingsForm(request.POST))
     with members.arranging(campaign):
-        if given["pool"] != campaign.pool:
-            members.set_pool(campaign, given["pool"], user_of(request))
         if given["hold_minutes"] != campaign.hold_minutes:
             set_hold(campaign, given["hold_minutes"])
+        if given["pool"] != campaign.pool:
+            members.set_pool(campaign, given["pool"], user_of(request))
         members.set_most_items(campaign, given["items_per_person"])
 
 
