@@ -11,7 +11,8 @@ from analysis.choices import Strata
 
 OF_META = ("domain", "category", "source", "sensitivity", "complexity", "popularity")
 """The members of meta that are strata."""
-MOST_VALUES = 20
+#: As many as GaRAGe has categories, the longest list of the papers.
+MOST_VALUES = 25
 LENGTHS = ("short", "middle", "long")
 
 

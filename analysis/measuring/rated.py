@@ -16,7 +16,7 @@ from analysis.measuring.labelled import YES_OR_NO, coded, report_rows
 from analysis.measuring.parts import PEOPLE, Part, Rows
 from analysis.measuring.voices import HUMAN, Voice, voices
 from analysis.measuring.written import beside_references, deflected_by_people
-from analysis.statistics import Floats, Ints
+from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query
 
 GRADES = ("faithful", "appropriate", "natural")
@@ -34,7 +34,7 @@ def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> 
         if any(np.isfinite(values).any() for values in grades):
             yield Part("grades", rater, kind, Grades(*grades), rows)
         responses = _responses(frame, said, rater, row, len(reports))
-        if (responses.eligible != MISSING).any():
+        if responses.asked.any():
             yield Part("responses", rater, kind, responses, rows)
         if len(responses.borne):
             family = "relevant-passages" if relevant_only else "all-passages"
@@ -59,12 +59,22 @@ def _of_reports(frame: Frame, said: Said, name: str, rater: str, row: Mapping[st
     return made
 
 
+def _asked(frame: Frame, said: Said, name: str, rater: str, row: Mapping[str, int]) -> Bools:
+    """Of which reports a rater was asked, (N,), whether the answer came or is missing."""
+    made = np.zeros(len(row), bool)
+    if voice := said.get(name, {}).get(rater):
+        places = [row[unit] for _, _, unit in frame.variables[name].units.names]
+        made[places] = voice.asked
+    return made
+
+
 def _responses(
     frame: Frame, said: Said, rater: str, row: Mapping[str, int], rows: int
 ) -> Responses:
     # People's mean of issues is rounded to the nearest grade.
     issues = np.round(_of_reports(frame, said, "eligibility", rater, row))
     eligible = np.array([ISSUES.get(value, MISSING) for value in issues.tolist()], np.int64)
+    asked = _asked(frame, said, "eligibility", rater, row)
     borne, place = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if voice := said.get("support", {}).get(rater):
         variable = frame.variables["support"]
@@ -72,7 +82,7 @@ def _responses(
         units = [unit for _, _, unit in variable.units.names]
         every = np.array([row[unit.rpartition("#")[0]] for unit in units], dtype=np.int64)
         place = every[voice.asked]
-    return Responses(eligible, borne, place)
+    return Responses(eligible, asked, borne, place)
 
 
 def _deflections(
@@ -81,14 +91,14 @@ def _deflections(
     """Whether a rater says that an answer abstains, beside the references of its query."""
     pairs, rows = beside_references(queries)
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
-    abstains = frame.variables["abstains"]
-    own = np.full(len(pairs), MISSING, np.int64)
-    codes = coded(abstains, said["abstains"][rater], YES_OR_NO)
-    for (_, _, unit), code in zip(abstains.units.names, codes.tolist(), strict=True):
+    abstains, voice = frame.variables["abstains"], said["abstains"][rater]
+    own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
+    codes = coded(abstains, voice, YES_OR_NO)
+    for n, (_, _, unit) in enumerate(abstains.units.names):
         if unit in row:
-            own[row[unit]] = code
-    if (own != MISSING).any():
-        given = Deflections(own, deflected_by_people(pairs))
+            own[row[unit]], asked[row[unit]] = codes[n], voice.asked[n]
+    if asked.any():
+        given = Deflections(own, deflected_by_people(pairs), asked)
         yield Part("deflections", rater, kind, given, rows)
 
 

@@ -64,7 +64,8 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
         int(refuses(report.text) if report.deflected is None else report.deflected)
         for _, report in pairs
     ]
-    return Deflections(np.array(own, np.int64), deflected_by_people(pairs))
+    every = np.ones(len(own), bool)
+    return Deflections(np.array(own, np.int64), deflected_by_people(pairs), every)
 
 
 def _citations(pairs: Pairs) -> Citations:

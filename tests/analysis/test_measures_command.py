@@ -169,6 +169,28 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert "RAF" not in found
 
 
+def test_a_judgement_that_failed_is_a_no_under_zero_and_one_never_asked_for_is_none(
+    tmp_path: Path,
+) -> None:
+    """The judge's eligibility and deflection of o are unreadable; of b it was asked nothing."""
+    lost = [
+        {key: each for key, each in label("t", "o", name, "", "judge").items() if key != "value"}
+        | {"missing": "unreadable"}
+        for name in ("eligibility", "abstains")
+    ]
+    labels = [*lost, label("t", "b", "eligibility", "none"), label("t", "b", "abstains", "yes")]
+    found = measured(tmp_path, "answer-rating", labels)
+    zero = json.loads(run("measures", "--campaign", "c", "--option", "missing=zero"))["measures"]
+    for name in ("Eligibility", "Deflection:FP"):
+        assert value(found[name], "oracle", "judge") is None
+        assert value(zero[name], "oracle", "judge") == 0
+        assert value(zero[name], "bm25", "judge") is None
+        assert value(zero[name], "oracle", "people") is None
+        assert value(zero[name], "bm25", "people") == 1
+    preset = json.loads(run("measures", "--campaign", "c", "--preset", "garage"))
+    assert preset["options"]["missing"]["value"] == "leave-out"
+
+
 def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
     # The text of b refuses by its words; a person finds an answer in it, and a judge agrees with
     # the words. People answered the question, so that to deflect is a false positive.

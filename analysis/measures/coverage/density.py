@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.base import Measure
+from analysis.measures.base import AMOUNT, Measure
 from analysis.measures.coverage.contexts import Contexts
 from analysis.measures.coverage.cov import cov
 from analysis.measures.options import Options
@@ -54,6 +54,7 @@ MEASURES = (
         den,
         "the oracle context answers no sub-question",
         ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+        AMOUNT,
     ),
     Measure(
         "Tokens",
@@ -63,5 +64,6 @@ MEASURES = (
         tokens,
         "the system has no context",
         ("tokenizer",),
+        AMOUNT,
     ),
 )
