@@ -12,7 +12,7 @@ from analysis.choices import Strata
 OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
 """The members of meta that are strata."""
 MOST_VALUES = 30
-"""GaRAGe has 25 categories."""
+"""GaRAGe has 25 categories, the longest list of the papers."""
 LENGTHS = ("short", "middle", "long")
 
 

@@ -18,6 +18,7 @@ from analysis.measuring.asking import (
     computed_measures,
     options_over_the_web,
     passages_called,
+    slices_called,
 )
 from analysis.measuring.shown import Shown, shown_of
 from annotation.api.visible import check_blind, person, visible_studies
@@ -48,6 +49,10 @@ class MeasuresParameters(Strict):
         default="",
         allow_blank=True,
         help_text="RATER@CAMPAIGN: whose ratings of passages say which sub-questions count",
+    )
+    slices = _several(
+        "a campaign of question-typing or grounding-relevance over the same batch, by whose labels "
+        "the queries are sliced; may be given several times"
     )
     seed = serializers.IntegerField(
         min_value=0, max_value=LARGEST, default=0, help_text="of the resampling"
@@ -81,6 +86,7 @@ class MeasuresShape(serializers.Serializer[Any]):
     preset = serializers.CharField()
     options = serializers.DictField(help_text="by name the value and the default's reason")
     passages = serializers.CharField(allow_null=True)
+    strata = serializers.DictField(help_text="by name where slices by labels come from")
     queries = serializers.IntegerField()
     evaluation_queries = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.DictField())
@@ -122,6 +128,7 @@ class CampaignMeasures(Resource):
             "preset": "crux",
             "options": {"eta": {"value": 3.0, "reason": "The rating from which a text answers."}},
             "passages": None,
+            "strata": {},
             "queries": 10,
             "raters": [{"name": "ada", "kind": "human", "excluded": None}],
             "evaluation_queries": 10,
@@ -152,7 +159,7 @@ class CampaignMeasures(Resource):
 
 
 def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
-    """Raises ValidationError for an option or for passages that are not offered."""
+    """Raises ValidationError for an option, for passages or slices that are not offered."""
     choices = Choices(seed=chosen["seed"], resamples=chosen["resamples"])
     try:
         options = _options(chosen["preset"], chosen["option"])
@@ -162,7 +169,11 @@ def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
         passages = passages_called(user, campaign, chosen["passages"])
     except ValueError as error:
         raise serializers.ValidationError({"passages": str(error)}) from error
-    return Asked(chosen["preset"], options, choices, passages)
+    try:
+        slices = slices_called(user, campaign, chosen["slices"])
+    except ValueError as error:
+        raise serializers.ValidationError({"slices": str(error)}) from error
+    return Asked(chosen["preset"], options, choices, passages, slices)
 
 
 def _options(preset: str, given: list[str]) -> Options:

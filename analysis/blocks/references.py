@@ -19,14 +19,22 @@ def adjudicated(sample: Sample, column: int) -> JSON:
     `references` are the units that were decided, which are mostly the hard ones: of a judge's whole
     work they say too little. `settled` has people's majority where nothing was decided.
     """
-    frame = sample.frame
-    decided, is_decided = references_of(frame)
-    most, _ = majority(frame.of("human"))
-    settled = np.where(is_decided, decided, most).astype(np.int64)
+    decided, _ = references_of(sample.frame)
+    both, _ = settled(sample.frame)
     return {
         "references": _against(sample, column, decided),
-        "settled": _against(sample, column, settled),
+        "settled": _against(sample, column, both),
     }
+
+
+def settled(frame: VariableFrame) -> tuple[Ints, Bools]:
+    """The Reference's category where something was decided, else people's most frequent one.
+
+    Both (U,), with whether it was decided; -1 where neither says anything.
+    """
+    decided, is_decided = references_of(frame)
+    most, _ = majority(frame.of("human"))
+    return np.where(is_decided, decided, most).astype(np.int64), is_decided
 
 
 def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:

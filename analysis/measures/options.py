@@ -25,7 +25,8 @@ class Options:
     missing: str = _choice(
         LEAVE_OUT,
         "A failed judgement says nothing about the text, so what hangs on it is left out; `zero` "
-        "counts it as a no, as CRUX and Long2RAG do.",
+        "counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` is a major issue, "
+        "a sentence without support, and an attempt to answer.",
         (LEAVE_OUT, ZERO),
     )
     eta: float = _choice(3.0, "The rating from which a text answers; CRUX uses 3 and studies 5.")

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 
 import numpy as np
 
 from analysis.measures.agreeing import Setting
+from analysis.measures.base import Bounds
 from analysis.statistics import (
     Bools,
     Estimate,
@@ -47,15 +49,19 @@ class Labelled:
     reason: str | None = None
 
 
-def powered_mean(of: Labelled, column: int) -> tuple[Estimate, float | None]:
+def powered_mean(
+    of: Labelled, column: int, bounds: Bounds = (-inf, inf)
+) -> tuple[Estimate, float | None]:
     """A system's mean over queries, and how many labelled queries it is worth.
 
     PPI++ where all chances are equal (Angelopoulos and others 2023), else weighted by their inverse
     (Zrnic and Candes 2024); the second number is None there. Where no query is judged only it is
     people's mean. Queries that people were asked about and on which they give no value, since the
-    measure has none there, are left out.
+    measure has none there, are left out. The correction may carry mean and interval out of the
+    `bounds` of the measure, and they are cut there.
     """
-    return _powered(of, of.human[:, column], of.judge[:, column])
+    made, worth = _powered(of, of.human[:, column], of.judge[:, column])
+    return made.within(*bounds), worth
 
 
 def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:

@@ -48,6 +48,10 @@ def count(which: Bools, row: Ints, rows: int) -> Floats:
     return np.bincount(row[which], minlength=rows).astype(float)
 
 
-def known(labels: Ints) -> Floats:
-    """Labels of rows as numbers (N,), NaN where missing."""
-    return np.where(labels == MISSING, np.nan, labels.astype(float))
+def known(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
+    """Labels of rows as numbers (N,), NaN where missing.
+
+    Under `zero` a missing label is a no where it was `asked` for (N,): elsewhere nobody failed.
+    """
+    values = np.where(labels == MISSING, np.nan, labels.astype(float))
+    return np.where(asked & np.isnan(values), 0.0, values) if missing == ZERO else values

@@ -10,6 +10,7 @@ import numpy as np
 from analysis.statistics import Bools, Floats
 
 T = TypeVar("T")
+QUALITY = ("low", "medium", "high")
 QUALITY_CUTS = (1 / 3, 2 / 3)
 
 
@@ -26,6 +27,5 @@ def grounding_quality(relevant: Floats) -> list[str | None]:
     """
     low, high = QUALITY_CUTS
     return [
-        None if np.isnan(x) else "low" if x < low else "medium" if x <= high else "high"
-        for x in relevant.tolist()
+        None if np.isnan(x) else QUALITY[int(x >= low) + int(x > high)] for x in relevant.tolist()
     ]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from django.core.cache import caches
+from django.db.models import Exists, OuterRef
 
 from analysis.choices import Choices
 from analysis.computed import state_of
 from analysis.measures.answers.refusal_lists import FILE, refusal_list
 from analysis.measures.options import PRESETS, Options
 from analysis.measuring.computing import JSON, measures_report
-from annotation.models import Campaign, Rater, User
+from analysis.measuring.slicing import SLICING
+from annotation.models import Campaign, Rater, Response, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
 
@@ -25,12 +27,16 @@ NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATOR
 
 @dataclass(frozen=True)
 class Asked:
-    """How the measures of a campaign are computed. `passages` are a rater and its campaign."""
+    """How the measures of a campaign are computed. `passages` are a rater and its campaign.
+
+    `slices` are campaigns whose labels divide the queries.
+    """
 
     preset: str
     options: Options
     choices: Choices
     passages: tuple[str, Campaign] | None = None
+    slices: tuple[Campaign, ...] = ()
 
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
@@ -76,20 +82,53 @@ def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Cam
     if name not in offered:
         there = ", ".join(offered) or "none that you may read"
         raise ValueError(f"There are no ratings of passages {name!r}; there are {there}.")
-    if is_blind(user, offered[name][1]):
-        raise ValueError(f"You have an open item in {offered[name][1].name}; answer it first.")
+    _check_blind(user, offered[name][1])
     return offered[name]
+
+
+def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+    """The campaigns by whose labels the queries may be sliced, by name."""
+    said = Response.objects.filter(
+        current=True,
+        assignment__item__campaign=OuterRef("pk"),
+        assignment__rater__kind__in=(Rater.Kind.HUMAN, Rater.Kind.REFERENCE),
+    )
+    beside = readable(user).filter(Exists(said), protocol__in=SLICING, batch=campaign.batch)
+    return {other.name: other for other in beside.select_related("batch").order_by("name")}
+
+
+def slices_called(user: User, campaign: Campaign, names: Iterable[str]) -> tuple[Campaign, ...]:
+    """The campaigns of these names, each once. Raises ValueError for one that is not offered."""
+    given = [name for name in dict.fromkeys(names) if name]
+    if not given:
+        return ()
+    offered = slices_offered(user, campaign)
+    for name in given:
+        if name not in offered:
+            there = ", ".join(offered) or "none that you may read"
+            raise ValueError(f"There are no slices by {name!r}; there are {there}.")
+        _check_blind(user, offered[name])
+    return tuple(offered[name] for name in given)
+
+
+def _check_blind(user: User, campaign: Campaign) -> None:
+    """Raises ValueError for whoever must not see a campaign's labels before his own."""
+    if is_blind(user, campaign):
+        raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
 
 
 def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
     """The measures as they are now, from before where nothing has changed since."""
     beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
-    said = ("measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside)
+    dividing = [(each.name, state_of(each)) for each in asked.slices]
+    said = (
+        "measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside, dividing,
+    )  # fmt: skip
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
     found: JSON | None = cache.get(key)
     if found is None:
         found = measures_report(
-            campaign, asked.options, asked.preset, asked.choices, asked.passages
+            campaign, asked.options, asked.preset, asked.choices, asked.passages, asked.slices
         )
         cache.set(key, found)
     return found

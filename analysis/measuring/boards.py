@@ -90,11 +90,14 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
 
 
 def rank_sections(report: JSON) -> list[Section]:
-    """Whether people and judges order the systems alike."""
+    """Whether people and judges order the systems alike, also by two forms of a measure."""
     rows = tuple(
-        (name, f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"]))
+        (measures, f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"]))
         for name, of in report["measures"].items()
-        for pair in of["evaluators"]
+        for measures, pair in (
+            *((name, pair) for pair in of["evaluators"]),
+            *((f"{name} – {pair['form']}", pair) for pair in of["forms"]),
+        )
     )
     if not rows:
         return []

@@ -18,6 +18,8 @@ from analysis.measuring.asking import (
     options_over_the_web,
     passages_called,
     passages_offered,
+    slices_called,
+    slices_offered,
 )
 from analysis.measuring.shown import Shown
 from annotation.models import Campaign, User
@@ -47,6 +49,7 @@ class MeasuresForm(forms.Form):
         required=False,
         help_text="By whose ratings of passages.",
     )
+    slices = Several(label="Slice by the labels of")
     seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     resamples = forms.IntegerField(required=False, min_value=1, max_value=MOST_RESAMPLES)
     measure = Several(label="Measures")
@@ -68,6 +71,9 @@ class MeasuresForm(forms.Form):
         passages = self.fields["passages"]
         assert isinstance(passages, forms.ChoiceField)
         passages.choices = [("", "all count"), *offered]
+        slices = self.fields["slices"]
+        assert isinstance(slices, Several)
+        slices.choices = [(name, name) for name in slices_offered(user, campaign)]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -87,10 +93,11 @@ class MeasuresForm(forms.Form):
         try:
             options = options_over_the_web(preset, given)
             passages = passages_called(self.user, self.campaign, data["passages"])
+            slices = slices_called(self.user, self.campaign, data["slices"])
         except ValueError as error:
             self.add_error(None, _sentence(str(error)))
             return
-        self.asked = Asked(preset, options, choices, passages)
+        self.asked = Asked(preset, options, choices, passages, slices)
         several = {to: tuple(filter(None, data[name])) for name, to in SEVERAL.items()}
         self.shown = Shown(**several, order=data["order"])
 

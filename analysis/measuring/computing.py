@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -26,6 +26,7 @@ from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.references import reference_contexts
 from analysis.measuring.sampled import sampled_orderings
 from analysis.measuring.scored import key_point_scores
+from analysis.measuring.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.measuring.tables import RANKED, Tables
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Estimate
@@ -41,24 +42,28 @@ def measures_report(
     preset: str,
     choices: Choices,
     passages: tuple[str, Campaign] | None = None,
+    slices: Sequence[Campaign] = (),
 ) -> JSON:
     """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
 
-    Raises ValueError for options that cannot be met.
+    `slices` are campaigns whose labels divide the queries. Raises ValueError for options that
+    cannot be met.
     """
+    if passages is not None:
+        check_same_batch(passages[1], campaign)
+    strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
     frame = campaign_frame(campaign, choices)
     queries = tuple(batch_rows(campaign.batch))
-    if passages is not None and passages[1].batch_id != campaign.batch_id:
-        raise ValueError(f"{passages[1].name!r} rates passages of another batch")
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     tables = Tables(drawn_queries(campaign))
     layout = Layout.of(queries)
     for part in parts_of(campaign, queries, frame, options, rated, layout):
         for measure in of_family(part.family):
-            _add(found, tables, measure, part, options, choices)
+            _add(found, tables, measure, part, options, choices, strata)
     for name, of in found.items():
         of["evaluators"] = tables.evaluators(name, choices)
+        of["forms"] = tables.forms(name, choices)
         of["settings"] = tables.settings(name)
         of["powered"] = tables.powered(name)
     raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
@@ -73,6 +78,7 @@ def measures_report(
         "preset": preset,
         "options": stated(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
+        "strata": {each.name: each.as_json() for each in strata},
         "queries": len(queries),
         "raters": raters,
         "evaluation_queries": tables.drawn.known(len(queries)),
@@ -113,7 +119,13 @@ def stated(options: Options) -> JSON:
 
 
 def _add(
-    found: JSON, tables: Tables, measure: Measure, part: Part, options: Options, choices: Choices
+    found: JSON,
+    tables: Tables,
+    measure: Measure,
+    part: Part,
+    options: Options,
+    choices: Choices,
+    strata: Sequence[Stratum],
 ) -> None:
     name = f"{measure.name}{part.suffix}"
     of = found.setdefault(
@@ -130,13 +142,13 @@ def _add(
     values = measure.of(part.given, options)
     every = np.ones(len(part.rows.systems), bool)
     _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
-    for stratum, rows in _strata(part.rows):
+    for stratum, rows in _strata(part.rows, strata):
         slices = of["slices"].setdefault(stratum, {})
         for value, where in rows.items():
             made = _by_system(measure, values, part.rows, where, choices)
             _put(slices.setdefault(value, {}), made, part)
     if not isinstance(values, Pooled):
-        tables.add(name, part, values)
+        tables.add(name, measure, part, values)
 
 
 def _by_system(
@@ -161,8 +173,11 @@ def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
         (of if part.kind in (PEOPLE, TEXTS) else of["raters"])[part.rater] = each.as_json()
 
 
-def _strata(rows: Rows) -> Iterable[tuple[str, dict[str, Bools]]]:
+def _strata(rows: Rows, labelled: Sequence[Stratum]) -> Iterable[tuple[str, dict[str, Bools]]]:
     for name, values in rows.strata.items():
         every = np.array([value or "" for value in values], dtype=str)
         known = sorted(set(every.tolist()) - {""})
         yield name, {value: every == value for value in known}
+    for stratum in labelled:
+        if parts := stratum.among(rows):
+            yield stratum.name, parts

@@ -48,7 +48,20 @@ def _data(report: JSON) -> str:
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
+        f"{_sliced(report)}"
     )
+
+
+def _sliced(report: JSON) -> str:
+    """By whose labels the queries were sliced."""
+    strata = report["strata"].values()
+    if not strata:
+        return ""
+    named = dict.fromkeys(each["campaign"] for each in strata)
+    whose = "people's most frequent one, ties left out"
+    if decided := sum(each["decided"] for each in strata):
+        whose += f", or the Reference where one was decided ({count(decided, 'label')})"
+    return f" Queries were sliced by the labels of {', '.join(named)}: {whose}."
 
 
 def _measures(report: JSON) -> str:
@@ -154,7 +167,7 @@ def _tests(report: JSON) -> str:
             "Prediction-powered differences were tested by t on the differences of queries, "
             f"adjusted alike {CITED['holm1979']}."
         )
-    if any(of["evaluators"] for of in measures):
+    if any(of["evaluators"] or of["forms"] for of in measures):
         parts.append(f"Orders of systems were compared by Kendall's tau-b {CITED['kendall1945']}.")
     over = {"metrics": "the systems", "sampled": "random contexts"}
     if compared := [words for key, words in over.items() if _ordered(report[key])]:
@@ -163,7 +176,8 @@ def _tests(report: JSON) -> str:
             f"{' and of '.join(compared)} {CITED['kendall1945']}."
         )
     parts.append(
-        f"Intervals are 95 %: t on the means of queries, or {report['resamples']} resamples of "
+        "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
+        f"or {report['resamples']} resamples of "
         f"whole queries (seed {report['seed']}); there are none below ten queries."
     )
     return " ".join(parts)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import QueryDict
 
-from analysis.formats.document import DASH, Cell, Document, Number, Table, Who
+from analysis.formats.document import DASH, Cell, Document, Number, Table, Who, count
 from analysis.measuring.boards import board_table, cuts_of, shown_boards, title_of
 from analysis.measuring.choosing import SEVERAL
 from analysis.measuring.parts import PEOPLE, TEXTS
@@ -116,14 +116,30 @@ def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
     """The slices of each measure, a table for each stratum; those of cuts are in the files."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     made = [
-        (name, list(_slices(of["slices"], kinds)))
+        (name, list(_slices(of["slices"], kinds, report["strata"])))
         for name, of in report["measures"].items()
         if not of["cut"]
     ]
     return [(name, tables) for name, tables in made if tables]
 
 
-def _slices(slices: JSON, kinds: JSON) -> Iterator[Table]:
+def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
+    """By campaign whose labels divide the queries, what they say and of how many."""
+    return [_sliced_by(report, name) for name in campaigns]
+
+
+def _sliced_by(report: JSON, campaign: str) -> str:
+    strata = [each for each in report["strata"].values() if each["campaign"] == campaign]
+    if not strata:
+        return f"Nothing is settled in {campaign} yet, so that no slice is made of it."
+    told = [
+        f"{each['variable'].replace('_', ' ')} of {count(each['queries'], 'query', 'queries')}"
+        for each in strata
+    ]
+    return f"By the labels of {campaign}: {', '.join(told)}."
+
+
+def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
     for stratum, groups in slices.items():
         said = [each for systems in groups.values() for each in systems.values()]
         names = [each for each in (PEOPLE, TEXTS) if any(of[each] for of in said)]
@@ -136,7 +152,13 @@ def _slices(slices: JSON, kinds: JSON) -> Iterator[Table]:
         if rows and names + judges:
             heads: tuple[str | Who, ...] = ("Slice and system", *names)
             heads += tuple(Who(name, "judge") for name in judges)
-            yield Table(f"By {stratum.replace('_', ' ')}", heads, rows)
+            yield Table(f"By {_words(stratum, strata)}", heads, rows)
+
+
+def _words(stratum: str, strata: JSON) -> str:
+    if of := strata.get(stratum):
+        return f"{of['variable'].replace('_', ' ')}, as labelled in {of['campaign']}"
+    return stratum.replace("_", " ")
 
 
 def _cells(of: JSON, names: list[str]) -> list[Cell]:

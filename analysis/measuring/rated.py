@@ -16,7 +16,7 @@ from analysis.measuring.labelled import YES_OR_NO, coded, decided, report_rows
 from analysis.measuring.parts import PEOPLE, Part, Rows
 from analysis.measuring.voices import HUMAN, Voice, voices
 from analysis.measuring.written import beside_references, deflected_by_people
-from analysis.statistics import Floats, Ints
+from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query, Report
 from datasets.text import sentences as sentences_of
 
@@ -37,7 +37,7 @@ def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> 
         if any(np.isfinite(values).any() for values in grades):
             yield Part("grades", rater, kind, Grades(*grades), rows)
         responses = _responses(frame, said, rater, row, sentences)
-        if (responses.eligible != MISSING).any():
+        if responses.asked.any():
             yield Part("responses", rater, kind, responses, rows)
         if rater in said.get("support", {}):
             family = "relevant-passages" if relevant_only else "all-passages"
@@ -62,6 +62,15 @@ def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, 
     return made
 
 
+def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Bools:
+    """Of which reports a rater was asked, (N,), whether the answer came or is missing."""
+    made = np.zeros(len(row), bool)
+    if voice:
+        places = [row[unit] for _, _, unit in frame.variables[name].units.names]
+        made[places] = voice.asked
+    return made
+
+
 def _responses(
     frame: Frame, said: Said, rater: str, row: Mapping[str, int], sentences: Ints
 ) -> Responses:
@@ -69,9 +78,11 @@ def _responses(
     issues = said.get("eligibility", {}).get(rater)
     grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
     eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
+    asked = _asked(frame, issues, "eligibility", row)
     if voice := said.get("support", {}).get(rater):
-        return Responses(eligible, *_borne(frame.variables["support"], voice, row, sentences))
-    return Responses(eligible, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        borne = _borne(frame.variables["support"], voice, row, sentences)
+        return Responses(eligible, asked, *borne)
+    return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _borne(
@@ -100,14 +111,14 @@ def _deflections(
     """Whether a rater says that an answer abstains, beside the references of its query."""
     pairs, rows = beside_references(queries)
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
-    abstains = frame.variables["abstains"]
-    own = np.full(len(pairs), MISSING, np.int64)
-    codes = coded(abstains, said["abstains"][rater], YES_OR_NO)
-    for (_, _, unit), code in zip(abstains.units.names, codes.tolist(), strict=True):
+    abstains, voice = frame.variables["abstains"], said["abstains"][rater]
+    own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
+    codes = coded(abstains, voice, YES_OR_NO)
+    for n, (_, _, unit) in enumerate(abstains.units.names):
         if unit in row:
-            own[row[unit]] = code
-    if (own != MISSING).any():
-        given = Deflections(own, deflected_by_people(pairs))
+            own[row[unit]], asked[row[unit]] = codes[n], voice.asked[n]
+    if asked.any():
+        given = Deflections(own, deflected_by_people(pairs), asked)
         yield Part("deflections", rater, kind, given, rows)
 
 

@@ -93,3 +93,6 @@ def _orders(report: JSON) -> Iterator[JSON]:
         for pair in of["evaluators"]:
             who = {"by": pair["a"], "other": pair["b"]}
             yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
+        for pair in of["forms"]:
+            who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
+            yield {"part": "form", "measure": name, **who, **_estimate(pair["kendall"])}

@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis.choices import Choices
 from analysis.frames import Frame
+from analysis.measures.base import SHARE
 from analysis.measures.key_points.retention import Verified, kept
 from analysis.measures.key_points.scoring import UNKNOWN, Cut, cuts
 from analysis.measures.options import Options
@@ -77,7 +78,7 @@ def _held(queries: Sequence[Query], verdicts: Ints, options: Options, choices: C
     curve = calibration(scores, verdicts, number, draws=choices.resamples, seed=choices.seed)
     return {
         "cuts": [_cut(each) for each in made],
-        "brier": curve.brier.as_json(),
+        "brier": curve.brier.within(*SHARE).as_json(),
         "expected_calibration_error": curve.expected_calibration_error.as_json(),
         "reliability": [
             {"units": b.units, "probability": b.probability, "share": b.share.as_json()}

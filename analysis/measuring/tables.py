@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.choices import Choices
 from analysis.measures.agreeing import Ordering, Setting, orderings, settings
+from analysis.measures.base import Bounds, Measure
 from analysis.measures.powered import powered_mean, powered_pairs
 from analysis.measuring.drawn import Drawn
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
@@ -34,18 +35,26 @@ class Tables:
     kinds: dict[str, str] = field(default_factory=dict)
     queries: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: set[str] = field(default_factory=set)
+    bounds: dict[str, Bounds] = field(default_factory=dict)
+    _forms: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, name: str, part: Part, values: Floats) -> None:
-        """A part's values (N,). Contexts come one system at a time, the others all at once."""
+    def add(self, name: str, measure: Measure, part: Part, values: Floats) -> None:
+        """A part's values (N,). Contexts come one system at a time, the others all at once.
+
+        What is no cut of rankings is a form of the measure.
+        """
         tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
         made = table_of(values, part.rows)
         before = tables.get(part.rater)
         tables[part.rater] = made if before is None else np.column_stack([before, made])
         self.kinds[part.rater] = part.kind
         self.queries[name] = part.rows.ids
+        self.bounds[name] = measure.bounds
         named.setdefault(part.rater, []).extend(part.rows.named)
         if part.family in RANKED and part.suffix:
             self.cuts.add(name)
+        elif name not in (forms := self._forms.setdefault(measure.name, [])):
+            forms.append(name)
 
     def evaluators(self, name: str, choices: Choices) -> list[JSON]:
         """Whether raters order the systems alike by a measure, each pair of them.
@@ -63,6 +72,35 @@ class Tables:
         inside = {PEOPLE, HUMAN}
         return _as_json([o for o in found if {self.kinds[o.a], self.kinds[o.b]} != inside])
 
+    def forms(self, name: str, choices: Choices) -> list[JSON]:
+        """Whether raters order the systems alike by a measure and by its later forms.
+
+        Such as people's yes and no, and a judge's ratings that are cut at eta; `a` goes by this
+        form and `b` by the other. Single people are left out; one rater's own forms stand under
+        `metrics`. Where queries have roles, only evaluation queries count.
+        """
+        forms = next((each for each in self._forms.values() if name in each), [name])
+        later = forms[forms.index(name) :]
+        places = [
+            (form, rater)
+            for form in later
+            for rater, table in self.values.get(form, {}).items()
+            if self.kinds[rater] not in (HUMAN, TEXTS) and np.isfinite(table).any()
+        ]
+        if len(later) < 2 or len({tuple(self.systems[f][rater]) for f, rater in places}) != 1:
+            return []
+        # By number, since a rater may have any name.
+        held = {
+            str(n): self.values[form][rater][self.drawn.among(self.queries[form])]
+            for n, (form, rater) in enumerate(places)
+        }
+        made = []
+        for each in orderings(held, choices.resamples, choices.seed):
+            (own, a), (form, b) = places[int(each.a)], places[int(each.b)]
+            if own == name != form and a != b:
+                made.append({"a": a, "form": form, "b": b, "kendall": each.kendall.as_json()})
+        return made
+
     def settings(self, name: str) -> dict[str, list[JSON]]:
         """The paired Wilcoxon tests of the systems under each rater; of whole rankings only."""
         if name in self.cuts:
@@ -70,7 +108,7 @@ class Tables:
         return {
             rater: made
             for rater, table in self.values.get(name, {}).items()
-            if (made := _settings(_tested(table, self.systems[name][rater])))
+            if (made := _settings(_tested(table, self.systems[name][rater]), self.bounds[name]))
         }
 
     def powered(self, name: str) -> JSON:
@@ -92,31 +130,44 @@ class Tables:
             for rater in (PEOPLE, judge)
         )
         labelled = self.drawn.labelled(self.queries[name], human, machine)
-        means = {system: powered_mean(labelled, column) for column, system in enumerate(both)}
+        bounds = self.bounds[name]
+        means = {
+            system: powered_mean(labelled, column, bounds) for column, system in enumerate(both)
+        }
         pairs = [] if name in self.cuts else powered_pairs(labelled, both)
         return {
             "systems": {
                 system: {**each.as_json(), "effective_labels": worth}
                 for system, (each, worth) in means.items()
             },
-            "pairs": _settings(pairs),
+            "pairs": _settings(pairs, bounds),
         }
 
     def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
-        """Whether the measures of rankings order the systems alike, under each rater.
+        """Whether measures order the systems alike, under each rater: those of rankings, by cuts,
+        and the forms of one measure.
 
-        What no rater is asked for stands beside what each one says.
+        What no rater is asked for stands beside what each one says of rankings.
         """
-        names = [name for name in self.values if name in self.cuts]
-        raters = dict.fromkeys(r for name in names for r in self.values[name] if r != TEXTS)
-        made = {}
-        for rater in raters:
-            tables = {
-                name: of.get(rater, of.get(TEXTS)) for name in names for of in (self.values[name],)
-            }
-            known = {name: table for name, table in tables.items() if table is not None}
-            made[rater] = _as_json(orderings(known, choices.resamples, choices.seed))
+        cut = [name for name in self.values if name in self.cuts]
+        made: dict[str, list[JSON]] = {}
+        for names in (cut, *(forms for forms in self._forms.values() if len(forms) > 1)):
+            raters = dict.fromkeys(r for name in names for r in self.values[name] if r != TEXTS)
+            for rater in raters:
+                tables = self._by(rater, names)
+                if names is not cut:
+                    # People together stand there even where no person used a form.
+                    tables = {name: of for name, of in tables.items() if np.isfinite(of).any()}
+                found = orderings(tables, choices.resamples, choices.seed)
+                if found:
+                    made.setdefault(rater, []).extend(_as_json(found))
         return made
+
+    def _by(self, rater: str, names: list[str]) -> dict[str, Floats]:
+        """The tables of measures under a rater, or else of the batch alone."""
+        tables = {name: self.values[name] for name in names}
+        known = {name: of.get(rater, of.get(TEXTS)) for name, of in tables.items()}
+        return {name: table for name, table in known.items() if table is not None}
 
 
 def table_of(values: Floats, rows: Rows) -> Floats:
@@ -143,12 +194,14 @@ def _tested(table: Floats, systems: list[str]) -> list[Setting]:
     return settings(columns)
 
 
-def _settings(found: list[Setting]) -> list[JSON]:
+def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:
+    """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
+    most = bounds[1] - bounds[0]
     return [
         {
             "a": each.a,
             "b": each.b,
-            "difference": each.test.difference.as_json(),
+            "difference": each.test.difference.within(-most, most).as_json(),
             "p_value": each.test.p_value,
             "adjusted_p_value": each.adjusted_p_value,
             "method": each.test.method,

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from analysis.formats.building import moment
 from analysis.measuring.asking import computed_measures
 from analysis.measuring.choosing import MeasuresForm
-from analysis.measuring.page import board_views, filters, rest_of, slice_views
+from analysis.measuring.page import board_views, filters, rest_of, slice_views, sliced_by
 from analysis.measuring.printing import FORMATS
 from analysis.measuring.shown import Offered, shown_of
 from analysis.measuring.trec import trec_archive
@@ -63,6 +63,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         "boards": board_views(report, form.shown, request.GET),
         "document": rest_of(report),
         "slices": slice_views(report),
+        "sliced": sliced_by(report, [each.name for each in form.asked.slices]),
     }
     return render(request, "measures/body.html", context)
 

@@ -64,7 +64,8 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
     own = [
         int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
     ]
-    return Deflections(np.array(own, np.int64), deflected_by_people(pairs))
+    every = np.ones(len(own), bool)
+    return Deflections(np.array(own, np.int64), deflected_by_people(pairs), every)
 
 
 def _citations(pairs: Pairs) -> Citations:

@@ -1,7 +1,7 @@
 """One number of a report with its interval, or the reason why there is none."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,22 @@ class Estimate:
             raise ValueError("an estimate has either a value or the reason why it has none")
         if (self.low is None) != (self.high is None):
             raise ValueError("an interval has two ends; give both or neither")
+
+    def within(self, least: float, most: float) -> "Estimate":
+        """The same, value and interval cut to `least` and `most`, between which the truth must lie.
+
+        An interval that holds the truth then still does. The method says where something was cut.
+        """
+        if self.value is None:
+            return self
+        ends = (self.value, self.low, self.high)
+        kept = [None if x is None else min(max(x, least), most) for x in ends]
+        if kept == list(ends):
+            return self
+        told = " and ".join(f"{x:g}" for x in (least, most) if math.isfinite(x))
+        return replace(
+            self, value=kept[0], low=kept[1], high=kept[2], method=f"{self.method}; cut at {told}"
+        )
 
     def as_json(self) -> dict[str, object]:
         """The object of the report: `reason` stands only where the value is null."""

@@ -12,6 +12,7 @@ PART = "measures"
 SLICE = "measures.MEASURE.slices.STRATUM.GROUP"
 PLACES = {
     "options": "OPTION",
+    "strata": "STRATUM",
     "leaderboard.letters": "SYSTEM",
     "leaderboard.boards[].systems": "SYSTEM",
     "leaderboard.boards[].systems.SYSTEM": "MEASURE",
@@ -37,8 +38,10 @@ PLACES = {
 
 KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
-    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "queries",
-    "evaluation_queries", "raters", "raters[].name", "raters[].kind", "raters[].excluded",
+    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "strata",
+    "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
+    "strata.STRATUM.decided", "queries", "evaluation_queries", "raters",
+    "raters[].name", "raters[].kind", "raters[].excluded",
     "leaderboard", "leaderboard.level", "leaderboard.letters", "leaderboard.boards",
     "leaderboard.boards[].by", "leaderboard.boards[].kind", "leaderboard.boards[].test",
     "leaderboard.boards[].systems", "leaderboard.boards[].systems.SYSTEM.MEASURE",
@@ -50,6 +53,8 @@ KEYS = (
     "measures.MEASURE.systems.SYSTEM.raters", "measures.MEASURE.slices",
     "measures.MEASURE.evaluators", "measures.MEASURE.evaluators[].a",
     "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
+    "measures.MEASURE.forms", "measures.MEASURE.forms[].a", "measures.MEASURE.forms[].form",
+    "measures.MEASURE.forms[].b", "measures.MEASURE.forms[].kendall",
     "measures.MEASURE.settings", "measures.MEASURE.settings.RATER[].a",
     "measures.MEASURE.settings.RATER[].b", "measures.MEASURE.settings.RATER[].difference",
     "measures.MEASURE.settings.RATER[].p_value",

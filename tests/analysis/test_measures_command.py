@@ -159,7 +159,7 @@ def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -
              "reports": [{"id": "z", "text": "x"}]}  # fmt: skip
     run("load_batch", str(write_lines(tmp_path / "x.jsonl", [other])), "--name", "x")
     run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "x")
-    with pytest.raises(CommandError, match="'c' rates passages of another batch"):
+    with pytest.raises(CommandError, match="'c' is over the batch 'b', 'r' over 'x'"):
         run("measures", "--campaign", "r", "--passages", "people@c")
 
 
@@ -207,6 +207,28 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert value(found["Eligibility"], "bm25") == 0
     assert value(found["F+A"], "oracle") == pytest.approx(16 / 6)
     assert "RAF" not in found
+
+
+def test_a_judgement_that_failed_is_a_no_under_zero_and_one_never_asked_for_is_none(
+    tmp_path: Path,
+) -> None:
+    """The judge's eligibility and deflection of o are unreadable; of b it was asked nothing."""
+    lost = [
+        {key: each for key, each in label("t", "o", name, "", "judge").items() if key != "value"}
+        | {"missing": "unreadable"}
+        for name in ("eligibility", "abstains")
+    ]
+    labels = [*lost, label("t", "b", "eligibility", "none"), label("t", "b", "abstains", "yes")]
+    found = measured(tmp_path, "answer-rating", labels)
+    zero = json.loads(run("measures", "--campaign", "c", "--option", "missing=zero"))["measures"]
+    for name in ("Eligibility", "Deflection:FP"):
+        assert value(found[name], "oracle", "judge") is None
+        assert value(zero[name], "oracle", "judge") == 0
+        assert value(zero[name], "bm25", "judge") is None
+        assert value(zero[name], "oracle", "people") is None
+        assert value(zero[name], "bm25", "people") == 1
+    preset = json.loads(run("measures", "--campaign", "c", "--preset", "garage"))
+    assert preset["options"]["missing"]["value"] == "leave-out"
 
 
 @pytest.mark.parametrize(

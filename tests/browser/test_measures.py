@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.cache import caches
@@ -20,6 +22,18 @@ from tests.page_cast import make_study
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+def types() -> Iterator[dict[str, Any]]:
+    """A person's types of the questions, by their number."""
+    codes = {
+        "sensitivity": ("static", "slow-changing", "fast-changing"),
+        "popularity": ("head", "torso", "tail"),
+    }
+    for n in range(QUERIES):
+        for name, of in codes.items():
+            key, value = line(n)["id"], of[n % 3 if name == "sensitivity" else n // 16]
+            yield {"item": key, "unit": key, "variable": name, "value": value, "rater": "ada"}
+
+
 @pytest.fixture
 def page(
     context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
@@ -32,6 +46,10 @@ def page(
     run("load_batch", str(batch), "--name", "systems")
     run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "systems")
     run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
+    run("create_campaign", "typing", "--protocol", "question-typing", "--batch", "systems",
+        "--option", "variables=sensitivity,popularity")  # fmt: skip
+    path = write_lines(tmp_path / "t.jsonl", list(types()))
+    run("import_labels", str(path), "--campaign", "typing")
     page = context.new_page()
     enter(page, "rita")
     page.goto(reverse("measures", args=[Campaign.objects.get(name="c").pk]))
@@ -49,6 +67,17 @@ def test_a_column_orders_the_boards_and_a_filter_leaves_systems(page: Page) -> N
     page.get_by_label("good", exact=True).check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(board.locator("tbody tr")).to_have_count(1)
+
+
+def test_ticking_a_campaign_slices_the_measures_by_its_labels(page: Page) -> None:
+    page.get_by_role("group", name="Slice by the labels of").get_by_label("typing").check()
+    page.get_by_role("button", name="Compute").click()
+    slices = page.get_by_role("region", name="Slices")
+    expect(slices).to_contain_text("sensitivity of 48 queries")
+    slices.get_by_text("Cov(y)", exact=True).click()
+    table = slices.get_by_role("table", name="By sensitivity, as labelled in typing")
+    expect(table.locator("tbody tr")).to_have_count(9)
+    assert violations(page, "measures by labels") == []
 
 
 def test_axe_finds_nothing_wrong(page: Page) -> None:

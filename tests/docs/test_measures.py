@@ -30,8 +30,12 @@ def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> 
         said(item, f"q{n}", "rating", n % 6, rater)
         for item in ("o", "b") for n in range(10) for rater in ("ada", "judge")
     ]  # fmt: skip
+    rated.append(said("o", "q0", "answerable", "no"))
     run("import_labels", str(write_lines(tmp_path / "r.jsonl", rated)), "--campaign", "r")
-    options = ("--passages", "people@p", "--resamples", "2")
+    run("create_campaign", "t", "--protocol", "question-typing", "--batch", "b")
+    typed = [said("t", "t", "valid", "no")]
+    run("import_labels", str(write_lines(tmp_path / "t.jsonl", typed)), "--campaign", "t")
+    options = ("--passages", "people@p", "--slices", "t", "--resamples", "2")
     found |= keys_of(json.loads(run("measures", "--campaign", "r", *options)))
     assert found - set(KEYS) == set()
     assert set(KEYS) - found == set()

@@ -18,12 +18,14 @@ from analysis.measures.slices import grounding_quality, sliced
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 
 
-def responses(eligible: list[int], *sentences: str) -> Responses:
+def responses(eligible: list[int], *sentences: str, asked: list[bool] | None = None) -> Responses:
     """Responses of which each letter is a sentence: y borne out, n not, ? missing."""
     codes = {"y": 1, "n": 0, "?": -1}
     borne = [codes[letter] for each in sentences for letter in each]
     row = [n for n, each in enumerate(sentences) for _ in each]
-    return Responses(*(np.array(x, dtype=np.int64) for x in (eligible, borne, row)))
+    every = [True] * len(eligible) if asked is None else asked
+    codes_of = (np.array(x, dtype=np.int64) for x in (borne, row))
+    return Responses(np.array(eligible, np.int64), np.array(every, bool), *codes_of)
 
 
 class TestFactuality:
@@ -50,14 +52,27 @@ class TestFactuality:
         assert np.isnan(factuality(responses([-1], "y"), DEFAULT))
         assert eligibility(responses([-1, 1], "y", "y"), AS_ZERO) == pytest.approx([0, 1])
 
+    def test_of_what_nobody_was_asked_nothing_is_missing(self) -> None:
+        """Two failed judgements, of which one was never asked for: it is no zero."""
+        of = responses([-1, -1, 1], "y", "y", "y", asked=[True, False, True])
+        nan = float("nan")
+        assert eligibility(of, DEFAULT) == pytest.approx([nan, nan, 1], nan_ok=True)
+        assert eligibility(of, AS_ZERO) == pytest.approx([0, nan, 1], nan_ok=True)
+        assert factuality(of, AS_ZERO) == pytest.approx([0, nan, 1], nan_ok=True)
+
 
 class TestDeflection:
     #: People deflected the first two questions; the system the first and the third.
-    OF = Deflections(np.array([1, 0, 1, 0, 0, -1]), np.array([1, 1, 0, 0, 0, 0]))
+    #: Its judge failed on the last but one, and was never asked about the last.
+    OF = Deflections(
+        np.array([1, 0, 1, 0, 0, -1, -1]),
+        np.array([1, 1, 0, 0, 0, 0, 0]),
+        np.array([True] * 6 + [False]),
+    )
 
     def rate(self, name: str, options: Options) -> float | None:
         measure = MEASURES[f"Deflection:{name}"]
-        return estimate(measure, measure.of(self.OF, options), np.arange(6)).value
+        return estimate(measure, measure.of(self.OF, options), np.arange(7)).value
 
     def test_true_positives_are_among_what_people_deflect(self) -> None:
         assert self.rate("TP", DEFAULT) == pytest.approx(1 / 2)
@@ -68,7 +83,7 @@ class TestDeflection:
 
     def test_without_a_question_that_people_deflect_there_is_a_reason(self) -> None:
         measure = MEASURES["Deflection:TP"]
-        of = Deflections(np.array([1]), np.array([0]))
+        of = Deflections(np.array([1]), np.array([0]), np.array([True]))
         found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
         assert found.value is None
         assert found.reason == "people deflected none of these questions"

@@ -13,6 +13,7 @@ from analysis.measures.base import estimate
 from analysis.measures.options import PRESETS, Options
 from analysis.measures.tokens import tokenizer
 from analysis.statistics import system_rank_correlation
+from analysis.statistics.bootstrap import mean_by_cluster
 
 
 class TestOptions:
@@ -76,6 +77,51 @@ class TestEstimate:
         found = estimate(MEASURES["KPR"], values, np.arange(10))
         assert found.value == pytest.approx(0.5)
         assert found.low is not None
+
+    def test_the_interval_of_a_share_ends_where_shares_do(self) -> None:
+        """Nine of 1 and one of 0.5: mean 0.95, its error 0.05, t with 9 degrees 2.2622."""
+        found = estimate(MEASURES["KPR"], np.array([0.5] + [1.0] * 9), np.arange(10))
+        assert (found.value, found.high) == (pytest.approx(0.95), 1.0)
+        assert found.low == pytest.approx(0.95 - 2.26216 * 0.05, abs=1e-5)
+        assert found.method.endswith("; cut at 0 and 1")
+        found = estimate(MEASURES["KPR"], np.array([0.5] + [0.0] * 9), np.arange(10))
+        assert (found.low, found.high) == (0.0, pytest.approx(0.05 + 2.26216 * 0.05, abs=1e-5))
+
+    def test_an_interval_within_its_bounds_is_left_as_it_is(self) -> None:
+        values = np.array([0.4, 0.6] * 5)
+        found = estimate(MEASURES["KPR"], values, np.arange(10))
+        assert found == mean_by_cluster(values, np.arange(10), "mean of KPR")
+
+    def test_lengths_and_grades_have_bounds_of_their_own(self) -> None:
+        long = estimate(MEASURES["Length"], np.array([900.0] + [0.0] * 9), np.arange(10))
+        # Mean 90, its error 90.
+        assert (long.low, long.high) == (0.0, pytest.approx(90 * (1 + 2.26216), abs=1e-2))
+        assert long.method.endswith("; cut at 0")
+        good = estimate(MEASURES["Faithful"], np.array([3.0] + [4.0] * 9), np.arange(10))
+        assert (good.value, good.high) == (pytest.approx(3.9), 4.0)
+        assert {m.name for m in MEASURES.values() if m.bounds != (0, 1)} == {
+            "Den", "Tokens", "Length", "Faithful", "Appropriate", "Natural", "F+A",
+        }  # fmt: skip
+
+    def test_what_was_observed_is_never_cut(self) -> None:
+        """Greedy normalisation can lift alpha-nDCG a hair above 1."""
+        found = estimate(MEASURES["alpha_nDCG"], np.array([1.0, 1.02] * 5), np.arange(10))
+        assert (found.value, found.high) == (pytest.approx(1.01), pytest.approx(1.01))
+
+    def test_an_interval_that_is_cut_covers_as_often_as_before(self) -> None:
+        """Shares of 20 queries near 1: the cut ones hold the truth just where the others do."""
+        draw = np.random.default_rng(3)
+        truth, queries, cut = 0.96, np.arange(20), 0
+        for _ in range(200):
+            values = draw.binomial(5, truth, 20) / 5
+            whole = mean_by_cluster(values, queries)
+            kept = estimate(MEASURES["KPR"], values, queries)
+            assert whole.low is not None and whole.high is not None  # noqa: PT018
+            assert kept.low is not None and kept.high is not None  # noqa: PT018
+            assert (whole.low <= truth <= whole.high) == (kept.low <= truth <= kept.high)
+            assert kept.high <= 1
+            cut += kept.high < whole.high
+        assert cut > 20
 
     def test_fewer_queries_have_none(self) -> None:
         found = estimate(MEASURES["KPR"], np.array([0.0, 1.0]), np.arange(2))

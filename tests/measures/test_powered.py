@@ -105,3 +105,26 @@ def test_a_drawn_share_stays_the_chance_where_roles_are_drawn_alike() -> None:
     assert given_role(0.25, 0.5, 0.5) == pytest.approx(0.25)
     # Of 4 asked queries 1 is for evaluation, of 12 others 6 are: one in seven of these is asked.
     assert given_role(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
+
+
+@pytest.mark.parametrize(("others", "low"), [(0.7, 0.9842), (0.55, 1.0)])
+def test_a_mean_that_is_carried_out_of_its_bounds_is_cut_with_its_interval(
+    others: float, low: float
+) -> None:
+    """A judge that gives half of what people give, and more than that where people said nothing."""
+    human = np.array([1.0] * 10 + [0.9] * 2)
+    judge = np.array([0.5] * 10 + [0.4] * 2)
+    only = np.full(30, others)
+    of = Labelled(
+        np.concatenate([human, np.full(30, NAN)])[:, None],
+        np.concatenate([judge, only])[:, None],
+        np.arange(42) < 12,
+        np.full(42, 12 / 42),
+    )
+    free, worth = powered_mean(of, 0)
+    assert free == prediction_powered_mean(human, judge, only)
+    assert (free.value or 0) > 1
+    cut, still_worth = powered_mean(of, 0, (0.0, 1.0))
+    assert (cut.value, cut.low, cut.high) == (1.0, pytest.approx(low, abs=1e-4), 1.0)
+    assert cut.method == f"{free.method}; cut at 0 and 1"
+    assert still_worth == worth

@@ -43,3 +43,12 @@ def test_rows_of_another_system_have_the_same_slices() -> None:
     assert other.systems == ("two", "two")
     assert other.strata == rows.strata == Rows(queries, ("two", "two")).strata
     assert other.numbers.tolist() == [0, 1]
+
+
+def test_as_many_values_as_garage_has_divide_and_many_more_do_not() -> None:
+    def of(number: int) -> dict[str, list[str | None]]:
+        queries = tuple(query(f"q{n}", meta={"category": f"c{n}"}) for n in range(number))
+        return Rows(queries, ("s",) * number).strata
+
+    assert of(25)["category"] == [f"c{n}" for n in range(25)]
+    assert "category" not in of(31)

@@ -13,7 +13,7 @@ from analysis.measures.answers.refusal_lists import refusal_list
 from analysis.measures.coverage import by_ir_measures
 from analysis.measures.options import IR_MEASURES, PRESETS, Options
 from analysis.measures.tokens import tokenizer
-from analysis.measuring.computing import measures_report
+from analysis.measuring.computing import JSON, measures_report
 from analysis.measuring.printing import FORMATS
 from analysis.measuring.trec import trec_archive
 from annotation.management.campaigns import campaign_called
@@ -43,6 +43,14 @@ class Command(BaseCommand):
             help="for report-coverage: whose ratings of passages say which sub-questions count; "
             "people for people together",
         )
+        parser.add_argument(
+            "--slices",
+            action="append",
+            default=[],
+            metavar="CAMPAIGN",
+            help="a campaign of question-typing or grounding-relevance over the same batch, by "
+            "whose labels the queries are sliced",
+        )
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument(
@@ -61,10 +69,12 @@ class Command(BaseCommand):
         chosen = options_of(options["preset"], options["option"])
         choices = Choices(seed=options["seed"], resamples=options["resamples"])
         passages = passages_of(options["passages"])
+        slices = [campaign_called(name) for name in dict.fromkeys(options["slices"])]
         try:
-            report = measures_report(campaign, chosen, options["preset"], choices, passages)
+            report = measures_report(campaign, chosen, options["preset"], choices, passages, slices)
         except ValueError as error:
             raise CommandError(f"The measures cannot be computed: {error}.") from error
+        check_sliced(report, [each.name for each in slices])
         if options["trec"]:
             archive = trec_archive(campaign, chosen, choices)
             write_file(options["trec"], lambda file: file.write(archive))
@@ -83,6 +93,16 @@ def passages_of(given: str | None) -> tuple[str, Campaign] | None:
     if not at or not rater:
         raise CommandError(f"--passages {given!r} is not RATER@CAMPAIGN, such as people@ratings.")
     return rater, campaign_called(name)
+
+
+def check_sliced(report: JSON, names: list[str]) -> None:
+    """Refuses slices by labels that nobody has given."""
+    for name in names:
+        if all(each["campaign"] != name for each in report["strata"].values()):
+            raise CommandError(
+                f"--slices: people have settled nothing in {name!r}; label it first, or leave it "
+                "out."
+            )
 
 
 def options_of(preset: str, given: list[str]) -> Options:

@@ -52,6 +52,7 @@ def _of_means(sums: Floats) -> Value:
 
 
 CITATION = "Rosenthal and others, CLAPnq, 2025"
+GRADES = (1.0, 4.0)
 WORDS = {
     "faithful": "How far the passages bear the answer out, 1 to 4.",
     "appropriate": "How far the answer meets the question, 1 to 4.",
@@ -60,9 +61,9 @@ WORDS = {
 MEASURES = (
     *(
         Measure(name.capitalize(), "grades", words, CITATION, partial(grade, name=name),
-                f"no answer was graded {name}")
+                f"no answer was graded {name}", bounds=GRADES)
         for name, words in WORDS.items()
     ),
     Measure("F+A", "grades", "Harmonic mean of faithful and appropriate.", CITATION,
-            faithful_and_appropriate, "no answer has both grades", ("harmonic",)),
+            faithful_and_appropriate, "no answer has both grades", ("harmonic",), GRADES),
 )  # fmt: skip

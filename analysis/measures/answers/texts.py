@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.measures.base import Measure
+from analysis.measures.base import AMOUNT, Measure
 from analysis.measures.options import Options
 from analysis.statistics import Bools, Floats, rouge_l
 from analysis.statistics.rouge import words
@@ -80,5 +80,5 @@ MEASURES = (
     Measure("RougeLp", "texts", "Rouge-L with the passage: how much the answer copies.",
             CITATION, rouge_l_to_passage, "no answerable question has a passage"),
     Measure("Length", "texts", "Characters of the answer.",
-            CITATION, length, "no question is answerable"),
+            CITATION, length, "no question is answerable", bounds=AMOUNT),
 )  # fmt: skip

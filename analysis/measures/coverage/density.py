@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.base import Measure
+from analysis.measures.base import AMOUNT, Measure
 from analysis.measures.coverage.contexts import Contexts
 from analysis.measures.coverage.cov import cov
 from analysis.measures.options import Options
@@ -58,6 +58,7 @@ MEASURES = (
         den,
         "the oracle context answers no sub-question, or a passage's text is not in the batch",
         ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+        AMOUNT,
     ),
     Measure(
         "Tokens",
@@ -67,5 +68,6 @@ MEASURES = (
         tokens,
         "the system has no context, or a passage's text is not in the batch",
         ("tokenizer",),
+        AMOUNT,
     ),
 )

@@ -8,31 +8,32 @@ from functools import partial
 import numpy as np
 
 from analysis.measures.base import Measure
-from analysis.measures.options import ZERO, Options
+from analysis.measures.options import Options
 from analysis.measures.shares import NO, YES, known
-from analysis.statistics import Floats, Ints
+from analysis.statistics import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
 class Deflections:
     """N responses: `deflected` and `deflecting` (N,) are 1, 0 or -1 = unknown.
 
-    `deflected` is the response's own, `deflecting` whether people deflected the question.
+    `deflected` is the response's own, `deflecting` whether people deflected the question. `asked`
+    (N,) says of which responses it was asked whether they deflect.
     """
 
     deflected: Ints
     deflecting: Ints
+    asked: Bools
 
 
 def deflection_rate(of: Deflections, options: Options, where: int) -> Floats:
     """1 where a response deflects, (N,), NaN where people did not do as `where` says.
 
     The mean where people deflected is the true positive rate, elsewhere the false positive rate
-    (Sorodoc and others 2025).
+    (Sorodoc and others 2025). Under `missing` zero a judgement that failed is an attempt to
+    answer, which lowers both rates: of the false positives that is flattery.
     """
-    values = known(of.deflected)
-    if options.missing == ZERO:
-        values = np.nan_to_num(values, nan=0.0)
+    values = known(of.deflected, of.asked, options.missing)
     return np.where(of.deflecting == where, values, np.nan)
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.statistics import Ints
+from analysis.statistics import Bools, Ints
 
 
 @dataclass(frozen=True)
 class Responses:
     """N responses: `eligible` (N,) is 1 where the issues are none or minor, 0 major, -1 missing.
 
-    `borne` (U,) are their sentences: 1 = supported or in no need of evidence, 0 = unsupported or
-    contradictory, -1 = missing; `row` (U,) the response of each.
+    `asked` (N,) says of which responses eligibility was asked at all. `borne` (U,) are their
+    sentences: 1 = supported or in no need of evidence, 0 = unsupported or contradictory,
+    -1 = missing; `row` (U,) the response of each.
     """
 
     eligible: Ints
+    asked: Bools
     borne: Ints
     row: Ints
 

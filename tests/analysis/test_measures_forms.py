@@ -1,0 +1,85 @@
+"""The two forms of Cov(y): by yes and no, and by ratings that are cut at eta."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis.conftest import run
+from tests.analysis.test_measures_command import label
+from tests.cast import write_lines
+
+pytestmark = pytest.mark.django_db
+
+JSON = dict[str, Any]
+QUESTIONS = range(4)
+#: How many of four sub-questions people say yes to: one, half, all and none.
+YES = {"w": 1, "x": 2, "y": 4, "z": 0}
+#: A judge's ratings. At 3 they cover 2, 3, 4 and 0 of four; at 5 they cover 2, 1, 4 and 0.
+RATED = {"w": "5 5 1 0", "x": "3 4 5 2", "y": "5 5 5 5", "z": "2 1 0 0"}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> None:
+    line = {
+        "id": "t",
+        "text": "What happened?",
+        "questions": [{"id": f"q{n}", "text": "What?"} for n in QUESTIONS],
+        "reports": [{"id": name, "text": "Words.", "system": name} for name in YES],
+    }
+    run("load_batch", str(write_lines(tmp_path / "batch.jsonl", [line])), "--name", "b")
+    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "variables=answerable,rating")  # fmt: skip
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels())), "--campaign", "c")
+
+
+def labels() -> Iterator[JSON]:
+    for name, ratings in RATED.items():
+        for n, rating in enumerate(ratings.split()):
+            yield label(name, f"q{n}", "answerable", "yes" if n < YES[name] else "no")
+            yield label(name, f"q{n}", "answerable", "no" if n else "yes", "judge")
+            yield label(name, f"q{n}", "rating", rating, "judge")
+
+
+def report(*options: str) -> JSON:
+    found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2", *options))
+    return found
+
+
+def test_a_judges_ratings_order_the_systems_as_peoples_yes_and_no(campaign: None) -> None:
+    """At 3 people's order w < x < y and z last is the judge's; at 5 w and x change places."""
+    (pair,) = report()["measures"]["Cov(y)"]["forms"]
+    assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
+    assert pair["kendall"]["value"] == pytest.approx(1)
+    (pair,) = report("--option", "eta=5")["measures"]["Cov(y)"]["forms"]
+    assert pair["kendall"]["value"] == pytest.approx((5 - 1) / 6)
+
+
+def test_nothing_stands_twice_and_no_single_person_by_itself(campaign: None) -> None:
+    found = report()
+    assert found["measures"]["Cov(y)@rated"]["forms"] == []
+    assert all(
+        rater in ("people", "judge")
+        for of in found["measures"].values()
+        for pair in of["forms"]
+        for rater in (pair["a"], pair["b"])
+    )
+
+
+def test_one_raters_two_forms_are_two_measures_beside_each_other(campaign: None) -> None:
+    """The judge says yes once of every report, which is no order at all."""
+    (pair,) = report()["metrics"]["judge"]
+    assert (pair["a"], pair["b"]) == ("Cov(y)", "Cov(y)@rated")
+    assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 4)
+    assert "people" not in report()["metrics"]
+
+
+def test_the_other_formats_hold_it(campaign: None) -> None:
+    markdown = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
+    assert "| Cov(y) – Cov(y)@rated | people – judge" in markdown
+    rows = run("measures", "--campaign", "c", "--resamples", "2", "--format", "csv")
+    assert "form,Cov(y),,people" in rows

@@ -1,0 +1,285 @@
+"""Measures sliced by what people said of the same queries in another campaign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.core.management.base import CommandError
+from django.test import Client
+
+from annotation.models import Campaign, User
+from annotation.models.people import rater_of
+from annotation.people.members import add_member, set_pool
+from annotation.places import next_assignment
+from tests.analysis.conftest import run
+from tests.analysis.test_report_page import logged_in
+from tests.api.cast import script_of
+from tests.cast import write_lines
+
+pytestmark = pytest.mark.django_db
+
+JSON = dict[str, Any]
+#: Four questions whose answers are covered to 1, 0, 1 and 0.
+COVERED = {"a": "yes", "b": "no", "c": "yes", "d": "no"}
+BATCH = [
+    {
+        "id": name,
+        "text": f"Question {name}?",
+        "questions": [{"id": f"{name}?", "text": "What?"}],
+        "passages": [{"id": f"{name}{n}", "text": f"Passage {name}{n}."} for n in range(3)],
+        "reports": [{"id": f"r{name}", "text": "Words.", "system": "s"}],
+        "meta": {"sensitivity": "static" if name == "a" else "fast-changing"},
+    }
+    for name in COVERED
+]
+GATES = {"valid": "yes", "false_premise": "no", "information_seeking": "yes"}
+
+
+def said(
+    item: str, unit: str, variable: str, value: str, rater: str = "ada", kind: str = "human"
+) -> JSON:
+    return {"item": item, "unit": unit, "variable": variable, "value": value, "rater": rater,
+            "rater_kind": kind}  # fmt: skip
+
+
+def typed(query: str, rater: str, kind: str = "human", **codes: str) -> list[JSON]:
+    """What a rater says of a question that is let through, unless the codes say otherwise."""
+    return [said(query, query, name, code, rater, kind) for name, code in (GATES | codes).items()]
+
+
+def campaign(folder: Path, name: str, protocol: str, labels: Iterable[JSON]) -> Campaign:
+    path = write_lines(folder / f"{name}.jsonl", list(labels))
+    run("create_campaign", name, "--protocol", protocol, "--batch", "b")
+    run("import_labels", str(path), "--campaign", name)
+    return Campaign.objects.get(name=name)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Campaign:
+    caches["reports"].clear()
+    run("load_batch", str(write_lines(tmp_path / "batch.jsonl", BATCH)), "--name", "b")
+    labels = [said(f"r{q}", f"{q}?", "answerable", code) for q, code in COVERED.items()]
+    return campaign(tmp_path, "c", "report-coverage", labels)
+
+
+def typing(folder: Path) -> Campaign:
+    """a is static to two of three; b was a tie, and was decided; c is no question that seeks
+    information to most, and has a type by one alone; nobody settled d."""
+    labels = [
+        *typed("a", "ada", sensitivity="static"),
+        *typed("a", "ben", sensitivity="static"),
+        *typed("a", "cem", sensitivity="fast-changing"),
+        *typed("b", "ada", sensitivity="static"),
+        *typed("b", "ben", sensitivity="fast-changing"),
+        *typed("b", "adjudicated", "reference", sensitivity="fast-changing"),
+        *typed("c", "ada", sensitivity="static"),
+        *typed("c", "ben", information_seeking="no"),
+        *typed("c", "cem", information_seeking="no"),
+        *typed("d", "ada", sensitivity="static"),
+        *typed("d", "ben", sensitivity="slow-changing"),
+        *typed("d", "judge", "judge", sensitivity="static"),
+    ]
+    return campaign(folder, "typing", "question-typing", labels)
+
+
+def measured(*options: str) -> JSON:
+    found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2", *options))
+    return found
+
+
+def slices(report: JSON, stratum: str) -> dict[str, tuple[float, int]]:
+    """The people's coverage of each slice, and of how many reports."""
+    found = report["measures"]["Cov(y)"]["slices"][stratum]
+    cells = {name: of["s"]["people"] for name, of in found.items()}
+    return {name: (cell["value"], cell["n"]) for name, cell in cells.items()}
+
+
+def test_a_question_stands_in_the_slice_of_peoples_majority_or_of_the_reference(
+    study: Campaign, tmp_path: Path
+) -> None:
+    typing(tmp_path)
+    report = measured("--slices", "typing")
+    # a and b have a type; c was not let through, and d is a tie.
+    assert slices(report, "sensitivity@typing") == {"static": (1, 1), "fast-changing": (0, 1)}
+    assert report["strata"]["sensitivity@typing"] == {
+        "campaign": "typing",
+        "variable": "sensitivity",
+        "queries": 2,
+        "decided": 1,
+    }
+    # What the batch says stands beside it, as before.
+    assert slices(report, "sensitivity") == {"fast-changing": (pytest.approx(1 / 3), 3),
+                                             "static": (1, 1)}  # fmt: skip
+
+
+def test_gates_divide_and_what_they_do_not_divide_is_no_slice(
+    study: Campaign, tmp_path: Path
+) -> None:
+    typing(tmp_path)
+    report = measured("--slices", "typing")
+    assert slices(report, "information_seeking@typing") == {
+        "yes": (pytest.approx(1 / 3), 3),
+        "no": (1, 1),
+    }
+    assert "valid@typing" not in report["measures"]["Cov(y)"]["slices"]
+    assert report["strata"]["valid@typing"]["queries"] == 4
+
+
+def test_slices_stand_in_the_order_of_the_codes(study: Campaign, tmp_path: Path) -> None:
+    labels = [*typed("a", "ada", popularity="torso"), *typed("b", "ada", popularity="head"),
+              *typed("c", "ada", popularity="tail")]  # fmt: skip
+    campaign(tmp_path, "typing", "question-typing", labels)
+    assert list(slices(measured("--slices", "typing"), "popularity@typing")) == [
+        "head", "torso", "tail",
+    ]  # fmt: skip
+
+
+def test_a_campaigns_own_list_of_categories_divides_whatever_its_length(
+    study: Campaign, tmp_path: Path
+) -> None:
+    """Long2RAG's domains are no part of question typing: they are a list of one's own."""
+    run("create_campaign", "domains", "--protocol", "question-typing", "--batch", "b",
+        "--option", "variables=category", "--option", "categories=law,sport,art")  # fmt: skip
+    labels = [said(q, q, "category", code) for q, code in {"a": "art", "b": "law"}.items()]
+    run("import_labels", str(write_lines(tmp_path / "d.jsonl", labels)), "--campaign", "domains")
+    found = slices(measured("--slices", "domains"), "category@domains")
+    assert found == {"law": (0, 1), "art": (1, 1)}
+
+
+def test_grounding_is_binned_by_the_share_of_passages_that_people_call_relevant(
+    study: Campaign, tmp_path: Path
+) -> None:
+    """a has none of three, b one of two (the third is a tie), c all; nobody labelled d."""
+    marks = {"a": "nnn", "b": "yn", "c": "yyy"}
+    codes = {"y": "yes", "n": "no"}
+    labels = [
+        said(query, f"{query}/{query}{n}", "relevant", codes[letter])
+        for query, letters in marks.items()
+        for n, letter in enumerate(letters)
+    ]
+    labels += [said("b", "b/b2", "relevant", "yes"), said("b", "b/b2", "relevant", "no", "ben")]
+    campaign(tmp_path, "grounding", "grounding-relevance", labels)
+    report = measured("--slices", "grounding")
+    assert slices(report, "grounding@grounding") == {
+        "low": (1, 1), "medium": (0, 1), "high": (1, 1),
+    }  # fmt: skip
+    assert report["strata"]["grounding@grounding"]["queries"] == 3
+
+
+def test_every_form_says_where_the_slices_come_from(study: Campaign, tmp_path: Path) -> None:
+    typing(tmp_path)
+    told = run("measures", "--campaign", "c", "--slices", "typing", "--format", "md")
+    assert "sliced by the labels of typing: people's most frequent one" in told
+    rows = run("measures", "--campaign", "c", "--slices", "typing", "--format", "csv")
+    assert "sensitivity@typing,fast-changing" in rows
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("c", "is a campaign of report-coverage; name question-typing or grounding-relevance"),
+        ("elsewhere", "is over the batch 'other', 'c' over 'b'"),
+        ("empty", "people have settled nothing in 'empty'"),
+        ("none", "'none'"),
+    ],
+)
+def test_the_command_refuses_a_campaign_that_cannot_slice(
+    study: Campaign, tmp_path: Path, name: str, words: str
+) -> None:
+    run("load_batch", str(write_lines(tmp_path / "other.jsonl", BATCH[:1])), "--name", "other")
+    run("create_campaign", "elsewhere", "--protocol", "question-typing", "--batch", "other")
+    run("create_campaign", "empty", "--protocol", "question-typing", "--batch", "b")
+    with pytest.raises(CommandError, match=words):
+        measured("--slices", name)
+
+
+def test_ratings_of_passages_of_another_batch_are_refused_too(
+    study: Campaign, tmp_path: Path
+) -> None:
+    run("load_batch", str(write_lines(tmp_path / "other.jsonl", BATCH[:1])), "--name", "other")
+    run("create_campaign", "ratings", "--protocol", "rubric-passage", "--batch", "other")
+    with pytest.raises(CommandError, match="'ratings' is over the batch 'other', 'c' over 'b'"):
+        measured("--passages", "people@ratings")
+
+
+class TestOverTheWeb:
+    @pytest.fixture
+    def other(self, study: Campaign, tmp_path: Path) -> Campaign:
+        return typing(tmp_path)
+
+    @staticmethod
+    def start(study: Campaign) -> str:
+        return f"/campaigns/{study.pk}/measures"
+
+    def answers(self, study: Campaign, client: Client, query: str) -> list[Any]:
+        suffixes = ("/", "/body/", ".json", ".csv", ".zip")
+        return [client.get(f"{self.start(study)}{suffix}?{query}") for suffix in suffixes]
+
+    def test_page_and_api_say_what_the_command_says(self, study: Campaign, other: Campaign) -> None:
+        client = logged_in("researcher")
+        expected = json.loads(run("measures", "--campaign", "c", "--slices", "typing"))
+        found = json.loads(client.get(f"{self.start(study)}.json?slices=typing").content)
+        script = script_of(User.objects.get(username="researcher"))
+        told = script.get(f"campaigns/{study.pk}/measures/?slices=typing").json()
+        for each in (expected, found, told):
+            del each["generated_at"]
+        assert found == told == expected
+        body = client.get(f"{self.start(study)}/body/?slices=typing").content.decode()
+        assert "By sensitivity, as labelled in typing" in body
+        assert "sensitivity of 2 queries" in body
+
+    def test_only_campaigns_that_were_labelled_over_the_same_batch_are_offered(
+        self, study: Campaign, other: Campaign
+    ) -> None:
+        run("create_campaign", "unlabelled", "--protocol", "question-typing", "--batch", "b")
+        page = logged_in("researcher").get(f"{self.start(study)}/").content.decode()
+        assert 'name="slices" value="typing"' in page
+        assert "unlabelled" not in page
+        assert 'value="c"' not in page
+
+    def test_new_labels_there_are_new_slices_here(
+        self, study: Campaign, other: Campaign, tmp_path: Path
+    ) -> None:
+        client, address = logged_in("researcher"), f"{self.start(study)}.json?slices=typing"
+        before = json.loads(client.get(address).content)["strata"]["sensitivity@typing"]
+        more = [said("d", "d", "sensitivity", "static", "dea")]
+        more += [said("d", "d", name, code, "dea") for name, code in GATES.items()]
+        run("import_labels", str(write_lines(tmp_path / "m.jsonl", more)), "--campaign", "typing")
+        after = json.loads(client.get(address).content)["strata"]["sensitivity@typing"]
+        assert (before["queries"], after["queries"]) == (2, 3)
+
+    def test_whoever_may_not_read_the_other_campaign_may_not_slice_by_it(
+        self, study: Campaign, other: Campaign
+    ) -> None:
+        client = logged_in("researcher")
+        set_pool(other, Campaign.Pool.NAMED)
+        answers = self.answers(study, client, "slices=typing")
+        assert {answer.status_code for answer in answers} == {422}
+        assert "There are no slices by &#x27;typing&#x27;" in answers[0].content.decode()
+        assert "typing" not in client.get(f"{self.start(study)}/").content.decode()
+        script = script_of(User.objects.get(username="researcher"))
+        told = script.get(f"campaigns/{study.pk}/measures/?slices=typing")
+        assert (told.status_code, told.json()["problems"][0]["field"]) == (400, "slices")
+        add_member(other, User.objects.get(username="researcher"), "researcher")
+        answers = self.answers(study, client, "slices=typing")
+        assert {answer.status_code for answer in answers} == {200}
+
+    def test_whoever_has_an_open_item_there_is_told_nothing_of_it(
+        self, study: Campaign, other: Campaign
+    ) -> None:
+        client = logged_in("researcher")
+        user = User.objects.get(username="researcher")
+        other.raters_per_item = 9
+        other.save()
+        other.items.update(quota=9)
+        assert next_assignment(other, rater_of(user)) is not None
+        answers = self.answers(study, client, "slices=typing")
+        assert {answer.status_code for answer in answers} == {422}
+        assert all("You have an open item in typing" in a.content.decode() for a in answers)
+        told = script_of(user).get(f"campaigns/{study.pk}/measures/?slices=typing")
+        assert told.status_code == 400
