@@ -70,16 +70,24 @@ def _taus(tables: int, weights: Floats) -> Floats:
     sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
     # Means of decimal fractions that are equal on paper differ in the last bits.
     means = np.round(ratio(sums, sizes), DECIMALS)
-    first, second = np.triu_indices(means.shape[-1], 1)
-    ranks = _ranks(means)
-    signs = np.take(ranks, first, axis=-1)
-    signs -= np.take(ranks, second, axis=-1)
-    np.sign(signs, out=signs)
-    excess = signs @ np.swapaxes(signs, -1, -2)
-    untied = np.sqrt((signs**2).sum(axis=-1, dtype=float))
-    whole = ratio(excess.astype(float), untied[..., :, None] * untied[..., None, :])
+    signs = _signs(_ranks(means))
+    excess = (signs @ np.swapaxes(signs, -1, -2)).astype(float)
+    untied = np.sqrt(np.diagonal(excess, axis1=-2, axis2=-1))
+    whole = ratio(excess, untied[..., :, None] * untied[..., None, :])
     # Rounding puts equal orders a hair above 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
+
+
+def _signs(ranks: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The sign of every pair of systems, (..., pairs), of their ranks (..., S)."""
+    systems = ranks.shape[-1]
+    made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), np.float32)
+    start = 0
+    for system in range(systems - 1):
+        end = start + systems - 1 - system
+        np.subtract(ranks[..., system, None], ranks[..., system + 1 :], out=made[..., start:end])
+        start = end
+    return np.sign(made, out=made)
 
 
 def _ranks(means: Floats) -> NDArray[np.float32]:

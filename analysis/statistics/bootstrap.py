@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics.arrays import Floats, Ints, Value
+from analysis.statistics.arrays import Floats, Ints, Value, distinct
 from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 
@@ -163,6 +163,6 @@ def design_effect(values: Floats, clusters: Ints) -> float:
 
 def sums_by_cluster(values: Floats, clusters: Ints) -> tuple[Floats, Floats]:
     """The sum of the values and the number of items of each cluster, in order of cluster."""
-    _, index = np.unique(clusters, return_inverse=True)
+    index = distinct(clusters)[2]
     sums, sizes = np.bincount(index, values), np.bincount(index)
     return sums.astype(float), sizes.astype(float)

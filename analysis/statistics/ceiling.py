@@ -10,11 +10,11 @@ from scipy import sparse
 
 from analysis.statistics.agreement import cohen_kappa
 from analysis.statistics.alignment import macro
-from analysis.statistics.arrays import Floats, Ints, Value, ratio
+from analysis.statistics.arrays import Floats, Ints, Value, distinct, ratio
 from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
-from analysis.statistics.tally import Tally, distinct, kinds_of
+from analysis.statistics.tally import Tally, kinds_of
 
 OF_PAIRS = "mean over pairs of people of"
 METHODS = {

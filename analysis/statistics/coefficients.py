@@ -25,13 +25,13 @@ from analysis.statistics.alignment import (
     specificity,
 )
 from analysis.statistics.alpha import krippendorff_alpha
-from analysis.statistics.arrays import Floats, Ints, Level, Value
+from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
 from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.counts import counts_of, reason_undefined
 from analysis.statistics.estimate import Estimate
 from analysis.statistics.gwet import gwet_ac
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
-from analysis.statistics.tally import Tally, distinct, kinds_of
+from analysis.statistics.tally import Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Floats, Ints, distinct
 from analysis.statistics.bootstrap import Resamples
 
 #: How many weights are made at once: 16 MB.
@@ -141,21 +141,3 @@ def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
         codes, size = codes * span + column, size * span
     _, first, kinds = distinct(codes)
     return rows[first], kinds
-
-
-def distinct(numbers: Ints) -> tuple[Ints, Ints, Ints]:
-    """The different numbers in order, where each stands first, and which of them each one is.
-
-    As `np.unique` has them, but without sorting where the numbers lie close together.
-    """
-    low = int(numbers.min(initial=0))
-    span = int(numbers.max(initial=0)) - low + 1
-    if span > 4 * len(numbers) + 1000:
-        values, first, kinds = np.unique(numbers, return_index=True, return_inverse=True)
-        return values, first, kinds.astype(np.int64)
-    place = np.full(span, -1, np.int64)
-    place[numbers[::-1] - low] = np.arange(len(numbers))[::-1]
-    values = np.flatnonzero(place >= 0)
-    first = place[values]
-    place[values] = np.arange(len(values))
-    return values + low, first, place[numbers - low]

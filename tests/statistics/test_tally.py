@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from analysis.statistics import Resamples, Tally, counts_of, kinds_of
-from analysis.statistics.tally import distinct
+from analysis.statistics.arrays import distinct
 from tests.statistics.cast import random_codes
 
 QUERIES = np.repeat([7, 3, 5], 4)
