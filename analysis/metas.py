@@ -9,10 +9,10 @@ import numpy as np
 
 from analysis.choices import Strata
 
-OF_META = ("domain", "category", "source", "sensitivity", "complexity", "popularity")
+OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
 """The members of meta that are strata."""
-#: As many as GaRAGe has categories, the longest list of the papers.
-MOST_VALUES = 25
+MOST_VALUES = 30
+"""GaRAGe has 25 categories, the longest list of the papers."""
 LENGTHS = ("short", "middle", "long")
 
 

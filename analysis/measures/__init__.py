@@ -19,7 +19,7 @@ MEASURES: dict[str, Measure] = {
         precision.MEASURE,
         f_score.MEASURE,
         *failures.MEASURES,
-        retention.MEASURE,
+        *retention.MEASURES,
         eligibility.MEASURE,
         *factuality.MEASURES,
         *deflection.MEASURES,

@@ -91,7 +91,11 @@ class Options:
     references: str = _choice(
         "best", "An answer is right if it meets one of them; `mean` averages.", ("best", "mean")
     )
-    refusals: str = _choice("plain-1", "The list of refusals, by its name and version.")
+    refusals: str = _choice(
+        "plain-1",
+        "The list of refusals, by its name and version. CLAPnq keeps one for each model: "
+        "`file:PATH` is one's own (by the command), with phrases of systems where these have some.",
+    )
     harmonic: str = _choice(
         "item",
         "CLAPnq's printed means fit the harmonic mean of each item only, not that of the means.",

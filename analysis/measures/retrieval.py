@@ -78,6 +78,7 @@ def _where(of: Ranked, values: Floats) -> Floats:
 
 
 NO_RELEVANT = "no query has a relevant passage"
+OPTIONS = ("relevance", "oracle", "cuts")
 MEASURES = (
     Measure(
         "MAP",
@@ -86,6 +87,7 @@ MEASURES = (
         "Buckley and Voorhees, TREC, 2005; as trec_eval's map_cut",
         average_precision,
         NO_RELEVANT,
+        OPTIONS,
     ),
     Measure(
         "Recall",
@@ -94,6 +96,7 @@ MEASURES = (
         "as trec_eval's recall",
         recall,
         NO_RELEVANT,
+        OPTIONS,
     ),
     Measure(
         "nDCG",
@@ -102,5 +105,6 @@ MEASURES = (
         "Järvelin and Kekäläinen, ACM TOIS 20, 2002; as trec_eval's ndcg_cut",
         ndcg,
         NO_RELEVANT,
+        OPTIONS,
     ),
 )

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from analysis.choices import Choices
 from analysis.computed import state_of
-from analysis.measures.answers.refusal_lists import refusal_list
+from analysis.measures.answers.refusal_lists import FILE, refusal_list
 from analysis.measures.options import PRESETS, Options
 from analysis.measuring.computing import JSON, measures_report
 from analysis.measuring.slicing import SLICING
@@ -45,6 +45,8 @@ def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
         if name in given:
             raise ValueError(f"{name} may be chosen by the command only")
     chosen = PRESETS[preset].changed(given)
+    if chosen.refusals.startswith(FILE):
+        raise ValueError("refusals of a file may be chosen by the command only")
     refusal_list(chosen.refusals)
     if len(chosen.cuts) > MOST_CUTS or max(chosen.cuts, default=1) > DEEPEST:
         raise ValueError(f"cuts are at most {MOST_CUTS} numbers up to {DEEPEST}")

@@ -12,13 +12,16 @@ from analysis.choices import Choices
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage.contexts import members
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
-from analysis.measures.coverage.thresholds import AtThreshold, threshold_table
+from analysis.measures.coverage.thresholds import (
+    AtThreshold,
+    RatedReports,
+    threshold_table,
+)
 from analysis.measures.options import Options
 from analysis.measuring.contexts import Layout, contexts_of
 from analysis.measuring.parts import system_of
 from analysis.measuring.voices import Voice, voices
 from analysis.sources import campaign_frame
-from analysis.statistics import Floats
 from annotation.models import Campaign
 from datasets.rows import Query
 
@@ -55,26 +58,26 @@ class Beside:
     def _table(self, variable: VariableFrame, voice: Voice, options: Options) -> list[JSON]:
         found = answers(self.ratings, options)
         tokens = np.zeros(found.passages.shape)
-        systems = list(self.layout.systems)
+        written = {system_of(report) for q in self.layout.queries for report in q.reports}
+        # A ranking by itself has no report to hold it against.
+        systems = [system for system in self.layout.systems if system in written]
         contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
         reports = [self._of_system(variable, voice, system) for system in systems]
         table = threshold_table(self.ratings, contexts, reports, ETAS, options)
         return [_as_json(each) for each in table]
 
-    def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> Floats:
-        """A rater's ratings of a system's reports, (Q, M), NaN = none."""
-        said = {
-            (item, unit): value
-            for (item, _, unit), value in zip(
-                variable.units.names, voice.values.tolist(), strict=True
-            )
-        }
+    def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> RatedReports:
+        """A rater's ratings of a system's reports."""
+        place = {(item, unit): n for n, (item, _, unit) in enumerate(variable.units.names)}
         made = np.full(self.ratings.questions.shape, np.nan)
+        asked = np.zeros(made.shape, bool)
         for row, query in enumerate(self.layout.queries):
             report = next((r.id for r in query.reports if system_of(r) == system), None)
             for column, question in enumerate(query.questions):
-                made[row, column] = said.get((report or "", question.id), np.nan)
-        return made
+                unit = place.get((report or "", question.id))
+                if unit is not None:
+                    made[row, column], asked[row, column] = voice.values[unit], voice.asked[unit]
+        return RatedReports(made, asked)
 
 
 def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices) -> Beside:

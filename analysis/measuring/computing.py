@@ -13,6 +13,7 @@ from django.utils import timezone
 from analysis.choices import Choices
 from analysis.frames import Frame
 from analysis.measures import of_family
+from analysis.measures.answers.refusal_lists import refusal_list
 from analysis.measures.base import Found, Measure, Pooled, estimate
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
@@ -110,6 +111,7 @@ def stated(options: Options) -> JSON:
     """Every option with its value and the reason for its default."""
     values = asdict(options)
     values["tokenizer"] = tokenizer(options.tokenizer).name
+    values["refusals"] = refusal_list(options.refusals).name
     return {
         each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
         for each in fields(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,13 +28,14 @@ RANKING = " (ranking)"
 class Layout:
     """The places of queries, passages and sub-questions; a system's contexts by query.
 
-    Passages that only a context names have a place too: nobody rated them. What is asked for again
-    is kept.
+    `named_oracle` holds the oracle context of the queries that have one. Passages that only a
+    context names have a place too: nobody rated them. What is asked for again is kept.
     """
 
     queries: tuple[Query, ...]
     passages: tuple[tuple[str, ...], ...]
     systems: dict[str, dict[str, tuple[str, ...]]]
+    named_oracle: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _oracles: dict[str, Ints] = field(default_factory=dict)
     _ratings: dict[str, Ratings] = field(default_factory=dict)
     _tokens: dict[str, Floats] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class Layout:
             )))
             for query in queries
         )  # fmt: skip
-        return cls(tuple(queries), passages, systems)
+        return cls(tuple(queries), passages, systems, _named_oracle(queries, systems))
 
     def places(self, contexts: Sequence[Sequence[str]]) -> Ints:
         """Passage ids of each query as places, (Q, K), -1 = none; a repeated one counts once."""
@@ -86,12 +87,11 @@ class Layout:
         return self._oracles[wanted]
 
     def _oracle(self, query: Query, wanted: str) -> Sequence[str]:
-        context = self.systems.get(ORACLE, {}).get(query.id)
+        context = self.named_oracle.get(query.id)
         if wanted == "context" and context is not None:
             return context
-        marked = [p.id for p in query.passages if p.relevant]
-        if wanted != "passages" and marked:
-            return marked
+        if wanted != "passages" and any(p.relevant is not None for p in query.passages):
+            return [p.id for p in query.passages if p.relevant]
         return [p.id for p in query.passages]
 
     def there(self) -> tuple[Bools, Bools]:
@@ -122,17 +122,30 @@ class Layout:
         return Ratings.of(found, voice.values[rated], *self.there())
 
     def tokens(self, tokenizer: Tokenizer) -> Floats:
-        """The length of each passage, (Q, P); 0 where its text is not in the batch."""
+        """The length of each passage, (Q, P); NaN where its text is not in the batch."""
         if tokenizer.name not in self._tokens:
             self._tokens[tokenizer.name] = self._counted(tokenizer)
         return self._tokens[tokenizer.name]
 
     def _counted(self, tokenizer: Tokenizer) -> Floats:
         made = np.zeros(self.there()[0].shape)
-        for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True)):
-            lengths = {p.id: tokenizer.count(p.text) for p in query.passages}
-            made[row, : len(known)] = [lengths.get(each, 0) for each in known]
+        lengths = {p.id: tokenizer.count(p.text) for q in self.queries for p in q.passages}
+        for row, known in enumerate(self.passages):
+            made[row, : len(known)] = [lengths.get(each, np.nan) for each in known]
         return made
+
+
+def _named_oracle(
+    queries: Sequence[Query], systems: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, tuple[str, ...]]:
+    """The context of the system `oracle`, or else of the first report whose setting is that."""
+    found = {
+        query.id: report.context
+        for query in queries
+        for report in reversed(query.reports)
+        if report.context is not None and ORACLE in (report.system, report.setting)
+    }
+    return {**found, **systems.get(ORACLE, {})}
 
 
 def context_parts(

@@ -13,10 +13,10 @@ from analysis.measures.key_points.points import Points
 from analysis.measures.key_points.retention import Verified
 from analysis.measures.options import Options
 from analysis.measures.shares import MISSING, NO, YES
-from analysis.measuring.parts import Part, Rows, all_reports
-from analysis.measuring.voices import Voice, voices
-from analysis.statistics import Bools, Ints
-from datasets.rows import Query, Report
+from analysis.measuring.parts import PEOPLE, Part, Rows, all_reports
+from analysis.measuring.voices import HUMAN, Voice, voices
+from analysis.statistics import Bools, Ints, majority
+from datasets.rows import KeyPoint, Query, Report
 
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}
@@ -26,6 +26,19 @@ def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
     """One rater's labels by the codes of the categories, (U,); -1 = missing."""
     places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
     return voice.codes(places)
+
+
+def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, Bools]:
+    """One side's labels by what they mean, (U,), -1 = missing, and which units count (U,).
+
+    People's is the most frequent meaning, not the most frequent label: two labels that mean the
+    same are no tie. A tie between meanings does not count.
+    """
+    if voice.kind != PEOPLE:
+        return coded(frame, voice, meaning), voice.asked
+    codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
+    together, _ = majority(codes[frame.of(HUMAN)])
+    return together, together != MISSING
 
 
 def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
@@ -72,13 +85,13 @@ def report_parts(
 def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     """Key points that reports make, and how they fail to."""
     row, reports, rows = report_rows(queries)
-    passage = {k.id: k.passage for query in queries for k in query.key_points}
+    passages = {k.id: _sources(k) for query in queries for k in query.key_points}
     if entailed := frame.variables.get("entailed"):
         place = rows_of_units(entailed, row)
-        held = _retrieved(entailed, [reports[n] for n in place], passage)
+        held = _retrieved(entailed, [reports[n] for n in place], passages)
         for voice in voices(entailed):
-            said = coded(entailed, voice, {**YES_OR_NO, "neutral": NO})[voice.asked]
-            of = Points(said, held[voice.asked], place[voice.asked], len(reports))
+            said, asked = decided(entailed, voice, {**YES_OR_NO, "neutral": NO})
+            of = Points(said[asked], held[asked], place[asked], len(reports))
             yield Part("points", voice.rater, voice.kind, of, rows)
     if failure := frame.variables.get("failure"):
         place = rows_of_units(failure, row)
@@ -88,10 +101,26 @@ def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
             yield Part("failures", voice.rater, voice.kind, failures, rows)
 
 
-def _retrieved(frame: VariableFrame, reports: Sequence[Report], passage: Mapping[str, str]) -> Ints:
-    """Whether the passage of each unit's key point stands in its report's context, (U,)."""
+def _sources(point: KeyPoint) -> frozenset[str]:
+    """The passages that hold a key point: its own, and those of the points merged in it."""
+    return frozenset({point.passage, *_merged(point.meta)})
+
+
+def _merged(told: object) -> Iterator[str]:
+    """The passages of `sources`, and of theirs; a batch's meta may hold anything there."""
+    sources = told.get("sources") if isinstance(told, Mapping) else None
+    for each in sources if isinstance(sources, list) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
+            yield each["passage"]
+        yield from _merged(each)
+
+
+def _retrieved(
+    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
+) -> Ints:
+    """Whether a passage of each unit's key point stands in its report's context, (U,)."""
     made = [
-        MISSING if report.context is None else int(passage[point] in report.context)
+        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
         for (_, _, point), report in zip(frame.units.names, reports, strict=True)
     ]
     return np.array(made, dtype=np.int64)
@@ -109,10 +138,7 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     for voice in voices(grounded):
         second = np.full(len(row), MISSING, np.int64)
         if key is not None and voice.rater in judged:
-            # People's mean of ranks is rounded to the nearest rank.
-            other = judged[voice.rater]
-            rounded = Voice(other.rater, other.kind, np.round(other.values), other.asked)
-            second = _aligned(grounded, key, rounded.codes(ranks))
+            second = _aligned(grounded, key, judged[voice.rater].rounded().codes(ranks))
         said = coded(grounded, voice, YES_OR_NO)
         kept: Bools = voice.asked
         of = Verified(said[kept], second[kept], row[kept], len(queries))

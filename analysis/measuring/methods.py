@@ -84,6 +84,9 @@ def _choices(report: JSON) -> str:
     paper, key = PAPERS.get(preset, ("", ""))
     named = f"the choices of {paper} {CITED[key]}" if paper else "Tandem's own defaults"
     read = dict.fromkeys(name for of in report["measures"].values() for name in of["options"])
+    read |= {name: None for name, there in _elsewhere(report).items() if there}
+    if unfiltered := report["protocol"] == "report-coverage" and not report["passages"]:
+        read.pop("filtered", None)
     values = [f"{name} {_word(report['options'][name]['value'])}" for name in read]
     own = PRESETS[preset]
     changed = [
@@ -94,7 +97,19 @@ def _choices(report: JSON) -> str:
     stated = f" Options: {'; '.join(values)}." if values else ""
     passages = report["passages"]
     beside = f" Only sub-questions that {passages} finds answered count." if passages else ""
+    beside += " All sub-questions of reports count." if unfiltered else ""
     return f"What the papers leave open was settled by {named}{but}.{stated}{beside}"
+
+
+def _elsewhere(report: JSON) -> dict[str, bool]:
+    """Options that no measure reads, and whether the report holds what does."""
+    scored = report["key_point_scores"] is not None
+    return {"score_cut": scored, "samples": _ordered(report["sampled"])}
+
+
+def _ordered(by_rater: JSON) -> bool:
+    """Whether measures could be held against each other at all."""
+    return any(each["kendall"]["value"] is not None for of in by_rater.values() for each in of)
 
 
 def _word(value: object) -> str:
@@ -154,6 +169,12 @@ def _tests(report: JSON) -> str:
         )
     if any(of["evaluators"] or of["forms"] for of in measures):
         parts.append(f"Orders of systems were compared by Kendall's tau-b {CITED['kendall1945']}.")
+    over = {"metrics": "the systems", "sampled": "random contexts"}
+    if compared := [words for key, words in over.items() if _ordered(report[key])]:
+        parts.append(
+            "Measures of contexts were compared with each other by Kendall's tau-b of the means of "
+            f"{' and of '.join(compared)} {CITED['kendall1945']}."
+        )
     parts.append(
         "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
         f"or {report['resamples']} resamples of "

@@ -119,18 +119,49 @@ def _orders(caption: str, pairs: list[JSON]) -> Table:
 
 
 def _scores(report: JSON) -> list[Section]:
-    """The cuts of key-point scores, and what people say of what they keep."""
-    cuts = report["key_point_scores"]
-    if not cuts:
+    """The cuts of key-point scores and their calibration, by people; the chosen cut, by rater."""
+    scores = report["key_point_scores"]
+    if not scores:
         return []
+    cuts = tuple((f"{each['threshold']:g}", *_cut(each)) for each in scores["cuts"])
+    table = Table("Cuts of the key-point score, by people", ("Score from", *CUT), cuts)
+    return [Section("Key-point scores", (Block("", (table, _curve(scores), _by_rater(report))),))]
+
+
+ERRORS = {
+    "Brier score": "brier",
+    "Expected calibration error": "expected_calibration_error",
+}
+CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
+
+
+def _cut(cut: JSON) -> tuple[Cell, ...]:
+    rates = (Number.of(cut["false_discovery_rate"]), Number.of(cut["false_positive_rate"]))
+    return cut["kept"], Number(cut["share"]), *rates
+
+
+def _curve(scores: JSON) -> Table:
+    """The calibration curve, with the two errors that sum it up."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"{each['threshold']:g}", each["kept"], Number(each["share"]),
-         Number.of(each["false_discovery_rate"]), Number.of(each["false_positive_rate"]))
-        for each in cuts["cuts"]
-    )  # fmt: skip
-    header = ("Score from", "Kept", "Share", "False discovery rate", "False positive rate")
-    table = Table("Cuts of the key-point score", header, rows)
-    return [Section("Key-point scores", (Block("", (table,)),))]
+        (f"{each['probability']:.3f}", each["units"], Number.of(each["share"]))
+        for each in scores["reliability"]
+    )
+    errors: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, scores[key]["n"], Number.of(scores[key])) for name, key in ERRORS.items()
+    )
+    header = ("Mean score", "Points", "Share that people call key")
+    return Table("Calibration of the key-point score", header, (*rows, *errors), len(errors))
+
+
+def _by_rater(report: JSON) -> Table:
+    scores, kinds = report["key_point_scores"], {r["name"]: r["kind"] for r in report["raters"]}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (Who(name, kinds.get(name, "")), *_cut(each))
+        for name, of in scores["raters"].items()
+        for each in of["cuts"]
+        if each["threshold"] == scores["cut"]
+    )
+    return Table(f"The cut at {scores['cut']:g}, by rater", ("Rater", *CUT), rows)
 
 
 def _options(report: JSON) -> Section:

@@ -12,12 +12,13 @@ from analysis.measures.answers.win_rate import Preferences
 from analysis.measures.grounding.deflection import Deflections
 from analysis.measures.grounding.responses import Responses
 from analysis.measures.shares import MISSING, NO, YES
-from analysis.measuring.labelled import YES_OR_NO, coded, report_rows
+from analysis.measuring.labelled import YES_OR_NO, coded, decided, report_rows
 from analysis.measuring.parts import PEOPLE, Part, Rows
 from analysis.measuring.voices import HUMAN, Voice, voices
 from analysis.measuring.written import beside_references, deflected_by_people
 from analysis.statistics import Bools, Floats, Ints
-from datasets.rows import Query
+from datasets.rows import Query, Report
+from datasets.text import sentences as sentences_of
 
 GRADES = ("faithful", "appropriate", "natural")
 BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
@@ -27,16 +28,18 @@ ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
 def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> Iterator[Part]:
     """Answer rating: grades, eligibility, and sentences by the passages that were shown."""
     row, reports, rows = report_rows(queries)
+    asked = reports if "support" in frame.variables else ()
+    sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
     said = {name: _by_rater(of) for name, of in frame.variables.items()}
     kinds = {r: voice.kind for of in said.values() for r, voice in of.items()}
     for rater, kind in kinds.items():
-        grades = [_of_reports(frame, said, name, rater, row) for name in GRADES]
+        grades = [_of_reports(frame, said.get(name, {}).get(rater), name, row) for name in GRADES]
         if any(np.isfinite(values).any() for values in grades):
             yield Part("grades", rater, kind, Grades(*grades), rows)
-        responses = _responses(frame, said, rater, row, len(reports))
+        responses = _responses(frame, said, rater, row, sentences)
         if responses.asked.any():
             yield Part("responses", rater, kind, responses, rows)
-        if len(responses.borne):
+        if rater in said.get("support", {}):
             family = "relevant-passages" if relevant_only else "all-passages"
             yield Part(family, rater, kind, responses, rows)
         if rater in said.get("abstains", {}):
@@ -50,39 +53,56 @@ def _by_rater(variable: VariableFrame) -> dict[str, Voice]:
     return {voice.rater: voice for voice in voices(variable)}
 
 
-def _of_reports(frame: Frame, said: Said, name: str, rater: str, row: Mapping[str, int]) -> Floats:
+def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Floats:
     """What a rater says of each report, (N,), NaN = nothing."""
     made = np.full(len(row), np.nan)
-    if voice := said.get(name, {}).get(rater):
+    if voice:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
         made[places] = voice.values
     return made
 
 
-def _asked(frame: Frame, said: Said, name: str, rater: str, row: Mapping[str, int]) -> Bools:
+def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Bools:
     """Of which reports a rater was asked, (N,), whether the answer came or is missing."""
     made = np.zeros(len(row), bool)
-    if voice := said.get(name, {}).get(rater):
+    if voice:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
         made[places] = voice.asked
     return made
 
 
 def _responses(
-    frame: Frame, said: Said, rater: str, row: Mapping[str, int], rows: int
+    frame: Frame, said: Said, rater: str, row: Mapping[str, int], sentences: Ints
 ) -> Responses:
-    # People's mean of issues is rounded to the nearest grade.
-    issues = np.round(_of_reports(frame, said, "eligibility", rater, row))
-    eligible = np.array([ISSUES.get(value, MISSING) for value in issues.tolist()], np.int64)
-    asked = _asked(frame, said, "eligibility", rater, row)
-    borne, place = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    """What a rater says of the responses, of which each has so many `sentences` (N,)."""
+    issues = said.get("eligibility", {}).get(rater)
+    grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
+    eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
+    asked = _asked(frame, issues, "eligibility", row)
     if voice := said.get("support", {}).get(rater):
-        variable = frame.variables["support"]
-        borne = coded(variable, voice, BORNE)[voice.asked]
-        units = [unit for _, _, unit in variable.units.names]
-        every = np.array([row[unit.rpartition("#")[0]] for unit in units], dtype=np.int64)
-        place = every[voice.asked]
-    return Responses(eligible, asked, borne, place)
+        borne = _borne(frame.variables["support"], voice, row, sentences)
+        return Responses(eligible, asked, *borne)
+    return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _borne(
+    variable: VariableFrame, voice: Voice, row: Mapping[str, int], sentences: Ints
+) -> tuple[Ints, Ints]:
+    """Whether sentences are borne out, and the response of each, both (U,).
+
+    A response of which some sentences were not asked about, or on one of which people tie, has
+    none: those that are left would pass it too often.
+    """
+    borne, asked = decided(variable, voice, BORNE)
+    place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
+    whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
+    kept = asked & whole[place]
+    return borne[kept], place[kept]
+
+
+def _sentences(report: Report) -> int:
+    """How many sentences a report is asked about in."""
+    return len(sentences_of(report.text) if report.sentences is None else report.sentences)
 
 
 def _deflections(

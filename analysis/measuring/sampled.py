@@ -32,7 +32,9 @@ def sampled_orderings(
     The contexts are drawn from each query's passages (Ju and others 2025 take 48), and measured at
     the oracle's size and at every cut.
     """
-    passages, _ = layout.there()
+    tokens = layout.tokens(tokenizer(options.tokenizer))
+    # What only a context names has no text, and nobody could have rated it.
+    passages = layout.there()[0] & np.isfinite(tokens)
     # A longer draw begins with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
     drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from analysis.choices import Choices
 from analysis.frames import Frame
 from analysis.measures.base import SHARE
 from analysis.measures.key_points.retention import Verified, kept
-from analysis.measures.key_points.scoring import Cut, cuts
+from analysis.measures.key_points.scoring import UNKNOWN, Cut, cuts
 from analysis.measures.options import Options
 from analysis.measuring.labelled import verified_parts
 from analysis.measuring.parts import PEOPLE
 from analysis.measuring.voices import voices
-from analysis.statistics import calibration
+from analysis.statistics import Ints, calibration
 from annotation.models import Campaign
 from datasets.rows import Query
 
@@ -34,32 +34,49 @@ def key_point_scores(
 ) -> JSON | None:
     """Cuts of the scores at tenths and at the option's, and their calibration; None without any.
 
-    A point is key where people together keep it (`Retention`).
+    A point is key where people together keep it (`Retention`), and for each rater where that one
+    does: Qi and others 2024 print the mean of two annotators.
     """
-    points = [k for query in queries for k in query.key_points]
-    if campaign.protocol != PROTOCOL or all(k.score is None for k in points):
+    if campaign.protocol != PROTOCOL or all(k.score is None for q in queries for k in q.key_points):
         return None
-    people = [
-        p.given
-        for p in verified_parts(queries, frame)
-        if p.kind == PEOPLE and isinstance(p.given, Verified)
-    ]
-    if not people:
+    said = dict(_verdicts(queries, frame, options))
+    if not said:
         return None
-    grounded = frame.variables["grounded"]
-    verdicts = dict.fromkeys((k.id for k in points), -1)
-    units = [unit for _, _, unit in grounded.units.names]
-    # People's ties are no verdict, and are not among the verified points.
-    counted = [unit for unit, asked in zip(units, _asked(frame), strict=True) if asked]
-    verdicts |= dict(zip(counted, kept(people[0], options).tolist(), strict=True))
-    scores = np.array([np.nan if k.score is None else k.score for k in points], float)
-    said = np.array([verdicts[k.id] for k in points], dtype=np.int64)
-    number = np.array([n for n, q in enumerate(queries) for _ in q.key_points], dtype=np.int64)
-    thresholds = sorted({*STEPS, options.score_cut})
-    made = cuts(scores, said, number, thresholds, choices.resamples, choices.seed)
-    curve = calibration(scores, said, number, draws=choices.resamples, seed=choices.seed)
+    nobody = np.full(sum(len(query.key_points) for query in queries), UNKNOWN, np.int64)
+    together = said.pop(PEOPLE, nobody)
     return {
         "cut": options.score_cut,
+        **_held(queries, together, options, choices),
+        "raters": {name: _held(queries, of, options, choices) for name, of in said.items()},
+    }
+
+
+def _verdicts(
+    queries: Sequence[Query], frame: Frame, options: Options
+) -> Iterator[tuple[str, Ints]]:
+    """By rater whether each point of the batch is key: 1, 0, or -1 where that is unknown."""
+    grounded = frame.variables.get("grounded")
+    if grounded is None:
+        return
+    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
+    units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
+    for part, voice in zip(verified_parts(queries, frame), voices(grounded), strict=True):
+        assert isinstance(part.given, Verified)
+        verdicts = np.full(len(place), UNKNOWN, np.int64)
+        # What was not asked, and people's ties, are not among the verified points.
+        verdicts[units[voice.asked]] = kept(part.given, options)
+        yield part.rater, verdicts
+
+
+def _held(queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices) -> JSON:
+    """The scores of all points against one side's verdicts on them."""
+    points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
+    scores = np.array([np.nan if score is None else score for _, score in points], float)
+    number = np.array([n for n, _ in points], dtype=np.int64)
+    thresholds = sorted({*STEPS, options.score_cut})
+    made = cuts(scores, verdicts, number, thresholds, choices.resamples, choices.seed)
+    curve = calibration(scores, verdicts, number, draws=choices.resamples, seed=choices.seed)
+    return {
         "cuts": [_cut(each) for each in made],
         "brier": curve.brier.within(*SHARE).as_json(),
         "expected_calibration_error": curve.expected_calibration_error.as_json(),
@@ -68,11 +85,6 @@ def key_point_scores(
             for b in curve.reliability
         ],
     }
-
-
-def _asked(frame: Frame) -> list[bool]:
-    together = next(v for v in voices(frame.variables["grounded"]) if v.kind == PEOPLE)
-    return [bool(each) for each in together.asked]
 
 
 def _cut(cut: Cut) -> JSON:

@@ -39,8 +39,13 @@ qrels/       NAME.qrels: what counts as relevant, for MAP, Recall and nDCG
 give MAP, MAP@10, Recall@10, nDCG@10, alpha_nDCG@10 and Cov@10. nDCG of whole rankings stops at
 the ranking's end here, and at no rank there; cuts at the oracle's size are another one each query.
 Queries without a relevant passage have no line, and no value. A query that a system was not given
-is missing from its run: trec_eval leaves it out, as Tandem does. One for which it retrieved nothing
-holds {nothing}. Blanks and % in identifiers are percent-encoded.
+is missing from its run: trec_eval leaves it out, as Tandem does, and ir_measures counts it as 0. It
+leaves it out too where the qrels hold the queries of the run alone:
+
+  awk 'NR == FNR {{given[$1]; next}} $1 in given' runs/SYSTEM.run qrels/NAME.qrels > OWN.qrels
+
+A query for which a system retrieved nothing holds {nothing}, and has 0 everywhere. Blanks and % in
+identifiers are percent-encoded.
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class Voice:
     kind: str
     values: Floats
     asked: Bools
+
+    def rounded(self) -> Voice:
+        """With values to the nearest rank; people's half between two ranks goes to the higher."""
+        return replace(self, values=np.floor(self.values + 0.5))
 
     def codes(self, meaning: Mapping[float, int]) -> Ints:
         """The values as codes (U,) by a mapping; -1 where there is none, or it is not mapped."""

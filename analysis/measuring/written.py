@@ -54,6 +54,7 @@ def _texts(pairs: Pairs) -> Texts:
         [_answers(query) for query, _ in pairs],
         [" ".join(p.text for p in query.passages) or None for query, _ in pairs],
         np.array([bool(_answers(query)) for query, _ in pairs], dtype=bool),
+        [system_of(report) for _, report in pairs],
     )
 
 
@@ -61,18 +62,22 @@ def _deflections(pairs: Pairs, options: Options) -> Deflections:
     """A report's own mark, or where it has none, whether its text refuses."""
     refuses = refusal_list(options.refusals).refuses
     own = [
-        int(refuses(report.text) if report.deflected is None else report.deflected)
-        for _, report in pairs
+        int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
     ]
     every = np.ones(len(own), bool)
     return Deflections(np.array(own, np.int64), deflected_by_people(pairs), every)
 
 
 def _citations(pairs: Pairs) -> Citations:
+    """Who deflects has nothing to cite: beside that no citation is right or wrong."""
     return Citations(
         [None if r.citations is None else frozenset(r.citations) for _, r in pairs],
         [
-            [frozenset(r.citations) for r in query.references if r.citations is not None]
+            [
+                frozenset(r.citations)
+                for r in query.references
+                if r.citations is not None and not r.deflected
+            ]
             for query, _ in pairs
         ],
     )

@@ -32,6 +32,7 @@ PLACES = {
     "reference_contexts": "RATER",
     "reference_contexts.RATER.oracle": "MEASURE",
     "reference_contexts.RATER.required": "MEASURE",
+    "key_point_scores.raters": "RATER",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 
@@ -72,7 +73,7 @@ KEYS = (
     "key_point_scores.cuts[].false_positive_rate", "key_point_scores.brier",
     "key_point_scores.expected_calibration_error", "key_point_scores.reliability",
     "key_point_scores.reliability[].units", "key_point_scores.reliability[].probability",
-    "key_point_scores.reliability[].share",
+    "key_point_scores.reliability[].share", "key_point_scores.raters",
 )  # fmt: skip
 """Every key. What stands below a slice, a pair or an estimate is told where it stands first."""
 SAME_AGAIN = {
@@ -81,6 +82,7 @@ SAME_AGAIN = {
     "measures.MEASURE.powered.JUDGE.systems.SYSTEM": "leaderboard.boards[].systems.SYSTEM.MEASURE",
     "metrics.RATER[]": "measures.MEASURE.evaluators[]",
     "sampled.RATER[]": "measures.MEASURE.evaluators[]",
+    "key_point_scores.raters.RATER": "key_point_scores",
 }
 """Paths below which stands what another path has shown."""
 

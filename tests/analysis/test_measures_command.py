@@ -140,6 +140,46 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
         run("measures", "--campaign", "r", "--passages", "eve@c")
 
 
+def test_the_methods_tell_which_sub_questions_of_reports_count(tmp_path: Path) -> None:
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b")
+    labels = write_lines(tmp_path / "r.jsonl", [label("o", "q0", "answerable", "no")])
+    run("import_labels", str(labels), "--campaign", "r")
+    given = ("--campaign", "r", "--preset", "crux", "--resamples", "2", "--format", "md")
+    every, some = run("measures", *given), run("measures", *given, "--passages", "ada@c")
+    assert "All sub-questions of reports count." in every
+    assert "filtered yes" not in every
+    assert "Only sub-questions that ada@c finds answered count." in some
+    assert "filtered yes" in some
+
+
+def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -> None:
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    other = {"id": "x", "text": "?", "questions": [{"id": "y", "text": "?"}],
+             "reports": [{"id": "z", "text": "x"}]}  # fmt: skip
+    run("load_batch", str(write_lines(tmp_path / "x.jsonl", [other])), "--name", "x")
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "x")
+    with pytest.raises(CommandError, match="'c' is over the batch 'b', 'r' over 'x'"):
+        run("measures", "--campaign", "r", "--passages", "people@c")
+
+
+def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXAMPLE, "rankings", [{"system": "dense", "passages": ["p3"]}])
+    measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
+    run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "variables=answerable,rating")  # fmt: skip
+    # The report of bm25 was not rated at all.
+    labels = [label("o", f"q{n}", "rating", 5 if n < 4 else 0, "judge") for n in range(10)]
+    run("import_labels", str(write_lines(tmp_path / "r.jsonl", labels)), "--campaign", "r")
+    given = ("--campaign", "r", "--passages", "people@c", "--preset", "crux", "--resamples", "2")
+    found = json.loads(run("measures", *given))
+    (row,) = (row for row in found["thresholds"]["judge"] if row["eta"] == 3)
+    assert row["context"] == pytest.approx((1 + 6 / 8) / 2)
+    assert row["report"] == value(found["measures"]["Cov(y)@rated"], "oracle", "judge") == 4 / 8
+
+
 def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None:
     labels = [
         label("b", "k1", "entailed", "yes"), label("b", "k2", "entailed", "yes"),
@@ -189,6 +229,88 @@ def test_a_judgement_that_failed_is_a_no_under_zero_and_one_never_asked_for_is_n
         assert value(zero[name], "bm25", "people") == 1
     preset = json.loads(run("measures", "--campaign", "c", "--preset", "garage"))
     assert preset["options"]["missing"]["value"] == "leave-out"
+
+
+@pytest.mark.parametrize(
+    "sources", [[3, {"passage": 4}, {"passage": "p2", "sources": [{"passage": "p1"}]}], "none", 5]
+)
+def test_a_merged_key_point_stands_in_the_passages_of_all_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: object
+) -> None:
+    points = [{"id": "k", "text": "P", "passage": "p2", "meta": {"sources": sources}}]
+    monkeypatch.setitem(EXAMPLE, "key_points", points)
+    found = measured(tmp_path, "key-point-recall", [label("b", "k", "entailed", "yes")])
+    # The context is p3 and p1; a batch's own `sources` may be anything.
+    assert value(found["KPP"], "bm25") == int(isinstance(sources, list))
+
+
+def test_people_who_find_no_point_in_two_ways_agree_that_it_is_not_made(tmp_path: Path) -> None:
+    codes = {"k1": ("yes", "yes"), "k2": ("no", "neutral"), "k3": ("yes", "no")}
+    labels = [
+        label("b", point, "entailed", code, rater)
+        for point, said in codes.items()
+        for code, rater in zip(said, ("ada", "bram"), strict=True)
+    ]
+    # k1 is made, k2 is not; on k3 they tie, which does not count.
+    found = measured(tmp_path, "key-point-recall", labels)
+    assert value(found["KPR"], "bm25") == pytest.approx(1 / 2)
+    assert value(found["KPR"], "bm25", "ada") == pytest.approx(2 / 3)
+
+
+def factuality(tmp_path: Path, *labels: JSON) -> float | None:
+    return value(measured(tmp_path, "answer-rating", labels)["uFactuality"], "oracle")
+
+
+def test_sentences_that_people_bear_out_in_other_words_are_borne_out(tmp_path: Path) -> None:
+    codes = {"ada": "supported", "bram": "no-rad", "cleo": "unsupported"}
+    first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
+    second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
+    assert factuality(tmp_path, *first, *second) == 1
+
+
+def test_an_answer_with_a_sentence_on_which_people_tie_is_left_out(tmp_path: Path) -> None:
+    codes = {"ada": "supported", "bram": "unsupported"}
+    first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
+    second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
+    assert factuality(tmp_path, *first, *second) is None
+    by = report["measures"]["uFactuality"]["systems"]["oracle"]
+    assert {name: each["value"] for name, each in by["raters"].items()} == {"ada": 1, "bram": 0}
+    assert by["people"]["reason"] == "no response has labels for all of its sentences"
+
+
+def test_an_answer_of_which_only_a_part_was_labelled_is_left_out(tmp_path: Path) -> None:
+    assert factuality(tmp_path, label("t", "o#1", "support", "supported")) is None
+
+
+def test_factuality_tells_whether_sentences_or_eligibility_lack(tmp_path: Path) -> None:
+    whole = [label("t", f"o#{n}", "support", "supported") for n in (1, 2)]
+    found = measured(tmp_path, "answer-rating", whole)
+    assert value(found["uFactuality"], "oracle") == 1
+    reason = found["Factuality"]["systems"]["oracle"]["people"]["reason"]
+    assert reason == "no response has both eligibility and labels for all of its sentences"
+
+
+def test_a_half_between_two_grades_of_issues_goes_to_the_worse(tmp_path: Path) -> None:
+    said = {"ada": ("none", "minor"), "bram": ("minor", "major")}
+    labels = [
+        label("t", item, "eligibility", code, rater)
+        for rater, codes in said.items()
+        for item, code in zip(("o", "b"), codes, strict=True)
+    ]
+    found = measured(tmp_path, "answer-rating", labels)["Eligibility"]
+    assert (value(found, "oracle"), value(found, "bm25")) == (1, 0)
+
+
+def test_a_half_between_agree_and_neutral_is_neutral(tmp_path: Path) -> None:
+    labels = [
+        row
+        for rater, code in (("ada", "agree"), ("bram", "neutral"))
+        for row in (label("k1", "k1", "grounded", "yes", rater),
+                    label("k1", "k1", "key", code, rater))
+    ]  # fmt: skip
+    assert value(measured(tmp_path, "key-point-verification", labels)["Retention"], "") == 0
+    kept = json.loads(run("measures", "--campaign", "c", "--option", "keep_neutral=yes"))
+    assert value(kept["measures"]["Retention"], "") == 1
 
 
 def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
@@ -250,7 +372,59 @@ def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:
     assert value(found["Retention"], "") == pytest.approx(1 / 3)
     (cut,) = (c for c in report["key_point_scores"]["cuts"] if c["threshold"] == 0.7)
     assert (cut["kept"], cut["false_discovery_rate"]["value"]) == (2, pytest.approx(1 / 2))
-    assert "Cuts of the key-point score" in run("measures", "--campaign", "c", "--format", "md")
+    text = run("measures", "--campaign", "c", "--format", "md")
+    assert "Cuts of the key-point score" in text
+    assert "score_cut 0.7" in text
+
+
+def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_path: Path) -> None:
+    # Of k2 and k3, which 0.7 keeps, ada finds one not key, the judge both; bram says k2 is key, so
+    # that people tie on it.
+    keys = {"ada": ("no", "yes"), "bram": ("yes", "yes"), "judge": ("no", "no")}
+    labels = [
+        row
+        for rater, codes in keys.items()
+        for point, code in zip(("k2", "k3"), codes, strict=True)
+        for row in (label(point, point, "grounded", code, rater),
+                    *([label(point, point, "key", "agree", rater)] if code == "yes" else []))
+    ]  # fmt: skip
+    measured(tmp_path, "key-point-verification", labels)
+    scores = report["key_point_scores"]
+
+    def rate(of: JSON) -> float:
+        (cut,) = (c for c in of["cuts"] if c["threshold"] == 0.7)
+        found: float = cut["false_discovery_rate"]["value"]
+        return found
+
+    assert rate(scores) == 0
+    assert {name: rate(of) for name, of in scores["raters"].items()} == {
+        "ada": 1 / 2, "bram": 0, "judge": 1,
+    }  # fmt: skip
+    # The judge denies 0.7 and 0.8: (0.49 + 0.64) / 2.
+    assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.565)
+    text = run("measures", "--campaign", "c", "--format", "md")
+    assert "The cut at 0.7, by rater" in text
+    assert "Calibration of the key-point score" in text
+    assert "| Brier score" in text
+
+
+def test_a_judge_alone_is_held_against_the_scores_too(tmp_path: Path) -> None:
+    labels = [label("k3", "k3", "grounded", "no", "judge")]
+    measured(tmp_path, "key-point-verification", labels)
+    scores = report["key_point_scores"]
+    assert scores["brier"]["value"] is None
+    assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.64)
+
+
+def test_who_deflects_cites_nothing_and_makes_no_citation_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deflected = {"text": "", "citations": [], "deflected": True}
+    monkeypatch.setitem(EXAMPLE, "references", [deflected])
+    found = measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
+    for name in ("Attribution:P", "Attribution:F1", "Attribution:P-micro"):
+        assert value(found[name], "oracle", "texts") is None
+    assert value(found["Deflection:TP"], "bm25", "texts") == 1
 
 
 def test_answers_are_sliced_by_their_length(tmp_path: Path) -> None:

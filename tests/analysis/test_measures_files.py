@@ -179,6 +179,7 @@ def test_every_papers_preset_has_its_paragraph(
         assert "but for" not in told
     assert "missing leave-out" in told
     assert "cuts 1, 3, 5, 10" in told
+    assert "oracle relevant" in told
 
 
 def test_empty_contexts_and_blanks_in_ids_are_kept(tmp_path: Path) -> None:

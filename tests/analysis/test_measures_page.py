@@ -110,6 +110,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
         ("eta=nan", "finite number"),
         ("eta=x", "cannot be"),
         ("tokenizer=file:secret.json", "no choice"),
+        ("refusals=file:secret.toml", "secret.toml"),
         ("preset=mine", "A preset is one of"),
         ("samples=100000", "at most 200"),
         ("cuts=1,2,3,4,5,6,7", "at most 6 numbers"),
@@ -139,7 +140,15 @@ def test_a_system_that_is_not_there_is_told_in_the_place_of_the_numbers(
 
 
 @pytest.mark.parametrize(
-    "query", ["option=eta", "option=tokenizer=file:x", "passages=a@b", "measure=none", "preset=x"]
+    "query",
+    [
+        "option=eta",
+        "option=tokenizer=file:x",
+        "option=refusals=file:x",
+        "passages=a@b",
+        "measure=none",
+        "preset=x",
+    ],
 )
 def test_the_api_refuses_it_by_the_parameters_name(campaign: Campaign, query: str) -> None:
     logged_in("researcher")

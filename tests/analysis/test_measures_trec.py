@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ JSON = dict[str, Any]
 QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
 SYSTEMS = ("bm25", "dense", "short")
 ALPHA = 0.5
+GIVEN = 7
+"""So many of the queries were given to a fourth system."""
 
 
 def batch(generator: np.random.Generator) -> list[JSON]:
@@ -30,6 +33,8 @@ def batch(generator: np.random.Generator) -> list[JSON]:
         ids = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
         orders = {system: generator.permutation(ids).tolist() for system in SYSTEMS}
         orders["short"] = orders["short"][: n % 4]
+        if n < GIVEN:
+            orders["partial"] = ids[::-1]
         made.append({
             "id": f"t{n:02}", "text": "?",
             "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(QUESTIONS)],
@@ -115,3 +120,23 @@ def test_ndeval_gives_coverage_and_its_ranked_form(
         assert len(found) == QUERIES - 1
         expected = np.mean([*found.values()])
         assert ours(measures, name, system) == pytest.approx(expected, abs=1e-5), name
+
+
+def test_queries_that_a_system_was_not_given_are_left_out_as_the_archive_says(
+    study: tuple[JSON, Path],
+) -> None:
+    measures, folder = study
+    ranked = folder / "runs/4-partial.run"
+    for measure, wanted, name in (
+        (library.nDCG @ 5, "nDCG@5", "oracle"),
+        (library.StRecall @ 5, "Cov@5", "1-judge.diversity"),
+    ):
+        whole, own = folder / f"qrels/{name}.qrels", folder / "own.qrels"
+        asked = "NR == FNR {given[$1]; next} $1 in given"
+        assert asked in (folder / "README.txt").read_text("utf-8")
+        kept = subprocess.run(["awk", asked, ranked, whole], capture_output=True, check=True)
+        own.write_bytes(kept.stdout)
+        found = by_query(measure, own, ranked)
+        assert len(found) == GIVEN
+        assert ours(measures, wanted, "partial") == pytest.approx(np.mean([*found.values()]))
+        assert np.mean([*by_query(measure, whole, ranked).values()]) < np.mean([*found.values()])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,38 @@ class TestUnanswerable:
 
     def test_answerable_questions_are_not_counted(self) -> None:
         assert np.isnan(unanswerable_accuracy(texts("I do not know"), DEFAULT))
+
+    OWN = """
+phrases = ["no idea"]
+[systems.terse]
+phrases = ["Nope."]
+"""
+
+    def test_systems_may_have_refusals_of_their_own(self, tmp_path: Path) -> None:
+        (tmp_path / "own.toml").write_text(self.OWN, "utf-8")
+        answers = ["No  idea, sorry", "nope.", "nope.", "no idea"]
+        systems = ["plain", "plain", "terse", "terse"]
+        of = Texts(answers, [[]] * 4, [None] * 4, np.zeros(4, bool), systems)
+        options = Options(refusals=f"file:{tmp_path}/own.toml")
+        assert unanswerable_accuracy(of, options).tolist() == [1, 0, 1, 0]
+
+    def test_an_own_list_is_named_by_its_content_and_not_by_its_place(self, tmp_path: Path) -> None:
+        path = tmp_path / "own.toml"
+        path.write_text(self.OWN, "utf-8")
+        before = refusal_list(f"file:{path}").name
+        assert before.startswith("own.toml (sha256 ")
+        path.write_text(self.OWN.replace("idea", "clue"), "utf-8")
+        assert refusal_list(f"file:{path}").name != before
+
+    @pytest.mark.parametrize(
+        "content",
+        ["phrases = 'no'", "phrases = [1]", "phrases = ['']", "about = 'x'", "[[", "systems = 1",
+         "phrases = ['no']\nsystems = 1", "phrases = ['no']\n[systems]\na = ['no']"],
+    )  # fmt: skip
+    def test_a_file_that_is_no_list_is_refused(self, tmp_path: Path, content: str) -> None:
+        (tmp_path / "own.toml").write_text(content, "utf-8")
+        with pytest.raises(ValueError, match="cannot be read as a list of refusals"):
+            refusal_list(f"file:{tmp_path}/own.toml")
 
     def test_an_unknown_list_is_refused_with_those_that_there_are(self) -> None:
         with pytest.raises(ValueError, match=r"no list of refusals is called 'mine'.*plain-1"):

@@ -13,7 +13,7 @@ from analysis.measures.coverage.cov import cov
 from analysis.measures.coverage.density import den, tokens
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.coverage.required import as_context, required_grades, required_subset
-from analysis.measures.coverage.thresholds import threshold_table
+from analysis.measures.coverage.thresholds import RatedReports, threshold_table
 from analysis.measures.options import Options
 from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
 
@@ -140,6 +140,13 @@ class TestDensity:
     def test_the_length_that_it_divides_by_stands_beside_it(self) -> None:
         assert tokens(context_of(P3, P1), DEFAULT) == pytest.approx([15])
 
+    def test_a_passage_of_unknown_length_leaves_it_open(self) -> None:
+        of = replace(context_of(P3, P1), tokens=np.array([[10, np.nan, 5]]))
+        # p2, whose text is not there, stands in the oracle context alone.
+        assert tokens(of, DEFAULT) == pytest.approx([15])
+        assert np.isnan(den(of, DEFAULT))
+        assert np.isnan(tokens(of.as_oracle(), DEFAULT))
+
     def test_its_weight_is_an_option(self) -> None:
         assert den(context_of(P3, P1), Options(weight=1.0)) == pytest.approx([1.25])
 
@@ -208,10 +215,15 @@ class TestSampledContexts:
         assert one.tolist() != other.tolist()
 
 
+def rated(*ratings: float, asked: int = QUESTIONS) -> RatedReports:
+    """A report's ratings, of which the first so many were asked for."""
+    return RatedReports(np.array([ratings], float), np.arange(QUESTIONS)[None] < asked)
+
+
 class TestThresholdTable:
     def test_each_threshold_has_its_own_questions_and_means(self) -> None:
         # The report's ratings: at 3 it answers q0 to q4 of eight, at 5 q0 and q4 of five.
-        report = np.array([[5, 3, 4, 3, 5, 0, 0, 0, 5, np.nan]])
+        report = rated(5, 3, 4, 3, 5, 0, 0, 0, 5, np.nan)
         rows = threshold_table(
             example_ratings(), [context_of(P3, P1)], [report], (3, 5), AS_ZERO
         )  # fmt: skip
@@ -222,7 +234,17 @@ class TestThresholdTable:
 
     def test_tau_is_between_the_two_coverages(self) -> None:
         contexts = [context_of(P3), context_of(P3, P1), context_of(P1, P2)]
-        reports = [np.array([[3.0] * n + [0.0] * (10 - n)]) for n in (1, 4, 2)]
+        reports = [rated(*[3.0] * n, *[0.0] * (10 - n)) for n in (1, 4, 2)]
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
         # Cov(Z) 2/8 < 6/8 < 1 and Cov(y) 1/8, 4/8, 2/8: two pairs agree, one does not.
         assert row.tau == pytest.approx(1 / 3)
+
+    def test_a_report_that_nobody_was_asked_about_covers_nothing_and_is_no_zero(self) -> None:
+        contexts = [context_of(P3), context_of(P3, P1)]
+        nothing = [np.nan] * QUESTIONS
+        reports = [rated(*nothing, asked=0), rated(*[3.0] * 4, *nothing[4:], asked=QUESTIONS)]
+        (row,) = threshold_table(example_ratings(), contexts, reports, (3,), AS_ZERO)
+        # The other's failed ratings are zeros by the paper's convention: four of eight.
+        assert row.report == pytest.approx(4 / 8)
+        (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
+        assert row.report == pytest.approx(4 / 4)

@@ -75,6 +75,13 @@ class TestF:
     def test_it_is_0_where_nothing_is_expressed(self) -> None:
         assert key_point_f(points("nn"), DEFAULT) == pytest.approx([0.0])
 
+    def test_an_answer_whose_judgements_all_failed_is_0_by_the_papers_convention(self) -> None:
+        of = points("??", "yn")
+        assert np.isnan(key_point_f(of, DEFAULT)).tolist() == [True, False]
+        assert key_point_f(of, AS_ZERO) == pytest.approx([0.0, 2 / 3])
+        zero = Options(missing="zero", unexpressed="zero")
+        assert key_point_precision(of, zero) == pytest.approx([0.0, 1.0])
+
     def test_it_is_0_where_nothing_expressed_was_retrieved(self) -> None:
         assert key_point_f(points("yn", retrieved="ny"), DEFAULT) == pytest.approx([0.0])
 
@@ -131,6 +138,21 @@ class TestRetention:
     def test_a_point_is_kept_that_is_grounded_and_key(self) -> None:
         assert kept(self.OF, DEFAULT).tolist() == [1, 0, 0, 0, -1, -1]
         assert retention(self.OF, DEFAULT) == pytest.approx([1 / 4])
+
+    def test_of_all_points_together_a_query_with_many_weighs_more(self) -> None:
+        # One of one, and one of three of which a fourth is not known.
+        of = Verified(
+            np.array([1, 1, 0, 0, -1]), np.array([AGREE, AGREE, -1, -1, -1]),
+            np.array([0, 1, 1, 1, 1]), 2,
+        )  # fmt: skip
+        micro = MEASURES["Retention-micro"]
+
+        def rate(options: Options) -> float | None:
+            return estimate(micro, micro.of(of, options), np.arange(2)).value
+
+        assert retention(of, DEFAULT) == pytest.approx([1, 1 / 3])
+        assert rate(DEFAULT) == pytest.approx(2 / 4)
+        assert rate(AS_ZERO) == pytest.approx(2 / 5)
 
     def test_neutral_points_are_kept_by_choice(self) -> None:
         found = retention(self.OF, Options(keep_neutral=True))

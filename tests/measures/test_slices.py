@@ -26,6 +26,16 @@ def test_passages_say_where_a_query_draws_from_unless_its_meta_does() -> None:
     assert found == ["web", "private + web", None, "archive"]
 
 
+def test_the_kind_of_a_question_divides_them_and_so_do_the_25_categories_of_garage() -> None:
+    kinds = {0: "causal", 1: "predictive"}
+    queries = tuple(
+        query(f"q{n}", meta={"kind": kinds[n % 2], "category": f"category {n}"}) for n in range(25)
+    )
+    strata = Rows(queries, ("s",) * 25).strata
+    assert set(strata["kind"]) == {"causal", "predictive"}
+    assert len(set(strata["category"])) == 25
+
+
 def test_rows_of_another_system_have_the_same_slices() -> None:
     queries = (query("a", "web"), query("b", "private"))
     rows = Rows(queries, ("one", "one"))
@@ -35,10 +45,10 @@ def test_rows_of_another_system_have_the_same_slices() -> None:
     assert other.numbers.tolist() == [0, 1]
 
 
-def test_garages_25_categories_divide_and_more_values_than_that_do_not() -> None:
+def test_as_many_values_as_garage_has_divide_and_many_more_do_not() -> None:
     def of(number: int) -> dict[str, list[str | None]]:
         queries = tuple(query(f"q{n}", meta={"category": f"c{n}"}) for n in range(number))
         return Rows(queries, ("s",) * number).strata
 
     assert of(25)["category"] == [f"c{n}" for n in range(25)]
-    assert "category" not in of(26)
+    assert "category" not in of(31)

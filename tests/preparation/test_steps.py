@@ -279,6 +279,14 @@ class TestMerging:
         meta = made.key_points[0].meta or {}
         assert [source["id"] for source in meta["sources"]] == ["t1:k1", "t1:k3"]
 
+    def test_what_was_merged_before_is_told_below_it(self) -> None:
+        before = {"sources": [{"id": "t1:k0", "text": "A door.", "passage": "d3"}]}
+        points = (replace(POINTS[0], meta=before), *POINTS[1:])
+        made = applied("merging", topic(key_points=points), self.merged([1], [2], [1]))
+        first, second = (made.key_points[0].meta or {})["sources"]
+        assert first["sources"] == before["sources"]
+        assert "sources" not in second
+
     def test_a_single_point_has_nothing_to_merge_with(self) -> None:
         alone = topic(key_points=POINTS[:1])
         assert apply("merging", alone) == alone

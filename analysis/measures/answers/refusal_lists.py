@@ -1,41 +1,81 @@
-"""Lists of refusals: files beside this module, each with its version in its name."""
+"""Lists of refusals: files beside this module, each with its version in its name, or one's own."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "refusals"
+FILE = "file:"
+WRONG = "it holds `phrases`, a list of texts that are not blank, and so does each of its `systems`"
 
 
 @dataclass(frozen=True)
 class RefusalList:
-    """Phrases that say that there is no answer; an answer that holds one of them refuses."""
+    """Phrases that say that there is no answer; an answer that holds one of them refuses.
+
+    `systems` hold what systems with phrases of their own say in the place of `phrases`.
+    """
 
     name: str
     about: str
     phrases: tuple[str, ...]
+    systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def refuses(self, answer: str) -> bool:
+    def refuses(self, answer: str, system: str = "") -> bool:
         """Whether the answer is empty or holds a phrase; case, blanks and apostrophes aside."""
         text = _plain(answer)
-        return not text or any(phrase in text for phrase in self.phrases)
+        return not text or any(each in text for each in self.systems.get(system, self.phrases))
+
+
+def refusal_list(name: str) -> RefusalList:
+    """The list of that name, or of `file:PATH`, whose name tells its content and not its place.
+
+    Raises ValueError where there is none, or the file holds none.
+    """
+    return _of_file(Path(name.removeprefix(FILE))) if name.startswith(FILE) else _shipped(name)
 
 
 @cache
-def refusal_list(name: str) -> RefusalList:
-    """The list of that name. Raises ValueError where there is none."""
+def _shipped(name: str) -> RefusalList:
     known = refusal_lists()
     if name not in known:
-        raise ValueError(f"no list of refusals is called {name!r}; there are {', '.join(known)}")
-    found = tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))
-    return RefusalList(name, found["about"], tuple(map(_plain, found["phrases"])))
+        there = ", ".join((*known, f"{FILE}PATH"))
+        raise ValueError(f"no list of refusals is called {name!r}; there are {there}")
+    return _list(name, tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8")))
+
+
+def _of_file(path: Path) -> RefusalList:
+    try:
+        content = path.read_bytes()
+        found = tomllib.loads(content.decode("utf-8"))
+        return _list(f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})", found)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read as a list of refusals ({error})") from error
+
+
+def _list(name: str, found: Mapping[str, Any]) -> RefusalList:
+    systems = found.get("systems", {})
+    if not isinstance(systems, Mapping):
+        raise ValueError(WRONG)
+    own = {system: _phrases(of) for system, of in systems.items()}
+    return RefusalList(name, str(found.get("about", "")), _phrases(found), own)
+
+
+def _phrases(of: Any) -> tuple[str, ...]:
+    phrases = of.get("phrases") if isinstance(of, Mapping) else None
+    if not isinstance(phrases, list) or not all(isinstance(p, str) and p.strip() for p in phrases):
+        raise ValueError(WRONG)
+    return tuple(map(_plain, phrases))
 
 
 def refusal_lists() -> list[str]:
-    """The names of all lists."""
+    """The names of all shipped lists."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 

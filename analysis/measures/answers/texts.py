@@ -18,13 +18,15 @@ from analysis.statistics.rouge import words
 class Texts:
     """N answers, the references of each, and its passages as one text, None = there is none.
 
-    `answerable` (N,) says of which questions; only these are scored by their words.
+    `answerable` (N,) says of which questions; only these are scored by their words. `systems` name
+    those that wrote the answers, where there is more than one way to refuse.
     """
 
     answers: Sequence[str]
     references: Sequence[Sequence[str]]
     passages: Sequence[str | None]
     answerable: Bools
+    systems: Sequence[str] = ()
 
 
 def rouge_1_recall(answer: str, reference: str) -> float:

@@ -15,11 +15,14 @@ def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
     """1 where the answer to an unanswerable question refuses, else 0; NaN for answerable, (N,).
 
     An answer refuses where it is empty or holds a phrase of the list (Rosenthal and others 2025,
-    who keep a list for each model: so the list is an option, with its version).
+    who keep a list for each model: so the list is an option, with its version, and may hold
+    phrases of single systems).
     """
     refuses = refusal_list(options.refusals).refuses
-    rows = zip(of.answers, of.answerable, strict=True)
-    return np.array([np.nan if ok else float(refuses(answer)) for answer, ok in rows], float)
+    systems = of.systems or [""] * len(of.answers)
+    rows = zip(of.answers, systems, of.answerable, strict=True)
+    values = [np.nan if ok else float(refuses(answer, system)) for answer, system, ok in rows]
+    return np.array(values, float)
 
 
 MEASURE = Measure(

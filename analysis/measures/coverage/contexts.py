@@ -16,8 +16,8 @@ class Contexts:
 
     `ranked` (Q, K) holds the places of passages in rank order, -1 = none; `oracle` (Q, O) those of
     the oracle context; `counted` (Q, M) the sub-questions of the denominator; `tokens` (Q, P) the
-    length of each passage; `depth` (Q,) the positions that count; `there` (Q,) the queries that the
-    system answered, for which a context may be empty all the same.
+    length of each passage, NaN = unknown; `depth` (Q,) the positions that count; `there` (Q,) the
+    queries that the system answered, for which a context may be empty all the same.
     """
 
     answers: Answers

@@ -17,7 +17,8 @@ def den(contexts: Contexts, options: Options) -> Floats:
     """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
 
     After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
-    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown.
+    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown, and where either context
+    holds a passage whose length is unknown.
     """
     oracle = contexts.as_oracle()
     own, best = cov(contexts, options), _best(oracle, options)
@@ -41,7 +42,10 @@ def _tokens(contexts: Contexts) -> Floats:
 
 
 def tokens(contexts: Contexts, options: Options) -> Floats:
-    """The length of each context in tokens, (Q,): what density divides by."""
+    """The length of each context in tokens, (Q,): what density divides by.
+
+    NaN where the length of one of its passages is unknown.
+    """
     return np.where(contexts.there, _tokens(contexts), np.nan)
 
 
@@ -52,7 +56,7 @@ MEASURES = (
         "Coverage for its length, relative to the oracle context's.",
         "Ju and others, CRUX, 2025",
         den,
-        "the oracle context answers no sub-question",
+        "the oracle context answers no sub-question, or a passage's text is not in the batch",
         ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
         AMOUNT,
     ),
@@ -62,7 +66,7 @@ MEASURES = (
         "Length of the context, which density divides by.",
         "Ju and others, CRUX, 2025",
         tokens,
-        "the system has no context",
+        "the system has no context, or a passage's text is not in the batch",
         ("tokenizer",),
         AMOUNT,
     ),

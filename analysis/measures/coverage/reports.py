@@ -49,5 +49,5 @@ MEASURE = Measure(
     "Ju and others, CRUX, 2025",
     report_coverage,
     "no sub-question of the reports was labelled",
-    ("eta", "missing", "filtered"),
+    ("eta", "missing", "filtered", "oracle"),
 )

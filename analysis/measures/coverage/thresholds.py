@@ -12,8 +12,20 @@ from analysis.measures.coverage.cov import cov
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.coverage.reports import cut_ratings
 from analysis.measures.options import ZERO, Options
+from analysis.measures.shares import MISSING
 from analysis.statistics import Bools, Floats, kendall
 from analysis.statistics.arrays import ratio
+
+
+@dataclass(frozen=True)
+class RatedReports:
+    """One system's reports as rated: `ratings` (Q, M), NaN = none; `asked` (Q, M) those asked for.
+
+    A query without a report was not asked for, which is no missing judgement.
+    """
+
+    ratings: Floats
+    asked: Bools
 
 
 @dataclass(frozen=True)
@@ -33,11 +45,11 @@ class AtThreshold:
 def threshold_table(
     ratings: Ratings,
     contexts: Sequence[Contexts],
-    reports: Sequence[Floats],
+    reports: Sequence[RatedReports],
     etas: Sequence[float],
     options: Options,
 ) -> list[AtThreshold]:
-    """Ju and others 2025, table 2: S systems' contexts, and ratings (Q, M) of their reports.
+    """Ju and others 2025, table 2: S systems' contexts, and the ratings of their reports.
 
     The questions are filtered anew at each threshold; the answers in `contexts` are not looked at.
     """
@@ -45,7 +57,10 @@ def threshold_table(
 
 
 def _at(
-    ratings: Ratings, contexts: Sequence[Contexts], reports: Sequence[Floats], options: Options
+    ratings: Ratings,
+    contexts: Sequence[Contexts],
+    reports: Sequence[RatedReports],
+    options: Options,
 ) -> AtThreshold:
     found = answers(ratings, options)
     kept = found.questions
@@ -60,9 +75,11 @@ def _at(
     return AtThreshold(options.eta, int(kept.sum()), _mean(x), _mean(y), float(tau))
 
 
-def _of_report(ratings: Floats, kept: Bools, options: Options) -> Floats:
-    answered = cut_ratings(ratings, options.eta)
-    counted = kept if options.missing == ZERO else kept & (answered >= 0)
+def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:
+    answered = cut_ratings(of.ratings, options.eta)
+    counted = kept & of.asked
+    if options.missing != ZERO:
+        counted &= answered != MISSING
     return ratio(((answered == 1) & counted).sum(axis=1), counted.sum(axis=1))
 
 

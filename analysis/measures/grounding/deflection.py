@@ -46,7 +46,7 @@ MEASURES = (
         CITATION,
         partial(deflection_rate, where=YES),
         "people deflected none of these questions",
-        ("missing",),
+        ("missing", "refusals"),
     ),
     Measure(
         "Deflection:FP",
@@ -55,6 +55,6 @@ MEASURES = (
         CITATION,
         partial(deflection_rate, where=NO),
         "people answered none of these questions",
-        ("missing",),
+        ("missing", "refusals"),
     ),
 )

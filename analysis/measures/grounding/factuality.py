@@ -25,6 +25,7 @@ def factuality(of: Responses, options: Options) -> Floats:
 
 
 NO_SENTENCES = "no response has labels for all of its sentences"
+NOT_BOTH = "no response has both eligibility and labels for all of its sentences"
 CITATION = "Sorodoc and others, GaRAGe, 2025"
 
 
@@ -36,7 +37,7 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
         f"Share of {words} of which {passages} bear out every sentence.",
         CITATION,
         factuality if adjusted else unadjusted_factuality,
-        NO_SENTENCES,
+        NOT_BOTH if adjusted else NO_SENTENCES,
         ("missing",),
     )
 

@@ -12,7 +12,7 @@ class Points:
     """The key points of N answers (U,), one for each answer and point of its query.
 
     `expressed` is 1 where the answer entails the point, 0 where it does not or leaves it open,
-    -1 = missing; `retrieved` is 1 where the passage that the point comes from stands in the
+    -1 = missing; `retrieved` is 1 where a passage that the point comes from stands in the
     answer's context, 0 where not, -1 where the context is unknown; `row` is the answer.
     """
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.measures.base import Measure
-from analysis.measures.options import Options
-from analysis.measures.shares import MISSING, NO, YES, share
-from analysis.statistics import Floats, Ints
+from analysis.measures.base import Measure, Pooled
+from analysis.measures.options import ZERO, Options
+from analysis.measures.shares import MISSING, NO, YES, count, share
+from analysis.statistics import Floats, Ints, Value
+from analysis.statistics.arrays import ratio, unbatch
 
 AGREE, NEUTRAL, DISAGREE = 0, 1, 2
 
@@ -44,12 +45,33 @@ def retention(of: Verified, options: Options) -> Floats:
     return share(kept(of, options), of.row, of.rows, options.missing)
 
 
-MEASURE = Measure(
-    "Retention",
-    "verified",
-    "Share of the proposed key points that are in the text and key.",
-    "Qi and others, Long2RAG, 2024",
-    retention,
-    "no key point was verified",
-    ("keep_neutral", "missing"),
+def retention_of_all(of: Verified, options: Options) -> Pooled:
+    """Key points kept / key points, of all queries together.
+
+    The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
+    """
+    verdicts = kept(of, options)
+    counted = np.ones(len(verdicts), bool) if options.missing == ZERO else verdicts != MISSING
+    sums = [count(which, of.row, of.rows) for which in (verdicts == YES, counted)]
+    return Pooled(np.column_stack(sums), _share)
+
+
+def _share(sums: Floats) -> Value:
+    return unbatch(ratio(sums[..., 0], sums[..., 1]))
+
+
+MEASURES = tuple(
+    Measure(
+        name,
+        "verified",
+        f"Share of the proposed key points that are in the text and key, {how}.",
+        "Qi and others, Long2RAG, 2024",
+        function,
+        "no key point was verified",
+        ("keep_neutral", "missing"),
+    )
+    for name, function, how in (
+        ("Retention", retention, "averaged over queries"),
+        ("Retention-micro", retention_of_all, "of all points together"),
+    )
 )

@@ -78,10 +78,16 @@ def _merged(result: Result) -> list[str]:
     return [point["text"].strip() for answer in answers for point in answer["merged"] or ()]
 
 
+def _earlier(point: rows.KeyPoint) -> dict[str, Any]:
+    """The sources of a point that was merged before."""
+    meta = point.meta or {}
+    return {"sources": meta["sources"]} if "sources" in meta else {}
+
+
 def _point(name: str, text: str, sources: Sequence[rows.KeyPoint], of: Result) -> rows.KeyPoint:
     first = sources[0]
     spans = (s for k in sources if k.passage == first.passage for s in k.spans or ())
-    told = [{"id": k.id, "text": k.text, "passage": k.passage} for k in sources]
+    told = [{"id": k.id, "text": k.text, "passage": k.passage, **_earlier(k)} for k in sources]
     return rows.KeyPoint(
         name,
         text,
