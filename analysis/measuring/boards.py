@@ -91,16 +91,24 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
 
 def rank_sections(report: JSON) -> list[Section]:
     """Whether people and judges order the systems alike, also by two forms of a measure."""
-    rows = tuple(
-        (measures, f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"]))
-        for name, of in report["measures"].items()
-        for measures, pair in (
-            *((name, pair) for pair in of["evaluators"]),
-            *((f"{name} – {pair['form']}", pair) for pair in of["forms"]),
-        )
-    )
-    if not rows:
+    rows: list[tuple[Cell, ...]] = []
+    beside: list[tuple[Cell, ...]] = []
+    for name, of in report["measures"].items():
+        rows += [(name, *_pair(pair)) for pair in of["evaluators"]]
+        beside += [
+            (f"{name} – {pair['form']}", *_pair(pair), Number.of(pair["spearman"]))
+            for pair in of["forms"]
+        ]
+    if not rows and not beside:
         return []
-    table = Table("Kendall's tau-b of the systems' means", ("Measure", "Evaluators", "tau"), rows)
+    header = ("Measure", "Evaluators", "tau")
+    tables = [Table("Kendall's tau-b of the systems' means", header, tuple(rows))] if rows else []
+    if beside:
+        about = "By two forms of a measure: tau of the systems' means, Spearman of all reports"
+        tables.append(Table(about, (*header, "Spearman"), tuple(beside)))
     about = "Whole queries are resampled; where queries have roles, of evaluation queries only."
-    return [Section("Do evaluators order the systems alike?", (Block("", (table,)),), about)]
+    return [Section("Do evaluators order the systems alike?", (Block("", tuple(tables)),), about)]
+
+
+def _pair(pair: JSON) -> tuple[Cell, Cell]:
+    return f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"])

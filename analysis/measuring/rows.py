@@ -95,4 +95,5 @@ def _orders(report: JSON) -> Iterator[JSON]:
             yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
         for pair in of["forms"]:
             who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
-            yield {"part": "form", "measure": name, **who, **_estimate(pair["kendall"])}
+            for key in ("kendall", "spearman"):
+                yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}

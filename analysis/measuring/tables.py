@@ -15,7 +15,7 @@ from analysis.measures.powered import powered_mean, powered_pairs
 from analysis.measuring.drawn import Drawn
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.voices import HUMAN, JUDGE
-from analysis.statistics import Floats
+from analysis.statistics import Estimate, Floats, correlation_estimates
 
 JSON = dict[str, Any]
 #: The measures of rankings, which are compared with each other at every cut.
@@ -73,11 +73,13 @@ class Tables:
         return _as_json([o for o in found if {self.kinds[o.a], self.kinds[o.b]} != inside])
 
     def forms(self, name: str, choices: Choices) -> list[JSON]:
-        """Whether raters order the systems alike by a measure and by its later forms.
+        """Whether raters order systems and reports alike by a measure and by its later forms.
 
         Such as people's yes and no, and a judge's ratings that are cut at eta; `a` goes by this
-        form and `b` by the other. Single people are left out; one rater's own forms stand under
-        `metrics`. Where queries have roles, only evaluation queries count.
+        form and `b` by the other. Kendall's tau-b is of the systems' means, Spearman's correlation
+        of the values of queries and systems, of which there are more. Single people are left out;
+        one rater's own forms stand under `metrics`. Where queries have roles, only evaluation
+        queries count.
         """
         forms = next((each for each in self._forms.values() if name in each), [name])
         later = forms[forms.index(name) :]
@@ -98,7 +100,9 @@ class Tables:
         for each in orderings(held, choices.resamples, choices.seed):
             (own, a), (form, b) = places[int(each.a)], places[int(each.b)]
             if own == name != form and a != b:
-                made.append({"a": a, "form": form, "b": b, "kendall": each.kendall.as_json()})
+                spearman = _spearman(held[each.a], held[each.b], choices)
+                found = {"kendall": each.kendall.as_json(), "spearman": spearman.as_json()}
+                made.append({"a": a, "form": form, "b": b, **found})
         return made
 
     def settings(self, name: str) -> dict[str, list[JSON]]:
@@ -183,6 +187,15 @@ def table_of(values: Floats, rows: Rows) -> Floats:
     made = np.full(shape[0] * shape[1], np.nan)
     np.divide(sums, sizes, out=made, where=sizes > 0)
     return made.reshape(shape)
+
+
+def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
+    """The rank correlation of two tables (Q, S) of the same queries and systems."""
+    queries = np.repeat(np.arange(len(one)), one.shape[1])
+    return correlation_estimates(
+        one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
+        draws=choices.resamples, seed=choices.seed, interval="auto",
+    )["spearman"]  # fmt: skip
 
 
 def _as_json(found: list[Ordering]) -> list[JSON]:

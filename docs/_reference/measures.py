@@ -55,6 +55,7 @@ KEYS = (
     "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
     "measures.MEASURE.forms", "measures.MEASURE.forms[].a", "measures.MEASURE.forms[].form",
     "measures.MEASURE.forms[].b", "measures.MEASURE.forms[].kendall",
+    "measures.MEASURE.forms[].spearman",
     "measures.MEASURE.settings", "measures.MEASURE.settings.RATER[].a",
     "measures.MEASURE.settings.RATER[].b", "measures.MEASURE.settings.RATER[].difference",
     "measures.MEASURE.settings.RATER[].p_value",

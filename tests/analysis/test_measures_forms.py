@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,12 @@ def test_a_judges_ratings_order_the_systems_as_peoples_yes_and_no(campaign: None
     (pair,) = report()["measures"]["Cov(y)"]["forms"]
     assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
     assert pair["kendall"]["value"] == pytest.approx(1)
+    # One query, so that the reports are the systems: their ranks are the same.
+    assert (pair["spearman"]["value"], pair["spearman"]["n"]) == (pytest.approx(1), 4)
     (pair,) = report("--option", "eta=5")["measures"]["Cov(y)"]["forms"]
     assert pair["kendall"]["value"] == pytest.approx((5 - 1) / 6)
+    # Ranks differ by 1 twice: 1 - 6 * 2 / (4 * 15).
+    assert pair["spearman"]["value"] == pytest.approx(0.8)
 
 
 def test_nothing_stands_twice_and_no_single_person_by_itself(campaign: None) -> None:
@@ -81,5 +86,10 @@ def test_one_raters_two_forms_are_two_measures_beside_each_other(campaign: None)
 def test_the_other_formats_hold_it(campaign: None) -> None:
     markdown = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
     assert "| Cov(y) – Cov(y)@rated | people – judge" in markdown
-    rows = run("measures", "--campaign", "c", "--resamples", "2", "--format", "csv")
-    assert "form,Cov(y),,people" in rows
+    text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "csv")
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["part"] == "form"]
+    told = [(row["by"], row["other"], row["method"].split()[0], row["value"]) for row in rows]
+    assert told == [
+        ("people", "judge: Cov(y)@rated", "Kendall's", "1.0"),
+        ("people", "judge: Cov(y)@rated", "Spearman's", "1.0"),
+    ]

@@ -73,7 +73,8 @@ def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:
         "higher_than": [],
     }
     boards = [{"by": by, "kind": "human", "systems": {by: {"Cov": cell}}} for by in FORMULAS]
-    measure: Line = {"cut": None, "slices": {}, "powered": {}, "settings": {}, "evaluators": []}
+    measure: Line = {"cut": None, "slices": {}, "powered": {}, "settings": {}}
+    measure |= {"evaluators": [], "forms": []}
     report = {"leaderboard": {"boards": boards}, "measures": {"Cov": measure}, "raters": []}
     rows = list(csv.DictReader(io.StringIO(as_csv(report), newline="")))
     assert len(rows) == len(FORMULAS)
