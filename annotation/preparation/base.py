@@ -26,7 +26,7 @@ class Result:
 
     `item` is the item's key, `passage` the passage that it is about, if any. `scores` stand by unit
     key and variable, where a server gave such. `provenance` says who wrote it with which prompt in
-    which run, and who accepted it.
+    which run, and who accepted it. `texts` is what it was written from, by field.
     """
 
     item: str
@@ -34,6 +34,7 @@ class Result:
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     passage: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, kind: str) -> dict[str, Mapping[str, Any]]:
         """The answers to units of a kind, by key."""

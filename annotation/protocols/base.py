@@ -75,7 +75,8 @@ class Listed:
 
     They belong to the unit of `kind`. Units of `match_kind`, if there are such, are matched to them
     afterwards: where `match` has the code `match_code`, `matches` holds the numbers of such points,
-    from 1. Points that are not `quoted` owe no quote.
+    from 1. Points that are not `quoted` owe no quote; `verbatim` ones are words of `field`
+    itself, in its order.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Listed:
     match_code: str = ""
     matches: str = "matches"
     quoted: bool = True
+    verbatim: bool = False
     asked_if: Conditions = dataclasses.field(default_factory=dict)
 
 

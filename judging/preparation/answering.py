@@ -2,11 +2,13 @@
 
 Fields are named by the place of their unit, `0.usable`, `0.point.2`, `0.point.2.quote`. A point or
 quote without words is left out, so that what is emptied is taken away, and what is blank may be
-filled in.
+filled in. Points that are words of the text themselves are split where an empty line stands between
+them that is none of the text's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +17,11 @@ from django.utils.datastructures import MultiValueDict
 
 from annotation.protocols.base import ItemSpec, Listed, UnitSpec, Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from datasets.in_order import find_in_order
 from datasets.text import find_quote
 
 SPARE_POINTS = 1
+_EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 Answer = dict[str, dict[str, Any]]
 Form = MultiValueDict[str, str]
 
@@ -95,16 +99,24 @@ def _fields(
 
 def _points(spec: ItemSpec, rule: Listed, place: str, own: Mapping[str, Any]) -> Iterator[Point]:
     points = own.get(rule.name) or ()
-    for number, point in enumerate(points):
+    for number, (point, words) in enumerate(zip(points, _words(spec, rule, points), strict=True)):
         name = f"{place}.point.{number}"
         found = _quoted(spec, rule.field, name, point) if rule.quoted else Point(name, "")
-        yield Point(name, point["text"], found.quotes)
+        yield Point(name, words, found.quotes)
     for number in range(len(points), len(points) + SPARE_POINTS):
         yield Point(f"{place}.point.{number}", "")
 
 
+def _words(spec: ItemSpec, rule: Listed, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The points' words; those of the text where they stand in it word for word."""
+    words = [point["text"] for point in points]
+    if rule.verbatim:
+        return [found.quote for found in find_in_order(_text(spec, rule.field), words)]
+    return words
+
+
 def _quoted(spec: ItemSpec, where: str, name: str, own: Mapping[str, Any]) -> Point:
-    text = next((t.text for t in spec.texts if t.field == where), "")
+    text = _text(spec, where)
     return Point(name, "", tuple(_as_it_stands(text, own.get(EVIDENCE_KEY) or ())))
 
 
@@ -155,15 +167,27 @@ def _points_in(form: Form, spec: ItemSpec, rule: Listed, place: str) -> Iterator
     number = 0
     while (name := f"{place}.point.{number}") in form:
         number += 1
-        text, quotes = _lines(_of(form, name)).strip(), form.getlist(f"{name}.quote")
-        if text:
-            evidence = _evidence(spec, rule.field, quotes) if rule.quoted else []
-            yield {"text": text, EVIDENCE_KEY: evidence}
+        quotes = form.getlist(f"{name}.quote") if rule.quoted else []
+        for text in _texts_in(_of(form, name), spec, rule):
+            yield {"text": text, EVIDENCE_KEY: _evidence(spec, rule.field, quotes)}
+
+
+def _texts_in(given: str, spec: ItemSpec, rule: Listed) -> list[str]:
+    """The point that stands in a field, or the verbatim ones with empty lines between them."""
+    if not rule.verbatim:
+        return [text] if (text := _lines(given).strip()) else []
+    text, words = _text(spec, rule.field), given.strip()
+    several = [words] if _found(text, words) in text else _EMPTY_LINES.split(_lines(words))
+    return [_found(text, part) for each in several if (part := each.strip())]
 
 
 def _evidence(spec: ItemSpec, where: str, quotes: Sequence[str]) -> list[dict[str, Any]]:
-    text = next((t.text for t in spec.texts if t.field == where), "")
+    text = _text(spec, where)
     return [{"quote": _found(text, q), "start": None} for q in quotes if q.strip()]
+
+
+def _text(spec: ItemSpec, where: str) -> str:
+    return next((text.text for text in spec.texts if text.field == where), "")
 
 
 def _found(text: str, quote: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from annotation.locating import locate
 from annotation.preparation.base import Result, Step
 from annotation.preparation.steps import STEPS
+from annotation.presenting import shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.checking import Door, check
 from annotation.protocols.schema import Schema
@@ -38,4 +39,4 @@ def doubts_about(
 
 def _of_step(step: Step, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units) -> list[str]:
     by_unit = {(units[name].kind, units[name].key): each for name, each in answer.items()}
-    return list(step.doubts(Result(spec.key, by_unit)))
+    return list(step.doubts(Result(spec.key, by_unit, texts=shown_texts(spec))))

@@ -1,13 +1,14 @@
-"""A text with the quotes of an answer marked in it."""
+"""A text with what an answer quotes of it marked in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from annotation.protocols.base import Text, UnitSpec
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from datasets.text import find_quote
+from datasets.in_order import find_in_order
+from datasets.text import Found, find_quote
 
 Pieces = list[tuple[str, bool]]
 
@@ -18,25 +19,33 @@ def marked_texts(
     units: Mapping[str, UnitSpec],
     answer: Mapping[str, Any],
 ) -> list[tuple[Text, Pieces]]:
-    """Each text in pieces, those true that a quote of it covers."""
-    quoted: dict[str, list[str]] = {}
-    for name, unit in units.items():
-        for field, quote in _quotes(schema, unit, answer.get(name) or {}):
-            quoted.setdefault(field, []).append(quote)
-    return [(text, pieces(text.text, quoted.get(text.field, []))) for text in texts]
+    """Each text in pieces, those true that a quote or a verbatim point of it covers."""
+    told = [(unit, answer.get(name) or {}) for name, unit in units.items()]
+    return [
+        (text, pieces(text.text, (f for u, own in told for f in _found(schema, text, u, own))))
+        for text in texts
+    ]
 
 
-def _quotes(schema: Schema, unit: UnitSpec, own: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if rule := schema.evidence(unit.kind):
-        yield from ((rule.field, each["quote"]) for each in own.get(EVIDENCE_KEY) or ())
-    if listed := schema.listed(unit.kind):
-        for point in own.get(listed.name) or ():
-            yield from ((listed.field, each["quote"]) for each in point[EVIDENCE_KEY])
+def _found(schema: Schema, text: Text, unit: UnitSpec, own: Mapping[str, Any]) -> Iterator[Found]:
+    for quote in _quotes(schema, text.field, unit, own):
+        yield from find_quote(text.text, quote)
+    listed = schema.listed(unit.kind)
+    if listed is not None and listed.verbatim and listed.field == text.field:
+        yield from find_in_order(text.text, [p["text"] for p in own.get(listed.name) or ()])
 
 
-def pieces(text: str, quotes: list[str]) -> Pieces:
+def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) -> Iterator[str]:
+    rule, listed = schema.evidence(unit.kind), schema.listed(unit.kind)
+    if rule is not None and rule.field == field:
+        yield from (each["quote"] for each in own.get(EVIDENCE_KEY) or ())
+    if listed is not None and listed.field == field:
+        points = own.get(listed.name) or ()
+        yield from (each["quote"] for point in points for each in point[EVIDENCE_KEY])
+
+
+def pieces(text: str, found: Iterable[Found]) -> Pieces:
     """A text taken apart where its quotes begin and end; quotes that overlap are one piece."""
-    found = (part for quote in quotes for part in find_quote(text, quote))
     spans = sorted((f.start, f.end) for f in found if f.start is not None and f.end is not None)
     made, at = Pieces(), 0
     for start, end in spans:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
-from annotation.presenting import asked_units, present, schema
+from annotation.presenting import asked_units, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.checking import Door, RefusedError
 from judging.models import JudgeCall, Review
@@ -75,6 +75,7 @@ class Written:
             scores=dict(self._scores(given)),
             provenance=self.provenance,
             passage=passage.key if passage else None,
+            texts=shown_texts(self.spec),
         )
 
     def _scores(self, given: Units) -> Iterator[tuple[tuple[str, str], float]]:

@@ -11,6 +11,7 @@ import pytest
 from annotation.models import Campaign, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
+from annotation.preparation.steps import STEPS
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -87,7 +88,7 @@ class TestSteps:
     def test_all_are_listed_with_runs_and_counts(self, rosa: Script) -> None:
         rosa.post(f"{one(rosa, 2)}review/", {"verdict": "rejected"})
         steps = {each["step"]: each for each in rosa.get(at()).json()["results"]}
-        assert len(steps) == 9
+        assert list(steps) == list(STEPS)
         (told,) = steps["key-points"]["authors"]
         run = JudgeRun.objects.get()
         assert told == {

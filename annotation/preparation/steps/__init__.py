@@ -13,6 +13,7 @@ from annotation.preparation.steps.questions import STEP as QUESTIONS
 from annotation.preparation.steps.ratings import STEP as RATINGS
 from annotation.preparation.steps.request import STEP as REQUEST
 from annotation.preparation.steps.scoring import STEP as SCORING
+from annotation.preparation.steps.sentence_splitting import STEP as SENTENCES_BY_AUTHOR
 from annotation.preparation.steps.sentences import STEP as SENTENCES
 
 STEPS: dict[str, Step] = {
@@ -26,6 +27,7 @@ STEPS: dict[str, Step] = {
         MISSED_POINTS,
         MERGING,
         SCORING,
+        SENTENCES_BY_AUTHOR,
         SENTENCES,
     )
 }
