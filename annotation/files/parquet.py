@@ -22,7 +22,7 @@ Line = Mapping[str, Any]
 
 CHUNK = 200
 """Rows that are Python objects at a time."""
-GROUP_BYTES, GROUP_ROWS = 16 << 20, 100_000
+GROUP_BYTES, GROUP_ROWS = 4 << 20, 100_000
 """A row group ends at the first of both; it is what memory holds."""
 
 _TEXTS = pa.list_(pa.string())

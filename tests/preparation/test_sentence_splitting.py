@@ -205,7 +205,8 @@ class TestTheWholeWay:
         assert found["r2"].sentences == tuple(MIXED_SENTENCES)
         assert found["r2"].text == MIXED
         told = (found["r2"].meta or {})["prepared"][STEP]
-        assert (told["author"], told["prompt"], told["run"]) == ("author", "prepare-sentences", 1)
+        assert (told["author"], told["prompt"]) == ("author", "prepare-sentences")
+        assert told["run"] == run.pk
         assert (found["r3"].sentences, found["r3"].meta) == (("It sank.",), None)
         assert found["r4"].sentences is None
 
