@@ -138,27 +138,27 @@ class Frame:
 @dataclass
 class _Columns:
     """The labels of one variable while they come in: `facts` holds the first of each unit, `said`
-    what each rater said of a unit first."""
+    what each rater said first, by unit."""
 
     units: dict[tuple[str, str, str], int] = field(default_factory=dict)
     facts: list[LabelFact] = field(default_factory=list)
-    said: dict[tuple[int, str], LabelFact] = field(default_factory=dict)
+    said: dict[str, dict[int, LabelFact]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, fact: LabelFact) -> None:
         key = (fact.item, fact.kind, fact.unit)
-        unit = self.units.setdefault(key, len(self.units))
+        unit = self.units.setdefault(key, len(self.facts))
         if unit == len(self.facts):
             self.facts.append(fact)
         # Repeated judgements are not more raters: the first one stands for the rater, even where it
         # is missing, since a later one would be chosen for having an answer.
-        before = self.said.get((unit, fact.rater))
-        if before is None or fact.replicate < before.replicate:
-            self.said[unit, fact.rater] = fact
+        said = self.said[fact.rater]
+        if fact.replicate < said.setdefault(unit, fact).replicate:
+            said[unit] = fact
 
     def verdict(self, fact: LabelFact) -> str | None:
         """What the one who assisted a label said of the unit."""
         unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
-        said = self.said.get((unit, fact.assisted_by or ""))
+        said = self.said.get(fact.assisted_by or "", {}).get(unit)
         return said.value if said else None
 
 
@@ -181,8 +181,8 @@ def make_frame(
     for fact in facts:
         if fact.assisted_by:
             seen.append(fact)
-        if fact.assisted_by and not with_assisted:
-            continue
+            if not with_assisted:
+                continue
         columns[fact.variable].add(fact)
         if fact.item not in items:
             items[fact.item] = ItemFacts(fact.item, fact.query, fact.system, fact.setting)
@@ -217,10 +217,10 @@ def _raters(
     items: dict[str, set[str]] = defaultdict(set)
     labels: Counter[str] = Counter()
     for found in columns.values():
-        for (unit, rater), said in found.said.items():
-            if said.value is not None:
-                items[rater].add(found.facts[unit].item)
-                labels[rater] += 1
+        for rater, said in found.said.items():
+            given = [each.item for each in said.values() if each.value is not None]
+            items[rater].update(given)
+            labels[rater] += len(given)
     for name in sorted(kinds):
         yield RaterFacts(name, kinds[name], len(items[name]), labels[name], excluded.get(name))
 
@@ -239,15 +239,17 @@ def _variable(
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
     scores = np.full(codes.shape, np.nan)
     asides: list[Aside] = []
-    for (unit, rater), said in found.said.items():
-        if said.score is not None:
-            scores[unit, column[rater]] = said.score
-        if said.value is None:
-            asides.append(Aside(unit, rater, True, said.missing or "error"))
-        elif said.value in code:
-            codes[unit, column[rater]] = code[said.value]
-        else:
-            asides.append(Aside(unit, rater, False, said.value))
+    for rater, facts in found.said.items():
+        own_codes, own_scores = codes[:, column[rater]], scores[:, column[rater]]
+        for unit, said in facts.items():
+            if said.score is not None:
+                own_scores[unit] = said.score
+            if said.value is None:
+                asides.append(Aside(unit, rater, True, said.missing or "error"))
+            elif said.value in code:
+                own_codes[unit] = code[said.value]
+            else:
+                asides.append(Aside(unit, rater, False, said.value))
     units = _unit_facts(found.facts, items, queries)
     return VariableFrame(name, scale, units, tuple(raters), codes, scores, tuple(asides))
 
@@ -269,9 +271,10 @@ def _whole_scale(scale: Scale, found: _Columns, raters: Sequence[RaterFacts]) ->
     people = {r.name for r in raters if r.kind == "human"}
     known = {*scale.categories, *scale.escapes}
     used = {
-        (rater in people, each.value)
-        for (_, rater), each in found.said.items()
-        if each.value is not None
+        (rater in people, value)
+        for rater, said in found.said.items()
+        for value in {each.value for each in said.values()}
+        if value is not None
     }
     added = {value for by_people, value in used if by_people} - known
     rest = {value for _, value in used} - known - added

@@ -49,7 +49,7 @@ class Inputs:
     def of(cls, facts: Iterable[LabelFact]) -> Inputs:
         every = list(facts)
         labels = sum(fact.value is not None for fact in every)
-        text = "".join(f"{line}\n" for line in sorted(_lines(every)))
+        text = "\n".join([*sorted(_lines(every)), ""])
         return cls(labels, len(every) - labels, sha256(text.encode("utf-8")).hexdigest())
 
 

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from django.db.models import CharField, Value
+from django.db.models.functions import NullIf
+
 from analysis.assisted import Place
 from analysis.choices import Choices, Strata, offered_by
 from analysis.frames import Frame, Inputs, LabelFact, Scale, make_frame, number_of
 from analysis.marks import campaign_marks, file_marks
 from analysis.metas import meta_strata
 from analysis.statistics import Level
+from analysis.uncollected import uncollected
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
 from annotation.follows.validating import validated_judge, verdict_campaign
@@ -27,21 +31,24 @@ from annotation.protocols.schema import Schema
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 
+_UNMISSED: Value = Value(None, CharField())
 _COLUMNS = (
     "response__assignment__item__key",
     "unit__key",
     "unit__kind",
     "variable",
     "value",
+    _UNMISSED,
     "response__assignment__rater__name",
     "response__assignment__rater__kind",
     "response__assignment__replicate",
     "response__assignment__item__query__key",
     "response__assignment__item__report__system",
     "response__assignment__item__report__setting",
-    "response__assignment__assisted_by",
+    NullIf("response__assignment__assisted_by", Value("")),
     "score",
 )
+"""Of a label, as `LabelFact` has them."""
 _ORDER = ("response__assignment__item__position", "unit__position", "id")
 
 
@@ -52,6 +59,7 @@ class UnknownLevelError(ValueError):
 EVERYTHING = Choices()
 
 
+@uncollected()
 def campaign_frame(
     campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
 ) -> Frame:
@@ -90,13 +98,8 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
         response__assignment__item__campaign=campaign,
         response__assignment__item__use=Item.Use.STUDY,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
-    for row in labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000):
-        item, unit, kind, variable, value, rater, rater_kind, replicate, *facts = row
-        query, system, setting, assisted, score = facts
-        yield LabelFact(
-            item, unit, kind, variable, value, None, rater, rater_kind, replicate,
-            query, system, setting, assisted or None, score,
-        )  # fmt: skip
+    rows = labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000)
+    yield from map(LabelFact._make, rows)
     yield from _missing(campaign, asked)
 
 
@@ -151,6 +154,7 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
     )
 
 
+@uncollected()
 def file_frame(
     paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
 ) -> tuple[Frame, set[str]]:

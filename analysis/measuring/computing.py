@@ -30,6 +30,7 @@ from analysis.measuring.slicing import Stratum, check_same_batch, labelled_strat
 from analysis.measuring.tables import RANKED, Tables
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Estimate
+from analysis.uncollected import uncollected
 from annotation.models import Campaign
 from datasets.material import batch_rows
 
@@ -53,7 +54,8 @@ def measures_report(
         check_same_batch(passages[1], campaign)
     strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
     frame = campaign_frame(campaign, choices)
-    queries = tuple(batch_rows(campaign.batch))
+    with uncollected():
+        queries = tuple(batch_rows(campaign.batch))
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     tables = Tables(drawn_queries(campaign))

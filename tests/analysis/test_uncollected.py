@@ -1,0 +1,43 @@
+"""While labels are read nothing looks for garbage; afterwards something does again."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from analysis.uncollected import uncollected
+
+
+@pytest.fixture(autouse=True)
+def _collecting() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_the_search_rests_within_and_goes_on_behind() -> None:
+    with uncollected():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_goes_on_after_an_error_too() -> None:
+    with pytest.raises(ValueError, match="wrong"), uncollected():
+        raise ValueError("wrong")
+    assert gc.isenabled()
+
+
+def test_who_switched_it_off_keeps_it_off() -> None:
+    gc.disable()
+    with uncollected():
+        pass
+    assert not gc.isenabled()
+
+
+def test_a_reading_within_another_does_not_end_the_rest() -> None:
+    with uncollected():
+        with uncollected():
+            pass
+        assert not gc.isenabled()
