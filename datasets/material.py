@@ -5,12 +5,14 @@ Parts are read as plain values, each kind in one query for however many queries 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from datasets import models, rows
 from datasets.prepared import Given, Prepared
@@ -65,7 +67,7 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _of(model: type[Model], *columns: str) -> Callable[[Keys], Iterable[Sequence[Any]]]:
+def _of(model: type[Model], *columns: str | Cast) -> Callable[[Keys], Iterable[Sequence[Any]]]:
     """How the values of a kind of part are read: for one query, which people wait for, prepared."""
 
     def values(**which: object) -> QuerySet[Any, Any]:
@@ -129,13 +131,16 @@ def _reports(queries: Keys) -> Parts:
     return _gathered((query, _report(*each)) for query, *each in _reports_of(queries))
 
 
-_rankings_of = _of(models.Ranking, "system", "passages")
+_rankings_of = _of(models.Ranking, "system", Cast("passages", TextField()))
 
 
 def _rankings(queries: Keys) -> Parts:
+    found = list(_rankings_of(queries))
+    # Rankings are the most numerous of all parts: one JSON text of all is read in half the time.
+    passages = json.loads(f"[{','.join(text for *_, text in found)}]")
     return _gathered(
-        (query, rows.Ranking(system, tuple(passages)))
-        for query, system, passages in _rankings_of(queries)
+        (query, rows.Ranking(system, tuple(ranked)))
+        for (query, system, _), ranked in zip(found, passages, strict=True)
     )
 
 
