@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,11 @@ from analysis.statistics import (
 from analysis.statistics.arrays import ratio
 from analysis.statistics.systems import DECIMALS
 
+Ranks = NDArray[np.signedinteger[Any]]
+
 FEWEST = 3
+#: How many pairs of ranks are compared at once: 2 MB of their signs.
+NEAR = 1_000_000
 EQUAL = "the systems' means are all equal, or a system has no scores"
 
 
@@ -70,18 +75,33 @@ def _taus(tables: int, weights: Floats) -> Floats:
     sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
     # Means of decimal fractions that are equal on paper differ in the last bits.
     means = np.round(ratio(sums, sizes), DECIMALS)
-    signs = _signs(_ranks(means))
-    excess = (signs @ np.swapaxes(signs, -1, -2)).astype(float)
+    ranks = _ranks(means)
+    excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.sqrt(np.diagonal(excess, axis1=-2, axis2=-1))
+    untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
     whole = ratio(excess, untied[..., :, None] * untied[..., None, :])
     # Rounding puts equal orders a hair above 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
 
 
-def _signs(ranks: NDArray[np.float32]) -> NDArray[np.float32]:
+def _excess(ranks: Ranks) -> Floats:
+    """Pairs of systems that two tables order alike less those that they order contrariwise.
+
+    (B, T, T) of ranks (B, T, S); a few of the B at a time, so that their pairs stay near at hand.
+    """
+    resamples, tables, systems = ranks.shape
+    step = max(1, NEAR // (tables * systems * systems))
+    made = np.empty((resamples, tables, tables))
+    for start in range(0, resamples, step):
+        signs = _signs(ranks[start : start + step]).astype(np.float32)
+        made[start : start + step] = signs @ np.swapaxes(signs, -1, -2)
+    return made
+
+
+def _signs(ranks: Ranks) -> Ranks:
     """The sign of every pair of systems, (..., pairs), of their ranks (..., S)."""
     systems = ranks.shape[-1]
-    made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), np.float32)
+    made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), ranks.dtype)
     start = 0
     for system in range(systems - 1):
         end = start + systems - 1 - system
@@ -90,18 +110,18 @@ def _signs(ranks: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.sign(made, out=made)
 
 
-def _ranks(means: Floats) -> NDArray[np.float32]:
-    """Whole numbers in the order of the means (..., S), equal where these are, NaN = none.
+def _ranks(means: Floats) -> Ranks:
+    """Whole numbers in the order of the means (..., S), equal where these are.
 
-    Half as many bytes as the means have: pairs of systems are many.
+    In as few bytes as hold them, since pairs of systems are many.
     """
     order = np.argsort(means, axis=-1)
     risen = np.take_along_axis(means, order, axis=-1)
-    steps = np.zeros(means.shape, np.float32)
+    steps = np.zeros(means.shape, np.min_scalar_type(-means.shape[-1]))
     steps[..., 1:] = risen[..., 1:] != risen[..., :-1]
     ranks = np.empty_like(steps)
-    np.put_along_axis(ranks, order, np.cumsum(steps, axis=-1, dtype=np.float32), axis=-1)
-    return np.where(np.isnan(means), np.float32(np.nan), ranks)
+    np.put_along_axis(ranks, order, np.cumsum(steps, axis=-1, dtype=steps.dtype), axis=-1)
+    return ranks
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Layout:
     _oracles: dict[str, Ints] = field(default_factory=dict)
     _ratings: dict[str, Ratings] = field(default_factory=dict)
     _tokens: dict[str, Floats] = field(default_factory=dict)
+    _ranked: dict[str, Ints] = field(default_factory=dict)
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Layout:
@@ -67,6 +68,13 @@ class Layout:
         for row, (context, place) in enumerate(zip(once, self._place, strict=True)):
             made[row, : len(context)] = [place[each] for each in context]
         return made
+
+    def ranked(self, system: str) -> Ints:
+        """What a system retrieved for each query, (Q, K), as places in rank order."""
+        if system not in self._ranked:
+            of = self.systems[system]
+            self._ranked[system] = self.places([of.get(query.id, ()) for query in self.queries])
+        return self._ranked[system]
 
     @cached_property
     def _place(self) -> list[dict[str, int]]:
@@ -194,8 +202,7 @@ def contexts_of(
     layout: Layout, system: str, found: Answers, tokens: Floats, options: Options
 ) -> Contexts:
     """A system's contexts of all queries."""
-    of = layout.systems[system]
-    ranked = layout.places([of.get(query.id, ()) for query in layout.queries])
+    of, ranked = layout.systems[system], layout.ranked(system)
     oracle = layout.oracle(options)
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)
     there = np.array([query.id in of for query in layout.queries], bool)

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from analysis.measures import MEASURES, of_family
 from analysis.measures.agreeing import orderings, settings
@@ -153,6 +154,23 @@ class TestAgreeing:
             )
             assert each.kendall.value == pytest.approx(alone.value)
             assert each.kendall.low == pytest.approx(alone.low)
+
+    @pytest.mark.parametrize("systems", [128, 129, 300])
+    def test_many_systems_are_ordered_as_the_library_orders_them(self, systems: int) -> None:
+        generator = np.random.default_rng(systems)
+        tables = {name: generator.random((12, systems)) for name in "ab"}
+        tables["b"][:, 5] = tables["b"][:, 4]
+        (found,) = orderings(tables, draws=0)
+        theirs = kendalltau(*(table.mean(axis=0) for table in tables.values()))
+        assert found.kendall.value == pytest.approx(theirs.statistic)
+
+    def test_where_a_measure_is_silent_on_a_system_its_order_is_unknown(self) -> None:
+        tables = {name: np.arange(12.0).reshape(3, 4) for name in "abc"}
+        tables["b"][:, 2] = np.nan
+        found = {each.a + each.b: each.kendall for each in orderings(tables, draws=0)}
+        assert found["ac"].value == 1
+        assert found["ab"].value is found["bc"].value is None
+        assert found["ab"].reason
 
     def test_two_systems_have_no_order_to_speak_of(self) -> None:
         (found,) = orderings({"a": np.ones((3, 2)), "b": np.ones((3, 2))})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Contexts:
         """The oracle context in the place of the system's."""
         every = np.ones(len(self.ranked), bool)
         return replace(self, ranked=self.oracle, depth=sizes_of(self.oracle), there=every)
+
+    @cached_property
+    def answered(self) -> Bools:
+        """Which questions are answered at each rank, (Q, K, M): several measures begin there."""
+        return self.of(self.answers.yes)
 
     def of(self, which: Bools) -> Bools:
         """What holds of each passage and question (Q, P, M), at each rank: (Q, K, M)."""

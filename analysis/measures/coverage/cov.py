@@ -22,7 +22,7 @@ def cov(contexts: Contexts, options: Options | None = None) -> Floats:
     settled = contexts.counted
     if contexts.answers.gaps:
         settled = settled & ~contexts.of(contexts.answers.unknown).any(axis=1)
-    covered = contexts.of(contexts.answers.yes).any(axis=1) & settled
+    covered = contexts.answered.any(axis=1) & settled
     values = ratio(covered.sum(axis=1), settled.sum(axis=1))
     return np.where(contexts.there, values, np.nan)
 
