@@ -51,20 +51,26 @@ def page(context: BrowserContext, errors: list[str], batch: Batch) -> Page:
     return page
 
 
+def shows(page: Page, text: str) -> None:
+    """The page with a text, once its scripts hear keys."""
+    expect(page.get_by_text(text)).to_be_visible()
+    page.wait_for_load_state()
+
+
 def test_answers_are_reviewed_by_keys_alone(page: Page) -> None:
     page.get_by_role("link", name="Review 3").click()
-    expect(page.get_by_text("Answer 1 of 3")).to_be_visible()
+    shows(page, "Answer 1 of 3")
     page.keyboard.press("j")
-    expect(page.get_by_text("Answer 2 of 3")).to_be_visible()
+    shows(page, "Answer 2 of 3")
     page.keyboard.press("k")
-    expect(page.get_by_text("Answer 1 of 3")).to_be_visible()
+    shows(page, "Answer 1 of 3")
     page.keyboard.press("a")
-    expect(page.get_by_text("Answer 2 of 3")).to_be_visible()
+    shows(page, "Answer 2 of 3")
     page.locator("textarea").first.focus()
     page.keyboard.type("Indeed: ")
     expect(page.locator("#accept")).to_contain_text("Accept with changes")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Answer 3 of 3")).to_be_visible()
+    shows(page, "Answer 3 of 3")
     page.keyboard.press("n")
     page.keyboard.type("a menu")
     page.keyboard.press("Escape")
