@@ -28,9 +28,12 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium(django_db_setup: None) -> Iterator[Browser]:
     """The system's Chromium, else Playwright's own; for a module, since tests of other modules in
-    this process start event loops of their own and could not beside Playwright's."""
+    this process start event loops of their own and could not beside Playwright's.
+
+    The test database is made first: where a loop runs Django keeps separate connections, and those
+    of the tests without a loop would not learn of a database that was made within one."""
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
