@@ -17,7 +17,11 @@ from tests.page_cast import PASSWORD
 from tests.security.hostile import ALL, make, packed, work_of
 from tests.security.payloads import PAYLOADS
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.once,
+    pytest.mark.django_db(transaction=True),
+]
 
 TRAP = "window.caught = (n) => console.error('caught ' + n);"
 SHOWN = """() => document.body.textContent + "\\n"

@@ -27,6 +27,7 @@ def linked(page: str) -> list[str]:
     return re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
 
 
+@pytest.mark.once
 class TestStaticFiles:
     def test_they_are_named_by_their_content_and_kept_for_ever(
         self, site: Site, ada: Person
@@ -60,6 +61,7 @@ class TestStaticFiles:
             assert requests.get(f"{site.url}/static/js/{name}", timeout=PATIENCE).status_code == 200
 
 
+@pytest.mark.once
 def test_the_item_page_works_in_a_browser(site: Site) -> None:
     """With hashed modules and the strict policy: nothing is refused, and an answer is saved."""
     path = shutil.which("chromium") or shutil.which("google-chrome")
@@ -106,6 +108,7 @@ class TestHealth:
         assert site.ask(script) == [200, 503]
 
 
+@pytest.mark.once
 class TestLog:
     def test_a_request_leaves_a_line_with_the_id_that_its_answer_carries(self, site: Site) -> None:
         answer = requests.get(f"{site.url}/login/?next=/secret-in-a-query", timeout=PATIENCE)
