@@ -17,6 +17,7 @@ from judging.defining import Definition, define
 from judging.models import Judge
 from judging.prompts.params import read_params
 from judging.running.work import backend_of
+from tests.patience import PATIENCE
 
 PARAMS = ("max_model_len=16384", "dtype=float32", "gpu_memory=0.3", "max_tokens=800")
 
@@ -45,9 +46,10 @@ def started() -> Started:
 
 def kill() -> None:
     """The server and all that it started, without a chance to tidy up."""
-    guard = started().guard.pid
-    children = Path(f"/proc/{guard}/task/{guard}/children").read_text("utf-8").split()
+    guard = started().guard
+    children = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text("utf-8").split()
     os.killpg(int(children[0]), signal.SIGKILL)
+    guard.wait(PATIENCE)
 
 
 def counter(name: str) -> float:

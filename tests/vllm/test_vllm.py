@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.processes
 # Its second variable must hold where the first says no: more than random weights can know.
 OPTIONS = {"key-point-recall": {"variables": "entailed"}}
 LONG, QUESTIONS = 40, 15
-# More than a probe asks, and fewer than the run.
+# More than a probe asks, and far fewer than the run: a kill takes a moment.
 MIDWAY = 20
 SHARE = 0.95
 
@@ -86,7 +86,7 @@ def test_probabilities_become_scores(db: None, model: str, tmp_path: Path) -> No
     assert all(0 <= row["score"] <= 5 for row in rows)
 
 
-def long_batch(folder: Path, name: str) -> None:
+def long_batch(folder: Path, name: str, questions: int) -> None:
     """Two reports of many sentences, with many short questions on each."""
     queries = [query(n) for n in (1, 2)]
     for each in queries:
@@ -94,15 +94,15 @@ def long_batch(folder: Path, name: str) -> None:
         each["reports"] = [{"id": f"r-{each['id']}", "text": " ".join(sentences), "system": "s"}]
         each["questions"] = [
             {"id": f"{each['id']}:{n}", "text": f"When was span {n} raised?"}
-            for n in range(QUESTIONS)
+            for n in range(questions)
         ]
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in queries), "utf-8")
     command("load_batch", str(path), "--name", name)
 
 
-def campaign_over(batch: str, folder: Path) -> Campaign:
-    long_batch(folder, batch)
+def campaign_over(batch: str, folder: Path, questions: int = QUESTIONS) -> Campaign:
+    long_batch(folder, batch, questions)
     command("create_campaign", batch, "--protocol", "report-coverage", "--batch", batch)
     return Campaign.objects.get(name=batch)
 
@@ -147,21 +147,21 @@ def test_units_of_one_text_find_it_in_the_prefix_cache(
 def test_a_server_killed_under_a_run_is_started_again_and_the_run_ends_whole(
     db: None, model: str, tmp_path: Path
 ) -> None:
-    campaign = campaign_over("killed", tmp_path)
+    campaign = campaign_over("killed", tmp_path, questions=4 * QUESTIONS)
     rater = judge("survivor", model, granularity="unit")
     serving.start(rater)
-    first = serving.started()
-    killer = threading.Thread(target=kill_after, args=[MIDWAY])
-    killer.start()
-    done = run(campaign, rater)
-    killer.join()
+    first, asked = serving.started(), counter("request_success_total")
+    with ThreadPoolExecutor() as beside:
+        killer = beside.submit(kill_after, asked + MIDWAY)
+        done = run(campaign, rater)
+    killer.result()
     assert serving.started().port != first.port
+    assert counter("request_success_total") > 0, "the run was over before the kill"
     assert (done.state, done.failures) == ("done", {})
     assert_answered_once(campaign, rater)
 
 
-def kill_after(calls: int) -> None:
-    wanted = counter("request_success_total") + calls
-    while counter("request_success_total") < wanted:
+def kill_after(calls: float) -> None:
+    while counter("request_success_total") < calls:
         time.sleep(0.01)
     serving.kill()
