@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -41,3 +42,13 @@ def test_a_reading_within_another_does_not_end_the_rest() -> None:
         with uncollected():
             pass
         assert not gc.isenabled()
+
+
+def test_of_two_readings_at_once_the_first_to_end_lets_it_go_on_for_good() -> None:
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(uncollected())
+    second.enter_context(uncollected())
+    first.close()
+    assert gc.isenabled()
+    second.close()
+    assert gc.isenabled()
