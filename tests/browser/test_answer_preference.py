@@ -43,11 +43,31 @@ def chosen(page: Page) -> str | None:
     return page.locator(".choice:has(:checked) > span").text_content()
 
 
+TOPS = """() => [...document.querySelectorAll(".side-scroll")].map(
+  (one) => one.scrollTop / (one.scrollHeight - one.clientHeight))"""
+AT_REST = f"""() => new Promise((resolve) => {{
+  let before = "", frames = 0;
+  const look = () => {{
+    const now = String(({TOPS})());
+    frames = now === before ? frames + 1 : 0;
+    before = now;
+    frames < 12 ? requestAnimationFrame(look) : resolve();
+  }};
+  look();
+}})"""
+
+
 def tops(page: Page) -> list[float]:
-    """How far each answer is scrolled, as a share of its way."""
-    share = "all => all.map((one) => one.scrollTop / (one.scrollHeight - one.clientHeight))"
-    found: list[float] = page.locator(".side-scroll").evaluate_all(share)
+    """How far each answer is scrolled, as a share of its way, once neither moves."""
+    page.evaluate(AT_REST)
+    found: list[float] = page.evaluate(TOPS)
     return found
+
+
+def tops_beyond(page: Page, left: float) -> list[float]:
+    """The same, once the left one has gone further than this."""
+    page.wait_for_function(f"(left) => ({TOPS})()[0] > left", arg=left)
+    return tops(page)
 
 
 @pytest.mark.parametrize(
@@ -112,22 +132,15 @@ def test_the_answers_scroll_together_until_that_is_switched_off(
     page = desk.page
     page.locator("[data-side=right] .side-scroll").hover()
     page.mouse.wheel(0, 700)
-    page.wait_for_function(
-        "document.querySelector('[data-side=left] .side-scroll').scrollTop > 300"
-    )
-    left, right = tops(page)
+    left, right = tops_beyond(page, 0)
     assert left == pytest.approx(right, abs=0.02)
     page.keyboard.press("j")
-    page.wait_for_timeout(200)
-    assert tops(page)[0] > left
-    assert tops(page)[0] == pytest.approx(tops(page)[1], abs=0.02)
+    left, right = tops_beyond(page, left)
+    assert left == pytest.approx(right, abs=0.02)
     page.keyboard.press("s")
-    before = tops(page)
     page.locator("[data-side=left] .side-scroll").hover()
     page.mouse.wheel(0, 900)
-    page.wait_for_timeout(200)
-    assert tops(page)[1] == before[1]
-    assert tops(page)[0] > before[0]
+    assert tops_beyond(page, left)[1] == right
     page.reload()
     desk.ready()
     expect(page.get_by_label("Scroll together")).not_to_be_checked()
@@ -169,7 +182,7 @@ def test_on_a_narrow_screen_one_answer_is_shown_and_a_key_shows_the_other(
     expect(left).to_be_visible()
     expect(right).to_be_hidden()
     left.locator(".side-scroll").evaluate("one => one.scrollTop = one.scrollHeight / 2")
-    page.wait_for_timeout(200)
+    tops_beyond(page, 0.4)
     page.keyboard.press("x")
     expect(left).to_be_hidden()
     expect(right).to_be_visible()
