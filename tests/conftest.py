@@ -48,6 +48,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why a second try was needed, since the first one's words are shown nowhere else."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"second try of {report.nodeid}, after its {report.when}")
+        terminalreporter.line(report.longreprtext)
+
+
 def _runs(item: pytest.Item, long: bool) -> bool:
     if item.get_closest_marker("long") and not long:
         return False
