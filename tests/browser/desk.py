@@ -32,6 +32,13 @@ POINTS = """([container, from, to]) => {
 }"""
 
 
+# Fetched once the page stands; a test that cuts the network or the session would cut it off too.
+GUIDELINE_IS_IN = """() => {
+  const drawer = document.getElementById("guideline");
+  return !drawer || drawer.hidden || drawer.querySelector(".prose");
+}"""
+
+
 def units_of(text: str) -> int:
     """How long a text is for the browser: in UTF-16 units."""
     return len(text.encode("utf-16-le")) // 2
@@ -57,6 +64,7 @@ class Desk:
     def ready(self) -> None:
         self.page.wait_for_url("**/tasks/*-*/")
         expect(self.page.locator(".unit.now")).to_be_visible()
+        self.page.wait_for_function(GUIDELINE_IS_IN)
 
     @property
     def assignment(self) -> Assignment:
