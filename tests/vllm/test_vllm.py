@@ -22,6 +22,7 @@ from judging.prompts.preparing import Preparer
 from judging.rows import runs
 from judging.running.work import backend_of
 from tests.judging.cast import campaign_of, command, query
+from tests.patience import PATIENCE
 from tests.vllm import serving
 from tests.vllm.serving import counter, judge
 
@@ -162,6 +163,8 @@ def test_a_server_killed_under_a_run_is_started_again_and_the_run_ends_whole(
 
 
 def kill_after(calls: float) -> None:
+    until = time.monotonic() + PATIENCE
     while counter("request_success_total") < calls:
+        assert time.monotonic() < until, "the run asked too little"
         time.sleep(0.01)
     serving.kill()
