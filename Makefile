@@ -43,7 +43,7 @@ containers: install-dev
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
-# Tests start hundreds of processes, and each would compile our modules and rewrite the tests' again.
+# Without it each process that a test starts compiles our modules, and each tester all the tests, again.
 unexport PYTHONDONTWRITEBYTECODE
 # One more than two processors: many tests wait for others.
 TESTERS ?= 3
