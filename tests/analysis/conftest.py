@@ -1,18 +1,21 @@
-"""The CRUX study, loaded once, and the numbers that others computed from it."""
+"""The contract's study and CRUX's, loaded once a module, and the numbers that others computed."""
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
-from tests.databases import emptied_after
+from annotation.models import Campaign
+from tests.databases import emptied_after, rolled_back
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
+CONTRACT = Path(__file__).resolve().parents[1] / "contract"
 ABSENT = "the folder ../shared/data is not there; it holds data that is not ours to ship"
 
 PEOPLE = ("annotator1", "annotator2", "annotator3")
@@ -41,8 +44,6 @@ def expected(data: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
     """A campaign with the labels of CRUX's three annotators; taken away after the module."""
-    from annotation.models import Campaign
-
     with emptied_after(django_db_blocker):
         run("load_batch", str(data / "crux"), "--name", "crux")
         run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",
@@ -56,3 +57,23 @@ def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
 def crux_report(crux: Any) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(run("report", "--campaign", crux.name))
     return report
+
+
+@pytest.fixture(scope="module")
+def ferries(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Campaign]:
+    """The contract's example with its answers; the database is rolled back after the module."""
+    rows = (CONTRACT / "labels.jsonl").read_text("utf-8").split("\n")
+    path = tmp_path_factory.mktemp("ferries") / "labels.jsonl"
+    path.write_text("\n".join(r for r in rows if '"variable": "answerable"' in r), "utf-8")
+    with rolled_back(django_db_blocker):
+        run("load_batch", str(CONTRACT / "batch.jsonl"), "--name", "ferries")
+        run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries")
+        run("import_labels", str(path), "--campaign", "ferries")
+        yield Campaign.objects.get()
+
+
+@pytest.fixture
+def labelled(ferries: Campaign, db: None) -> Campaign:
+    return Campaign.objects.get(pk=ferries.pk)

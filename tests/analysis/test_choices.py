@@ -17,9 +17,7 @@ from analysis.metas import length_strata, meta_strata
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, table
 from tests.analysis.conftest import run
-from tests.analysis.test_report_page import ferries, labelled, logged_in
-
-__all__ = ["ferries", "labelled"]
+from tests.analysis.test_report_page import logged_in
 
 FACTS = [
     *table({"ada": "yn", "bram": "yy", JUDGE: "nn", "nemo": "yn"}, system="bm25"),

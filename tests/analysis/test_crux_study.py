@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.analysis.conftest import PEOPLE, run
@@ -27,6 +29,14 @@ def agreement(crux_report: dict[str, Any]) -> dict[str, Any]:
 def scores(crux_report: dict[str, Any]) -> dict[str, Any]:
     block: dict[str, Any] = crux_report["scores"]["coverage"]
     return block
+
+
+@pytest.fixture(scope="module")
+def measures(crux: Any, django_db_blocker: Any) -> dict[str, Any]:
+    with django_db_blocker.unblock():
+        text = run("measures", "--campaign", crux.name, "--resamples", "2")
+    found: dict[str, Any] = json.loads(text)["measures"]
+    return found
 
 
 class TestTheReport:
@@ -56,6 +66,72 @@ class TestTheReport:
             row = rows[item["item"]]
             assert item["system"] == row["setting"]
             assert item["values"] == pytest.approx({p: row[p] for p in PEOPLE}, abs=1e-4)
+
+
+class TestTheEvidence:
+    """Three people marked why a report answers a question."""
+
+    def test_it_says_how_alike_their_evidence_is(self, crux_report: dict[str, Any]) -> None:
+        found = crux_report["variables"]["answerable"]["spans"]["agreement"]
+        assert found["documents"] > found["both_marked"]["documents"] > 100
+        every = {name: each["value"] for name, each in found["all"].items()}
+        assert every["exact_f1"] <= every["iou_f1"] <= every["overlap_f1"]
+        assert 0 < every["token_alpha"] < every["character_f1"]
+        assert 0 < every["unitising_alpha"] < 1
+
+    def test_character_f1_is_that_of_its_exported_spans(
+        self, crux: Any, crux_report: dict[str, Any]
+    ) -> None:
+        lines = run("export", "--campaign", crux.name, "--what", "spans").splitlines()
+        marked: dict[tuple[str, str], dict[str, set[int]]] = {}
+        for row in map(json.loads, lines):
+            if row["start"] is not None:
+                of = marked.setdefault((row["item"], row["unit"]), {})
+                of.setdefault(row["rater"], set()).update(range(row["start"], row["end"]))
+        means = []
+        for raters in marked.values():
+            pairs = [(raters[a], raters[b]) for a, b in combinations(PEOPLE, 2)
+                     if a in raters and b in raters]  # fmt: skip
+            if pairs:
+                f1 = [2 * len(a & b) / (len(a) + len(b)) for a, b in pairs]
+                means.append(np.mean(f1))
+        both = crux_report["variables"]["answerable"]["spans"]["agreement"]["both_marked"]
+        assert both["documents"] == len(means)
+        assert both["character_f1"]["value"] == pytest.approx(np.mean(means))
+
+    def test_a_labels_file_gives_the_same(
+        self, crux: Any, crux_report: dict[str, Any], tmp_path: Path
+    ) -> None:
+        path = tmp_path / "labels.jsonl"
+        run("export", "--campaign", crux.name, "--what", "labels", "--output", str(path))
+        found = json.loads(run("report", "--labels", str(path), "--resamples", "10"))
+        here, there = (
+            each["variables"]["answerable"]["spans"]["agreement"] for each in (found, crux_report)
+        )
+        assert here["both_marked"] == there["both_marked"]
+        assert here["all"]["character_f1"] == there["all"]["character_f1"]
+
+
+class TestTheMeasures:
+    """The `measures` command on the released labels."""
+
+    @pytest.mark.parametrize("setting", SYSTEMS)
+    def test_coverage_of_reports_is_the_published_one_of_each_person(
+        self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
+    ) -> None:
+        stated = expected[f"crux.t1.coverage_mean.{setting}"]
+        raters = measures["Cov(y)"]["systems"][setting]["raters"]
+        for person in PEOPLE:
+            found = raters[person]["value"]
+            assert found == pytest.approx(stated["value"][person], abs=stated["tolerance"])
+
+    @pytest.mark.parametrize("setting", SYSTEMS)
+    def test_what_most_people_say_is_covered_as_published(
+        self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
+    ) -> None:
+        stated = expected["crux.t1.majority_coverage_mean"]
+        found = measures["Cov(y)"]["systems"][setting]["people"]["value"]
+        assert found == pytest.approx(stated["value"][setting], abs=stated["tolerance"])
 
 
 def test_highlights_quote_the_report(crux: Any, expected: Entries) -> None:

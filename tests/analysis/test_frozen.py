@@ -21,9 +21,7 @@ from analysis.models import FrozenReport
 from annotation.models import Campaign, Label, Rater, User
 from annotation.people.exclusions import exclude, include
 from tests.analysis.conftest import run
-from tests.analysis.test_report_page import ferries, labelled, logged_in, more_labels
-
-__all__ = ["ferries", "labelled"]
+from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
 QUERY = "?resamples=50&seed=2"

@@ -13,9 +13,7 @@ from analysis import computed
 from analysis.choices import Choices
 from analysis.computed import computed_report
 from annotation.models import Assignment, Campaign
-from tests.analysis.test_report_page import ferries, labelled, logged_in, more_labels
-
-__all__ = ["ferries", "labelled"]
+from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
 FEW = Choices(resamples=10)

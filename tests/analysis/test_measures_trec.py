@@ -13,10 +13,9 @@ import pytest
 
 from tests.analysis.conftest import run
 from tests.cast import write_lines
+from tests.databases import rolled_back
 
 library = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
-
-pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
 QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
@@ -56,24 +55,28 @@ def ratings(generator: np.random.Generator) -> list[JSON]:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> tuple[JSON, Path]:
+@pytest.fixture(scope="module")
+def study(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> tuple[JSON, Path]:
     """The measures by relevance as the batch marks it, and the folder of runs and qrels."""
     generator = np.random.default_rng(11)
-    lines = write_lines(tmp_path / "batch.jsonl", batch(generator))
-    run("load_batch", str(lines), "--name", "b")
-    run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
-        "--option", "sampling=all")  # fmt: skip
-    labels = write_lines(tmp_path / "labels.jsonl", ratings(generator))
-    run("import_labels", str(labels), "--campaign", "c")
-    archive = tmp_path / "c.zip"
-    found = json.loads(
-        run("measures", "--campaign", "c", "--resamples", "2", "--preset", "clapnq",
-            "--trec", str(archive))
-    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("study")
+    lines = write_lines(folder / "batch.jsonl", batch(generator))
+    labels = write_lines(folder / "labels.jsonl", ratings(generator))
+    archive = folder / "c.zip"
+    with rolled_back(django_db_blocker):
+        run("load_batch", str(lines), "--name", "b")
+        run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
+            "--option", "sampling=all")  # fmt: skip
+        run("import_labels", str(labels), "--campaign", "c")
+        found = json.loads(
+            run("measures", "--campaign", "c", "--resamples", "2", "--preset", "clapnq",
+                "--trec", str(archive))
+        )  # fmt: skip
     with zipfile.ZipFile(archive) as held:
-        held.extractall(tmp_path / "trec")
-    return found["measures"], tmp_path / "trec"
+        held.extractall(folder / "trec")
+    return found["measures"], folder / "trec"
 
 
 def by_query(measure: Any, qrels: Path, ranked: Path) -> dict[str, float]:
@@ -90,7 +93,7 @@ def ours(measures: JSON, name: str, system: str) -> Any:
     return (said["texts"] or said["raters"]["judge"])["value"]
 
 
-@pytest.mark.parametrize(("number", "system"), enumerate(SYSTEMS, start=1))
+@pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
 def test_trec_eval_gives_precision_recall_and_gain(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
@@ -105,7 +108,7 @@ def test_trec_eval_gives_precision_recall_and_gain(
         assert ours(measures, name, system) == pytest.approx(np.mean([*found.values()])), name
 
 
-@pytest.mark.parametrize(("number", "system"), enumerate(SYSTEMS, start=1))
+@pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
 def test_ndeval_gives_coverage_and_its_ranked_form(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
@@ -123,7 +126,7 @@ def test_ndeval_gives_coverage_and_its_ranked_form(
 
 
 def test_queries_that_a_system_was_not_given_are_left_out_as_the_archive_says(
-    study: tuple[JSON, Path],
+    study: tuple[JSON, Path], tmp_path: Path
 ) -> None:
     measures, folder = study
     ranked = folder / "runs/4-partial.run"
@@ -131,7 +134,7 @@ def test_queries_that_a_system_was_not_given_are_left_out_as_the_archive_says(
         (library.nDCG @ 5, "nDCG@5", "oracle"),
         (library.StRecall @ 5, "Cov@5", "1-judge.diversity"),
     ):
-        whole, own = folder / f"qrels/{name}.qrels", folder / "own.qrels"
+        whole, own = folder / f"qrels/{name}.qrels", tmp_path / "own.qrels"
         asked = "NR == FNR {given[$1]; next} $1 in given"
         assert asked in (folder / "README.txt").read_text("utf-8")
         kept = subprocess.run(["awk", asked, ranked, whole], capture_output=True, check=True)

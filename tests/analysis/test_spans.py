@@ -1,15 +1,11 @@
-"""Agreement on evidence in the report: from a frame's labels, a campaign and a labels file."""
+"""Agreement on evidence in the report: from a frame's labels."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from analysis.blocks.spans import spans
@@ -17,9 +13,6 @@ from analysis.formats.spans import span_blocks
 from analysis.frames import make_frame
 from analysis.marks import Mark, Marks, Place
 from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
-from tests.analysis.conftest import PEOPLE, run
-
-pytestmark = pytest.mark.django_db
 
 # Five words: 0-3, 4-9, 10-12, 13-17, 18-23.
 TEXT = "the quick is brown foxes"
@@ -136,47 +129,3 @@ def test_with_gaps_alpha_is_of_pairs() -> None:
 def test_where_nobody_marked_anything_there_is_no_block() -> None:
     assert block({"Ada": "yn", "Bram": "yn"}, Marks()) is None
     assert span_blocks({}) == []
-
-
-class TestTheCruxStudy:
-    """Three people marked why a report answers a question."""
-
-    def test_it_says_how_alike_their_evidence_is(self, crux_report: dict[str, Any]) -> None:
-        found = crux_report["variables"]["answerable"]["spans"]["agreement"]
-        assert found["documents"] > found["both_marked"]["documents"] > 100
-        every = {name: each["value"] for name, each in found["all"].items()}
-        assert every["exact_f1"] <= every["iou_f1"] <= every["overlap_f1"]
-        assert 0 < every["token_alpha"] < every["character_f1"]
-        assert 0 < every["unitising_alpha"] < 1
-
-    def test_character_f1_is_that_of_its_exported_spans(
-        self, crux: Any, crux_report: dict[str, Any]
-    ) -> None:
-        lines = run("export", "--campaign", crux.name, "--what", "spans").splitlines()
-        marked: dict[tuple[str, str], dict[str, set[int]]] = {}
-        for row in map(json.loads, lines):
-            if row["start"] is not None:
-                of = marked.setdefault((row["item"], row["unit"]), {})
-                of.setdefault(row["rater"], set()).update(range(row["start"], row["end"]))
-        means = []
-        for raters in marked.values():
-            pairs = [(raters[a], raters[b]) for a, b in combinations(PEOPLE, 2)
-                     if a in raters and b in raters]  # fmt: skip
-            if pairs:
-                f1 = [2 * len(a & b) / (len(a) + len(b)) for a, b in pairs]
-                means.append(np.mean(f1))
-        both = crux_report["variables"]["answerable"]["spans"]["agreement"]["both_marked"]
-        assert both["documents"] == len(means)
-        assert both["character_f1"]["value"] == pytest.approx(np.mean(means))
-
-    def test_a_labels_file_gives_the_same(
-        self, crux: Any, crux_report: dict[str, Any], tmp_path: Path
-    ) -> None:
-        path = tmp_path / "labels.jsonl"
-        run("export", "--campaign", crux.name, "--what", "labels", "--output", str(path))
-        found = json.loads(run("report", "--labels", str(path), "--resamples", "10"))
-        here, there = (
-            each["variables"]["answerable"]["spans"]["agreement"] for each in (found, crux_report)
-        )
-        assert here["both_marked"] == there["both_marked"]
-        assert here["all"]["character_f1"] == there["all"]["character_f1"]
