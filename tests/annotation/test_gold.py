@@ -12,8 +12,9 @@ from django.core.management.base import CommandError
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.gold.scoring import is_ready, practised, score
+from annotation.gold.scoring import Score, checked, is_ready, practised, score, scores
 from annotation.gold.setting import MANY
+from annotation.gold.standing import standings
 from annotation.gold.turns import gold_to_come, is_gold_turn
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
 from annotation.places import next_assignment
@@ -169,6 +170,32 @@ class TestGold:
         assert (told.items, told.of, told.right, told.asked, told.share) == (2, 2, 2, 4, 0.5)
         answer(Assignment.objects.get(item__key="r2"), "no")
         assert score(campaign, rater("ann"), "gold") == told
+
+    def test_pages_of_all_people_count_the_first_answer_too(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2, 5), "gold")
+        campaign.refresh_from_db()
+        ann, bo = rater("ann"), rater("bo")
+        work(campaign, ann, {"r2": "yes"})
+        told = score(campaign, ann, "gold")
+        assert (told.right, told.asked) == (2, 4)
+        for code in ("no", "yes", "no"):
+            answer(Assignment.objects.get(item__key="r2"), code)
+        both = (ann.pk, bo.pk)
+        assert scores(campaign, both, "gold") == {ann.pk: told, bo.pk: Score(0, 2, 0, 0)}
+        assert standings(campaign, "gold", both) == {ann.pk: told}
+        assert score(campaign, bo, "gold") == Score(0, 2, 0, 0)
+
+    def test_what_was_mended_stands_beside_the_known_answer_as_it_was_first(
+        self, folder: Path
+    ) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2), "gold")
+        campaign.refresh_from_db()
+        work(campaign, rater("ann"), {"r2": "yes"})
+        mended = Assignment.objects.get(item__key="r2")
+        answer(mended, "no")
+        assert [(each.said, each.known) for each in checked(mended)] == [("yes", "no")] * 2
 
     def test_no_places_are_counted_for_them(self, folder: Path) -> None:
         campaign_of("report-coverage")

@@ -58,6 +58,17 @@ def test_an_answer_becomes_labels_and_spans(mine: Assignment) -> None:
     assert (mine.status, mine.seconds, mine.lease) == ("done", 7.5, None)
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(("later", "kept"), [(None, 7.5), (0.0, 0.0), (3.0, 3.0)])
+def test_a_time_on_task_stays_until_a_save_gives_another(
+    mine: Assignment, later: float | None, kept: float
+) -> None:
+    submit(mine, answer(mine), "page", Circumstances(seconds=7.5))
+    submit(mine, no(mine), "page", Circumstances(seconds=later))
+    mine.refresh_from_db()
+    assert mine.seconds == kept
+
+
 def test_the_same_key_is_stored_once(mine: Assignment) -> None:
     first = submit(mine, answer(mine), "page", Circumstances(key="a"))
     again = submit(mine, answer(mine), "page", Circumstances(key="a", seen=0))

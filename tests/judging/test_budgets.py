@@ -24,6 +24,7 @@ def usage(prompt: int, completion: int) -> dict[str, int]:
 def test_without_bounds_nothing_is_reserved() -> None:
     budget = Budget()
     assert budget.reserve(REQUEST) == NOTHING
+    assert (NOTHING.tokens, NOTHING.cost) == (0, 0)
     assert budget.problem() == ""
 
 
@@ -89,6 +90,82 @@ def test_money_is_reserved_and_settled_by_the_rates() -> None:
     told = usage(10, 5) | {"prompt_tokens_details": {"cached_tokens": 4}}
     assert budget.settle(estimate, told) == Decimal(6 + 2 + 10)
     assert budget.cost == Decimal(18)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("bound", "fits"), [(31, True), (30, False)])
+def test_a_call_that_comes_to_exactly_the_bound_in_tokens_is_made(bound: int, fits: bool) -> None:
+    budget = Budget(most_tokens=bound, max_tokens=20)
+    assert (budget.reserve(REQUEST) is not None) == fits
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("bound", "fits"), [("51", True), ("50.999999", False)])
+def test_a_call_that_comes_to_exactly_the_bound_in_money_is_made(bound: str, fits: bool) -> None:
+    budget = Budget(most_cost=Decimal(bound), max_tokens=20, rates=lambda: RATES)
+    assert (budget.reserve(REQUEST) is not None) == fits
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("bound", "fits"), [("151", True), ("150", False)])
+def test_what_earlier_workers_paid_counts_towards_the_bound(bound: str, fits: bool) -> None:
+    budget = Budget(
+        most_cost=Decimal(bound), spent_cost=Decimal(100), max_tokens=20, rates=lambda: RATES
+    )
+    assert (budget.reserve(REQUEST) is not None) == fits
+    assert budget.spent() == f"the budget of {bound} USD is spent: 100 so far"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, {"completion_tokens": 5}])
+def test_a_call_of_unknown_cost_counts_as_estimated(told: dict[str, int]) -> None:
+    budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: RATES)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.settle(estimate, told) is None
+    assert budget.cost == Decimal(51)
+    assert budget.reserve(REQUEST) is None
+
+
+def test_a_call_whose_price_is_gone_meanwhile_counts_as_estimated() -> None:
+    rates = iter([RATES, None])
+    budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: next(rates))
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.settle(estimate, usage(10, 5)) is None
+    assert (budget.cost, budget.tokens) == (Decimal(51), 15)
+
+
+def test_a_call_that_was_not_answered_sets_its_money_free_again() -> None:
+    budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: RATES)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert budget.reserve(REQUEST) is None
+    budget.settle(estimate, None)
+    assert budget.cost == 0
+    assert budget.reserve(REQUEST) == estimate
+
+
+def test_of_two_bounds_the_one_that_stands_in_the_way_is_named() -> None:
+    budget = Budget(
+        most_tokens=40, most_cost=Decimal(60), spent_tokens=20, max_tokens=20, rates=lambda: RATES
+    )
+    assert budget.reserve(REQUEST) is None
+    assert budget.spent() == "the budget of 40 tokens is spent: 20 so far"
+    budget.tokens, budget.cost = 0, Decimal(20)
+    assert budget.reserve(REQUEST) is None
+    assert budget.spent() == "the budget of 60 USD is spent: 20 so far"
+
+
+def test_of_completions_the_last_ones_count_for_a_twentieth() -> None:
+    budget = Budget(most_tokens=10_000)
+    for completion in (100, 200):
+        estimate = budget.reserve(REQUEST)
+        assert estimate is not None
+        budget.settle(estimate, usage(PROMPT, completion))
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    assert (estimate.prompt, estimate.completion) == (PROMPT, 105)
 
 
 def test_a_bound_in_money_without_a_price_is_said_before_the_first_call() -> None:

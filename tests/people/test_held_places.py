@@ -7,19 +7,32 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Assignment, Draft, Response
+from annotation.people import leases
 from annotation.people.late import take_again
-from annotation.people.leases import Ended, give_back, give_back_all, held, return_expired, set_hold
+from annotation.people.leases import (
+    Ended,
+    extend,
+    give_back,
+    give_back_all,
+    held,
+    return_expired,
+    set_hold,
+)
 from annotation.people.members import end_membership, set_most_items
 from annotation.submit import submit
 from annotation.views import saving
 from annotation.views.mine import progress_here
+from datasets.models import Batch
 from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run
 from tests.databases import environment
@@ -77,6 +90,42 @@ class TestTheTime:
         set_hold(study.campaign, 30)
         mine.refresh_from_db()
         assert mine.held_until is not None
+
+    def test_a_place_that_is_used_while_expired_ones_go_back_is_kept(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ada saves a draft between the look at what has expired and the taking back."""
+        mine, over = study.assignment(study.ada), leases._over
+
+        def rows(**given: Any) -> Any:
+            found = over.rows(**given)
+            extend(mine)
+            return found
+
+        run_out(mine)
+        monkeypatch.setattr(leases, "_over", SimpleNamespace(rows=rows))
+        assert return_expired(study.campaign) == 0
+        mine.refresh_from_db()
+        assert (mine.status, mine.slot) == ("open", 1)
+        assert_whole(study.campaign)
+
+    def test_a_place_is_held_up_to_its_last_moment(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = study.assignment(study.ada)
+        last = mine.held_until
+        assert last is not None
+        monkeypatch.setattr(timezone, "now", lambda: last)
+        assert return_expired(study.campaign) == 0
+        monkeypatch.setattr(timezone, "now", lambda: last + timedelta(microseconds=1))
+        assert return_expired(study.campaign) == 1
+
+    def test_places_of_other_campaigns_do_not_go_back(self, study: Study) -> None:
+        run_out(study.assignment(study.ada))
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        set_hold(other, 60)
+        assert return_expired(other) == 0
+        assert return_expired(study.campaign) == 1
 
     def test_an_answer_is_never_taken_back(self, study: Study) -> None:
         mine = study.assignment(study.ada)

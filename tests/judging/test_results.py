@@ -1,0 +1,176 @@
+"""Results on their way into the database: which answer stands, whose row it is, what it cost."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign, Label, Response
+from annotation.submit import LostLeaseError
+from judging.answers.calls import Call
+from judging.answers.results import Failure, Result, record, stored_results
+from judging.backends.base import Answer
+from judging.backends.scripted import Scripted
+from judging.batches.requests import preparer_of
+from judging.models import JudgeCall, JudgeRun, Strike
+from judging.prompts.preparing import Prepared, Preparer
+from judging.rows import ledger, runs
+from tests.judging.cast import judge
+
+PROSE = Answer("The report does not answer it.")
+
+
+def said(code: str) -> Answer:
+    return Answer(json.dumps({"answerable": code, "evidence": []}))
+
+
+def call(answer: Answer | None = None, state: str = "answered", **more: object) -> Call:
+    return Call(state, timezone.now(), 2.0, answer=answer, **more)  # type: ignore[arg-type]
+
+
+@dataclass
+class Held:
+    """A run with its lease, and the first of its rows."""
+
+    run: JudgeRun
+    lease: uuid.UUID
+    preparer: Preparer
+    prepared: Prepared
+
+    @property
+    def row(self) -> Assignment:
+        return Assignment.objects.get(pk=self.prepared.assignment.pk)
+
+    def again(self) -> Prepared:
+        """The row as the next pump reads it."""
+        rows = Assignment.objects.select_related("item__campaign", "item__query")
+        return self.preparer.prepare(rows.get(pk=self.prepared.assignment.pk))
+
+    def store(self, *results: Result) -> int:
+        return record(self.run, self.lease, self.preparer.schema, True, results)
+
+
+@pytest.fixture
+def held(campaign: Campaign) -> Held:
+    rater = judge(granularity="unit")
+    run = runs.start(campaign, rater)
+    lease = runs.take(run)
+    assert lease is not None
+    preparer = preparer_of(campaign, rater, Scripted({}))
+    rows = ledger.claim(campaign, rater, lease, 1)
+    return Held(run, lease, preparer, preparer.prepare_all(rows)[0])
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("first", "repair", "stands"),
+    [
+        (said("no"), PROSE, "no"),
+        (said("no"), said("invalid"), "invalid"),
+        (PROSE, said("invalid"), "invalid"),
+        (None, said("no"), "no"),
+    ],
+)
+def test_an_answer_that_can_be_read_stands_whatever_its_repair_brought(
+    held: Held, first: Answer | None, repair: Answer, stands: str
+) -> None:
+    assert held.store(Result(held.prepared, (), repair, 3.0, first)) == 1
+    assert Label.objects.get().value == stands
+    assert (held.row.status, held.row.seconds) == ("done", 3.0)
+
+
+def test_where_neither_can_be_read_the_row_is_closed_without_a_label(held: Held) -> None:
+    assert held.store(Result(held.prepared, (), PROSE, 3.0, PROSE)) == 1
+    assert not Label.objects.exists()
+    assert (held.row.status, held.row.reason) == ("failed", "unreadable")
+    held.run.refresh_from_db()
+    assert (held.run.done, held.run.failures) == (0, {"unreadable": 1})
+
+
+class TestStoredBefore:
+    """What a process that died had asked and never written as a label."""
+
+    def stored(self, held: Held, *calls: Call) -> Result:
+        held.store(Result(held.prepared, calls))
+        (found,) = stored_results([held.again()])
+        return found
+
+    def repair(self, answer: Answer | None, state: str = "answered") -> Call:
+        return call(answer, state, repair=True, request_hash="of the repair")
+
+    def test_a_first_answer_stands_beside_its_repair(self, held: Held) -> None:
+        found = self.stored(held, call(said("no")), self.repair(PROSE))
+        assert (found.verdict, found.first) == (PROSE, said("no"))
+        held.store(found)
+        assert Label.objects.get().value == "no"
+
+    def test_a_repair_that_failed_leaves_the_answer_before_it(self, held: Held) -> None:
+        found = self.stored(held, call(said("no")), self.repair(None, "truncated"))
+        assert found.verdict == said("no")
+
+    def test_a_repair_of_what_was_cut_off_is_taken(self, held: Held) -> None:
+        found = self.stored(held, call(PROSE, "truncated"), self.repair(said("no")))
+        assert found.verdict == said("no")
+
+    def test_a_repair_without_what_it_mends_is_nothing(self, held: Held) -> None:
+        held.store(Result(held.prepared, (self.repair(said("no")),)))
+        assert stored_results([held.again()]) == []
+
+    def test_what_was_cut_off_is_closed_with_its_reason(self, held: Held) -> None:
+        found = self.stored(held, call(PROSE, "truncated"))
+        assert (found.verdict, found.seconds) == (Failure("truncated"), 2.0)
+
+    def test_a_call_that_failed_in_transport_is_made_again(self, held: Held) -> None:
+        held.store(Result(held.prepared, (call(None, "status-500"),)))
+        assert stored_results([held.again()]) == []
+
+
+def test_attempts_are_numbered_over_all_pumps(held: Held) -> None:
+    held.store(Result(held.prepared, (call(None, "deadline"), call(None, "deadline"))))
+    held.store(Result(held.again(), (call(said("no")),), said("no")))
+    assert list(JudgeCall.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 3]
+    assert held.row.attempts == 3
+
+
+def test_what_is_paid_is_counted_though_the_lease_is_lost(held: Held) -> None:
+    JudgeRun.objects.update(lease=uuid.uuid4(), cost=Decimal(1), calls=4, done=2)
+    paid = call(said("no"), cost=Decimal("0.5"))
+    with pytest.raises(LostLeaseError):
+        held.store(Result(held.prepared, (paid,), said("no")))
+    held.run.refresh_from_db()
+    assert (held.run.cost, held.run.calls, held.run.done) == (Decimal("1.5"), 5, 2)
+    assert JudgeCall.objects.get().cost == Decimal("0.5")
+    assert not Response.objects.exists()
+    assert held.row.status == "leased"
+
+
+def test_a_row_that_went_to_another_is_counted_by_nobody(held: Held) -> None:
+    Assignment.objects.filter(pk=held.prepared.assignment.pk).update(lease=uuid.uuid4())
+    assert held.store(Result(held.prepared, (), said("no"))) == 0
+    assert held.store(Result(held.prepared, (), Failure("timeout"))) == 0
+    held.run.refresh_from_db()
+    assert (held.run.done, held.run.failures) == (0, {})
+    assert held.row.status == "leased"
+
+
+def test_a_result_takes_its_strikes_away_and_leaves_those_of_others(held: Held) -> None:
+    other = ledger.claim(held.run.campaign, held.run.judge, held.lease, 1)[0]
+    Strike.objects.bulk_create(Strike(assignment=row, count=1) for row in (held.row, other))
+    held.store(Result(held.prepared, (), said("no")))
+    assert Strike.objects.get().assignment == other
+
+
+def test_an_answer_taken_from_another_call_is_no_call_and_costs_nothing(held: Held) -> None:
+    held.store(Result(held.prepared, (call(None, "deadline"),)))
+    source = JudgeCall.objects.get().pk
+    paid = {"prompt_tokens": 7, "completion_tokens": 3}
+    taken = call(Answer(said("no").text, usage=paid), cost=Decimal(0), reused_from=source)
+    held.store(Result(held.again(), (taken,), said("no")))
+    held.run.refresh_from_db()
+    assert (held.run.calls, held.run.reused, held.run.done) == (1, 1, 1)
+    assert (held.run.prompt_tokens, held.run.completion_tokens, held.run.cost) == (0, 0, 0)
