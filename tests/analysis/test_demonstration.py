@@ -12,64 +12,43 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from analysis.demonstration.accounts import ROLES, make_accounts
+from annotation.models import User
 from annotation.protocols import PROTOCOLS
 from tests.databases import environment as environment_of
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.processes, pytest.mark.once]
+
+def started(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.processes(pytest.mark.once(test))
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environment(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("demonstration")
-    return environment_of(folder) | {"PYTHONUNBUFFERED": "1"}
+    return environment_of(folder, migrated=True) | {"PYTHONUNBUFFERED": "1"}
 
 
-def manage(environment: dict[str, str], *arguments: str) -> str:
-    command = [sys.executable, "manage.py", *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def demo(*arguments: object) -> list[str]:
+    return [sys.executable, "manage.py", "demo", *map(str, arguments)]
 
 
 @pytest.fixture(scope="module")
-def first(environment: dict[str, str]) -> str:
-    manage(environment, "migrate", "--verbosity", "0")
-    return manage(environment, "demo", "--no-serve")
-
-
-def test_it_goes_all_the_way_to_the_report(first: str) -> None:
-    assert "Loaded batch 'demo'" in first
-    assert "The worker judged 30 reports" in first
-    assert "Fleiss' kappa" in first
-    assert "### Judge lexical" in first
-
-
-def test_a_second_time_changes_nothing(first: str, environment: dict[str, str]) -> None:
-    second = manage(environment, "demo", "--no-serve")
-    assert second.count("Nothing to do") >= 3
-    assert second.split("# Agreement")[1] == first.split("# Agreement")[1]
-
-
-@pytest.fixture(scope="module")
-def site(first: str, environment: dict[str, str]) -> Iterator[str]:
-    """What the command prints when it opens the site; the site runs meanwhile."""
+def first(environment: dict[str, str]) -> Iterator[str]:
+    """What the command says before and when it opens the site; the site runs meanwhile."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "demo", "--port", str(port)],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, start_new_session=True,
+        demo("--port", port), cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, start_new_session=True,
     )  # fmt: skip
     said = ""
     assert process.stdout is not None
@@ -82,15 +61,51 @@ def site(first: str, environment: dict[str, str]) -> Iterator[str]:
     process.wait(PATIENCE)
 
 
-def test_it_says_which_address_to_open_and_as_whom(site: str) -> None:
-    address = re.search(r"http://127\.0\.0\.1:\d+/", site)
-    accounts = dict(re.findall(r"(demo-\w+)\s+(\S+)", site.split("log in as one of")[1]))
+@started
+def test_it_goes_all_the_way_to_the_report(first: str) -> None:
+    assert "Loaded batch 'demo'" in first
+    assert "The worker judged 30 reports" in first
+    assert "Fleiss' kappa" in first
+    assert "### Judge lexical" in first
+
+
+@started
+def test_it_says_which_address_to_open_and_as_whom(first: str) -> None:
+    address = re.search(r"http://127\.0\.0\.1:\d+/", first)
+    accounts = dict(re.findall(r"(demo-\w+)\s+(\S+)", first.split("log in as one of")[1]))
     assert address is not None
     assert set(accounts) == {"demo-annotator", "demo-researcher", "demo-admin"}
     page = log_in(address[0], "demo-researcher", accounts["demo-researcher"])
     assert "demo-coverage" in page
     page = log_in(address[0], "demo-annotator", accounts["demo-annotator"])
     assert all(f"demo-{name}" in page for name in PROTOCOLS if name != "report-coverage")
+
+
+@started
+def test_a_second_time_changes_nothing(first: str, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        demo("--no-serve"), cwd=ROOT, env=environment, capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    second = done.stdout
+    assert second.count("Nothing to do") >= 3
+    assert first.split("# Agreement")[1].startswith(second.split("# Agreement")[1].rstrip())
+
+
+@pytest.mark.django_db
+def test_an_account_keeps_its_password_until_somebody_changes_it(own_quarantine: Path) -> None:
+    before = make_accounts()
+    assert [account.name for account in before] == [f"demo-{role}" for role in ROLES]
+    assert len({account.password for account in before}) == len(ROLES)
+    assert make_accounts() == before
+    admin = User.objects.get(username="demo-admin")
+    assert (admin.role, admin.check_password(before[-1].password)) == ("admin", True)
+    admin.set_password("another")
+    admin.save()
+    assert make_accounts() == before
+    assert User.objects.get(username="demo-admin").check_password(before[-1].password)
+    assert (own_quarantine / "demonstration.json").stat().st_mode & 0o077 == 0
 
 
 def log_in(address: str, name: str, password: str) -> str:
