@@ -8,4 +8,3 @@ from __future__ import annotations
 
 PATIENCE = 300.0  # seconds, for a process to do its work
 FAST = 20.0  # seconds of the processor; what is slow by its nature would take minutes
-SLOWNESS = 5  # times as long as what is waited for may take on a quiet machine

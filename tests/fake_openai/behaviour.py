@@ -17,9 +17,10 @@ class Behaviour:
     """How the server behaves from now on.
 
     `latency` and `spread` are seconds (uniform from `latency` to their sum); with a `sigma` it is
-    lognormal instead, with `latency` as its mean. `slots` calls are worked on at once, and others
-    wait, as with vLLM. Above `capacity` calls at once it answers 429, as it does above `rate` calls
-    a second (of which `burst` may come together) or `tokens_per_minute` of prompts.
+    lognormal instead, with `latency` as its mean. What comes after `holds_after` calls waits until
+    the server is told how to behave next. `slots` calls are worked on at once, and others wait, as
+    with vLLM. Above `capacity` calls at once it answers 429, as it does above `rate` calls a second
+    (of which `burst` may come together) or `tokens_per_minute` of prompts.
 
     `faults` are shares by name; `script` comes first, one entry a request. `key`, if set, must be
     sent. `model` is the only name that it takes, if it is given; `weights` stand for what is loaded
@@ -32,6 +33,7 @@ class Behaviour:
     latency: float = 0.0
     spread: float = 0.0
     sigma: float = 0.0
+    holds_after: int | None = None
     slots: int | None = None
     rule: Rule = field(default_factory=Rule)
     faults: Mapping[str, float] = field(default_factory=dict)

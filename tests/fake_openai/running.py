@@ -27,6 +27,10 @@ class Running:
         with urllib.request.urlopen(f"{self.url}/stats", timeout=PATIENCE) as response:
             return dict(json.load(response))
 
+    def holds(self) -> bool:
+        """Whether it holds calls back at this moment."""
+        return bool(self.stats()["held"])
+
     def behave(self, **wanted: Any) -> None:
         """A new behaviour, whole; `reset=True` forgets what was counted."""
         request = urllib.request.Request(f"{self.url}/control", json.dumps(wanted).encode())

@@ -28,12 +28,16 @@ class FakeOpenAI:
 
     def __init__(self, behaviour: Behaviour, seed: int = 0) -> None:
         self.seed = seed
+        self.told = asyncio.Event()
+        self.forgotten = self.held = 0
         self.cache = PrefixCache()
         self.behave(behaviour)
         self.forget()
 
     def behave(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
+        self.told.set()
+        self.told = asyncio.Event()
         self.script = list(behaviour.script)
         self.random = random.Random(self.seed)
         self.slots = asyncio.Semaphore(behaviour.slots) if behaviour.slots else None
@@ -42,6 +46,7 @@ class FakeOpenAI:
         self.tokens_bucket = Bucket(tokens / 60, tokens) if tokens else None
 
     def forget(self) -> None:
+        self.forgotten += 1
         self.calls = self.under_way = self.most = self.working = 0
         self.prompts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
@@ -105,6 +110,7 @@ class FakeOpenAI:
             {
                 "calls": self.calls,
                 "under_way": self.under_way,
+                "held": self.held,
                 "most": self.most,
                 "by_prompt": self.prompts,
                 "by_outcome": self.outcomes,
@@ -131,15 +137,21 @@ class FakeOpenAI:
         body = json.loads(await request.read())
         self.calls += 1
         self.under_way += 1
+        counted = self.forgotten
         self.most = max(self.most, self.under_way)
         self.last = body
         try:
             return await self._answer(request, body)
         finally:
-            self.under_way -= 1
+            if counted == self.forgotten:
+                self.under_way -= 1
 
     async def _answer(self, request: web.Request, body: JSON) -> web.StreamResponse:
-        prompt = _prompt(body)
+        prompt, told, most = _prompt(body), self.told, self.behaviour.holds_after
+        if most is not None and self.calls > most:
+            self.held += 1
+            await told.wait()
+            self.held -= 1
         self.prompts[hashlib.sha256(prompt.encode()).hexdigest()] += 1
         wait = self._limited(len(prompt) // LETTERS)
         outcome = self._outcome(request, body, len(prompt) // LETTERS) if wait is None else "429"

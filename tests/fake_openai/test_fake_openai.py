@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.fake_openai.answering import Rule, answer_to, quote_from
 from tests.fake_openai.faults import FAULTS
 from tests.fake_openai.running import Running, fake_openai
 from tests.fake_openai.server import Behaviour
+from tests.judging.processes import until
 from tests.patience import PATIENCE
 
 QUOTES = {
@@ -124,3 +126,18 @@ def test_it_starts_with_what_the_command_line_says() -> None:
     given = ("--answer", "no", "--fault", "prose:0.0", "--fixed", "evidence=[]", "--key", "k")
     with fake_openai(*given) as running, pytest.raises(urllib.error.HTTPError, match="401"):
         complete(running)
+
+
+def test_it_holds_what_comes_after_so_many_calls_until_it_is_told_how_to_behave(
+    server: Running,
+) -> None:
+    server.behave(reset=True, holds_after=1)
+    complete(server)
+    with ThreadPoolExecutor() as beside:
+        held = beside.submit(complete, server)
+        until(server.holds, "the second call is there")
+        assert not held.done()
+        server.behave()
+        assert held.result()["choices"]
+    assert not server.holds()
+    assert server.stats()["calls"] == 2

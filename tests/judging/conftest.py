@@ -21,20 +21,23 @@ def campaign(db: None, tmp_path: Path) -> Campaign:
     return campaign_of(tmp_path)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def only_server() -> Iterator[Running]:
     with fake_openai() as running:
         yield running
 
 
 @pytest.fixture
-def server(only_server: Running) -> Running:
-    only_server.behave(reset=True, latency=0.15)
-    return only_server
+def server(only_server: Running) -> Iterator[Running]:
+    only_server.behave(reset=True)
+    yield only_server
+    only_server.behave()  # so that it holds nothing back any more
 
 
-@pytest.fixture(scope="package")
-def furnished(only_server: Running, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def furnished(
+    only_server: Running, tmp_path_factory: pytest.TempPathFactory, django_db_setup: None
+) -> Path:
     folder = tmp_path_factory.mktemp("furnished")
     param = ("--param", f"concurrency={CONCURRENCY}")
     House(folder).open_campaign(only_server.url, *param)
@@ -47,7 +50,7 @@ def house(furnished: Path, tmp_path: Path) -> House:
     return House(Path(shutil.copytree(furnished, tmp_path / "house")), copy_of=furnished)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def valkey_server() -> Iterator[Valkey]:
     with valkey() as server:
         yield server

@@ -1,9 +1,9 @@
 """A program that stands for vLLM where no model is needed: `serve MODEL --port=N …` and no more.
 
 What it does otherwise is said by FAKE_VLLM in its environment, as JSON: `slow` seconds until it
-answers, `says` on standard error and `exits` with a code instead of serving, `once` (a file) so at
-its first start only, `dies` after so many calls. It starts a process of its own, as vLLM does, and
-appends to the file `notes` who it is.
+answers, `holds_after` so many calls all others, `says` on standard error and `exits` with a code
+instead of serving, `once` (a file) so at its first start only, `dies` after so many calls. It
+starts a process of its own, as vLLM does, and appends to the file `notes` who it is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def _refuses(told: dict[str, Any]) -> bool:
 
 
 async def _serve(port: int, told: dict[str, Any]) -> None:
-    fake = FakeOpenAI(Behaviour(key=os.environ["VLLM_API_KEY"], latency=told.get("latency", 0)))
+    fake = FakeOpenAI(
+        Behaviour(key=os.environ["VLLM_API_KEY"], holds_after=told.get("holds_after"))
+    )
     app = fake.app()
     app.router.add_get("/health", _health)
     if "dies" in told:

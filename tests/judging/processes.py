@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.databases import environment
-from tests.patience import PATIENCE, SLOWNESS
+import psycopg
+
+from tests.commands import command_line
+from tests.databases import FILE, ON_POSTGRESQL, environment
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS, QUESTIONS = 20, 10
@@ -27,11 +32,14 @@ RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 
 
 class House:
-    """A data folder with a loaded campaign, and the ways to work on it."""
+    """A data folder with a loaded campaign, and the ways to work on it.
+
+    One that is new has the tables that a campaign needs.
+    """
 
     def __init__(self, folder: Path, copy_of: Path | None = None) -> None:
         self.folder = folder
-        self.env = environment(folder, copy_of)
+        self.env = environment(folder, copy_of, migrated=copy_of is None)
 
     def start(
         self, *command: str, limited: Callable[[], None] | None = None
@@ -49,14 +57,26 @@ class House:
         )
 
     def hurried(self, *arguments: str) -> subprocess.Popen[str]:
-        """A command whose leases last two seconds."""
+        """A command whose leases last a second."""
         return self.start("-m", "tests.judging.hurried", *arguments)
 
     def manage(self, *arguments: str) -> str:
-        process = self.start("manage.py", *arguments)
+        return self.manage_all(arguments)
+
+    def manage_all(self, *commands: Sequence[str]) -> str:
+        """What these commands say, one after the other in one process."""
+        process = self.start(*command_line(commands)[1:])
         out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         return out
+
+    def asked(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of an SQL query, as they are stored at this moment."""
+        if ON_POSTGRESQL:
+            with psycopg.connect(self.env["DATABASE_URL"]) as server:
+                return server.execute(query.encode()).fetchall()
+        with closing(sqlite3.connect(self.folder / FILE, timeout=PATIENCE)) as file:
+            return file.execute(query).fetchall()
 
     def open_campaign(
         self, url: str, *params: str, batch: Sequence[dict[str, object]] = ()
@@ -64,27 +84,28 @@ class House:
         queries = batch or [query(number) for number in range(REPORTS)]
         file = self.folder / "batch.jsonl"
         file.write_text("".join(json.dumps(each) + "\n" for each in queries), "utf-8")
-        self.manage("migrate", "--verbosity", "0")
-        self.manage("load_batch", str(file), "--name", "b")
-        self.manage("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
-        self.manage("create_judge", "j", "--backend", "openai", "--model", "fake-judge",
-                    "--base-url", url, "--granularity", "unit", *params)  # fmt: skip
+        self.manage_all(
+            ("load_batch", str(file), "--name", "b"),
+            ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b"),
+            ("create_judge", "j", "--backend", "openai", "--model", "fake-judge",
+             "--base-url", url, "--granularity", "unit", *params),
+        )  # fmt: skip
 
     def labels(self, *checking: str) -> Counter[tuple[str, str]]:
         """How many labels each unit has, once all invariants were found to hold."""
         out = self.folder / "labels.jsonl"
         out.unlink(missing_ok=True)
-        commands = (
+        said = self.manage_all(
             ("check_invariants", *checking),
             ("export", "--campaign=c", "--what=labels", f"--output={out}"),
         )
-        # One process for both: to start one takes longer than what they do.
-        calls = "".join(f"call_command(*{command!r})\n" for command in commands)
-        management = "from django.core.management import call_command\n"
-        said = self.manage("shell", "--no-imports", "-c", management + calls)
         assert "The invariants hold." in said
         rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         return Counter((row["item"], row["unit"]) for row in rows if row.get("value"))
+
+    def labelled(self) -> int:
+        """How many labels there are."""
+        return int(self.asked("SELECT count(*) FROM annotation_label")[0][0])
 
     @contextmanager
     def worker(self, *options: str, hurried: bool = False) -> Iterator[subprocess.Popen[str]]:
@@ -110,12 +131,8 @@ class House:
 
     def runs(self) -> list[tuple[str, bool]]:
         """The state of each run, and whether somebody holds it."""
-        script = (
-            "from judging.models import JudgeRun; import json;"
-            "print(json.dumps([(r.state, r.lease is not None) for r in JudgeRun.objects.all()]))"
-        )
-        said = self.manage("shell", "--no-imports", "-c", script)
-        return [tuple(row) for row in json.loads(said.splitlines()[-1])]
+        found = self.asked("SELECT state, lease IS NOT NULL FROM judging_judgerun ORDER BY id")
+        return [(state, bool(held)) for state, held in found]
 
     def ring(self, times: int) -> None:
         """The same message again and again."""
@@ -145,9 +162,35 @@ def kill_9(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
-    """Waits for what may take so many seconds on a quiet machine."""
-    deadline = time.monotonic() + SLOWNESS * seconds
+def freeze(house: House, process: subprocess.Popen[str]) -> None:
+    """Stops a process between two of its writes: in the midst of one it would keep others out."""
+    for _ in range(100):
+        process.send_signal(signal.SIGSTOP)
+        if can_write(house):
+            return
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.03)
+    raise AssertionError("the process writes all the time")
+
+
+def can_write(house: House) -> bool:
+    if ON_POSTGRESQL:
+        with psycopg.connect(house.env["DATABASE_URL"]) as server:
+            open_writes = (
+                "SELECT count(*) FROM pg_stat_activity WHERE state LIKE %s AND datname = %s"
+            )
+            found = server.execute(open_writes, ("idle in%", server.info.dbname)).fetchone()
+            return found == (0,)
+    with closing(sqlite3.connect(house.folder / FILE, timeout=0.1)) as file:
+        try:
+            file.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, f"not within {SLOWNESS * seconds} s: {what}"
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(0.05)

@@ -20,7 +20,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers.results import Result, record
 from judging.batches import parts, requests
 from judging.batches.results import take_in
-from judging.models import Judge, JudgeCall, JudgeRun, Strike
+from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.rows import lanes, ledger, planning, runs
 from judging.running.manifests import is_sealed
 from tests.fake_openai.running import Running
@@ -545,6 +545,23 @@ def test_a_paused_server_stays_paused_while_requests_are_written(
     written(campaign, rater, tmp_path)
     lane.refresh_from_db()
     assert lane.paused == "the quota is used up"
+
+
+def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
+    campaign: Campaign, rater: Judge
+) -> None:
+    dead = runs.start(campaign, rater)
+    runs.take(dead)
+    file = {"name": "requests.jsonl", "path": "/home/ada/requests.jsonl"}
+    JudgeRun.objects.update(
+        manifest={runs.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)
+    )
+    Lane.objects.update(lease=None)
+    said = refusal(campaign, rater)
+    assert f"{dead} was writing requests.jsonl when its process ended" in said
+    assert "give --batch-file /home/ada/requests.jsonl to go on" in said
+    run(campaign, rater, "--stop")
+    assert "12 done" in run(campaign, rater)
 
 
 @pytest.mark.parametrize("order", [runs.ask_to_stop, runs.ask_to_cancel], ids=["stop", "cancel"])

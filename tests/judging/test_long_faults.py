@@ -1,4 +1,4 @@
-"""Faults that take minutes; `make faults` runs them."""
+"""Faults that take minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running
-from tests.judging.processes import GROUP, PROBES, RUN, House, kill_9, query, until
+from tests.judging.processes import GROUP, PROBES, RUN, House, freeze, kill_9, query, until
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
 
@@ -40,10 +41,10 @@ def test_a_worker_killed_ten_times_in_ten_thousand_calls(
     for kill in range(1, KILLS + 1):
         with large.worker() as worker:
             enough = kill * CALLS // (KILLS + 1)
-            until(lambda: only_server.stats()["calls"] >= enough, 120, "more calls")  # noqa: B023
+            until(lambda: only_server.stats()["calls"] >= enough, "more calls")  # noqa: B023
             kill_9(worker)
     with large.worker():
-        until(lambda: large.runs() == [("done", False)], 240, "the end of the run")
+        until(lambda: large.runs() == [("done", False)], "the end of the run")
     labels = large.labels("--server", only_server.url, "--kills", str(KILLS))
     assert len(labels) == CALLS
     assert set(labels.values()) == {1}
@@ -53,17 +54,17 @@ def test_a_worker_killed_ten_times_in_ten_thousand_calls(
 
 
 def test_a_process_that_sleeps_a_minute_changes_nothing(house: House, server: Running) -> None:
+    server.behave(holds_after=60)
     frozen = house.start("manage.py", *RUN)
-    until(lambda: server.stats()["calls"] >= 60, 60, "some calls")
-    # Between two writes, or it would keep others out of a database in a file.
-    time.sleep(0.05)
-    frozen.send_signal(signal.SIGSTOP)
+    until(server.holds, "it is in mid-run")
+    freeze(house, frozen)
+    server.behave()
     try:
         time.sleep(60)
         said = house.manage(*RUN)
     finally:
         frozen.send_signal(signal.SIGCONT)
-    frozen.communicate(timeout=60)
+    frozen.communicate(timeout=PATIENCE)
     assert frozen.returncode == 1
     assert "0 left open" not in said
     assert set(house.labels("--server", server.url, "--kills", "1").values()) == {1}
@@ -81,7 +82,7 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
     log = house.folder / "tandem.sqlite3-wal"
     room = max(log.stat().st_size if log.exists() else 0, 1) + 200_000
     process = house.start("manage.py", *RUN, limited=lambda: with_files_of_at_most(room))
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert server.stats()["calls"] < 200
     house.manage(*RUN)
@@ -93,10 +94,12 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
 def test_a_run_goes_on_from_yesterdays_backup(
     house: House, server: Running, tmp_path: Path
 ) -> None:
+    server.behave(holds_after=60)
     process = house.start("manage.py", *RUN)
-    until(lambda: server.stats()["calls"] >= 60, 60, "some calls")
+    until(server.holds, "it is in mid-run")
     backup = copy(house.folder / "tandem.sqlite3", tmp_path / "backup.sqlite3")
-    process.communicate(timeout=120)
+    server.behave()
+    process.communicate(timeout=PATIENCE)
     before = server.stats()["calls"]
     for name in ("tandem.sqlite3-wal", "tandem.sqlite3-shm"):
         (house.folder / name).unlink(missing_ok=True)

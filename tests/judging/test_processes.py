@@ -1,4 +1,8 @@
-"""Real processes over a real database file: killed, stopped, lost, and gone on with."""
+"""Real processes over a real database file: killed, stopped, and gone on with.
+
+The server holds what comes after so many calls, so that whatever befalls a process befalls it in
+mid-run; the leases of a hurried one last a second.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +26,56 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
+KILLS = 3
 
-def test_a_killed_run_goes_on_and_answers_every_unit_once(house: House, server: Running) -> None:
-    process = house.start("manage.py", *RUN)
-    until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
-    kill_9(process)
+
+@pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.long)])
+def test_a_killed_run_goes_on_and_answers_every_unit_once(
+    house: House, server: Running, kills: int
+) -> None:
+    for kill in range(1, kills + 1):
+        server.behave(holds_after=kill * UNITS // (kills + 2))
+        process = house.hurried(*RUN)
+        until(server.holds, "it is in mid-run")
+        kill_9(process)
+        server.behave()
     before = server.stats()["calls"]
+    process = house.hurried(*RUN)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, said
     assert before < UNITS
-    said = house.manage(*RUN)
-    assert "Waiting (at most 30 s)" in said
-    assert each_once(house, server.url, kills=1)
+    assert each_once(house, server.url, kills)
     calls = server.stats()
-    assert calls["calls"] <= UNITS + CONCURRENCY + GROUP + PROBES
+    assert calls["calls"] <= (kills + 1) * PROBES + UNITS + kills * (CONCURRENCY + GROUP)
     assert calls["most"] <= CONCURRENCY
+
+
+@pytest.mark.long
+def test_who_finds_the_lease_of_a_dead_one_waits_until_it_ends(
+    house: House, server: Running
+) -> None:
+    server.behave(holds_after=UNITS // 3)
+    process = house.start("manage.py", *RUN)
+    until(server.holds, "it is in mid-run")
+    kill_9(process)
+    server.behave()
+    assert "Waiting (at most 30 s)" in house.manage(*RUN)
+    assert each_once(house, server.url, kills=1)
 
 
 def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
     house: House, server: Running
 ) -> None:
+    server.behave(holds_after=UNITS // 3)
     process = house.start("manage.py", *RUN)
-    until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
+    until(server.holds, "it is in mid-run")
     process.send_signal(signal.SIGTERM)
+    server.behave(holds_after=UNITS - 1)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "Not ended: stopped; run it again to go on." in out
     assert "Traceback" not in out
+    server.behave()
     assert "Waiting" not in house.manage(*RUN)
     assert each_once(house, server.url)
     assert UNITS <= server.stats()["calls"] <= UNITS + 2 * PROBES
@@ -54,7 +83,7 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
 
 def test_a_server_that_faults_in_every_way_ends_with_reasons(house: House, server: Running) -> None:
     faults = {"500": 0.05, "reset": 0.03, "html": 0.03, "429": 0.05, "prose": 0.05, "length": 0.05}
-    server.behave(faults=faults, retry_after="0", latency=0.01)
+    server.behave(faults=faults, retry_after="0")
     said = house.manage(*RUN)
     labels = house.labels()
     assert set(labels.values()) == {1}

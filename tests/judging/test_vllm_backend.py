@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,20 @@ from typing import Any
 import pytest
 
 from judging.backends import vllm as module
+from judging.backends import vllm_server
 from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
 from judging.backends.vllm_log import cause_of
-from judging.backends.vllm_server import Servers
+from judging.backends.vllm_server import MOST_RESTARTS, Servers
 from judging.rows.guarding import KEY_PREFIX, PUBLIC_KEY
 from tests.cast import ROOT
+from tests.fake_openai.running import Running
 from tests.judging import fake_vllm
 from tests.judging.processes import UNITS, House, each_once, until
 from tests.judging.test_openai_backend import REQUEST
 from tests.patience import PATIENCE
 
 MODEL = "org/tiny-judge"
-SECONDS = 20
 
 
 @dataclass
@@ -49,6 +51,11 @@ class Fake:
         lines = self.notes.read_text("utf-8").splitlines() if self.notes.exists() else []
         return [json.loads(line) for line in lines]
 
+    def held(self) -> int:
+        """How many calls the first one holds back."""
+        (port,) = [word for word in self.starts()[0]["arguments"] if word.startswith("--port=")]
+        return int(Running(f"http://127.0.0.1:{port.partition('=')[2]}").stats()["held"])
+
     def gone(self) -> bool:
         """Whether it was started, and nothing of it runs any more."""
         pids = [start[key] for start in self.starts() for key in ("pid", "child")]
@@ -65,14 +72,20 @@ def lives(pid: int) -> bool:
 
 @pytest.fixture
 def vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    program = tmp_path / "vllm"
+    with installed(tmp_path, monkeypatch) as fake:
+        yield fake
+
+
+@contextmanager
+def installed(folder: Path, env: pytest.MonkeyPatch) -> Iterator[Fake]:
+    program = folder / "vllm"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {fake_vllm.__file__} "$@"\n', "utf-8")
     program.chmod(0o755)
-    monkeypatch.setenv("TANDEM_VLLM", str(program))
-    monkeypatch.delenv("TANDEM_VLLM_ARGS", raising=False)
+    env.setenv("TANDEM_VLLM", str(program))
+    env.delenv("TANDEM_VLLM_ARGS", raising=False)
     servers = Servers()
-    monkeypatch.setattr(module, "SERVERS", servers)
-    fake = Fake(tmp_path / "notes", monkeypatch, servers)
+    env.setattr(module, "SERVERS", servers)
+    fake = Fake(folder / "notes", env, servers)
     fake.tell()
     yield fake
     servers.stop_all()
@@ -93,43 +106,62 @@ def ask(times: int = 1, model: str = MODEL, **params: Any) -> str:
 YES = {"answerable": "yes"}
 
 
-def test_a_judge_is_answered_by_a_server_of_its_own(vllm: Fake) -> None:
-    assert json.loads(ask()) == YES
-    (start,) = vllm.starts()
-    assert start["arguments"][0] == MODEL
-    assert "--host=127.0.0.1" in start["arguments"]
-    assert '"disable_any_whitespace": true' in " ".join(start["arguments"])
+Asked = tuple[str, list[dict[str, Any]]]
 
 
-def test_the_server_hears_none_of_our_secrets_and_is_the_only_one_to_hear_its_key(
-    vllm: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SECRET_KEY", "ours")
-    monkeypatch.setenv("DATABASE_URL", "postgresql://us:pass@host/db")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv(PUBLIC_KEY, "sk-of-another-server")
-    monkeypatch.setenv(f"{KEY_PREFIX}LAB", "sk-of-another-server")
-    ask()
-    (start,) = vllm.starts()
-    assert start["env"].keys() == {"VLLM_API_KEY"}
-    assert start["env"]["VLLM_API_KEY"] not in " ".join(start["arguments"])
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """What a server answers to the second of two pumps, amid secrets; and its starts."""
+    params: dict[str, Any] = {
+        "max_model_len": 4096,
+        "tensor_parallel": 2,
+        "quantization": "awq",
+    }
+    folder = tmp_path_factory.mktemp("vllm")
+    with pytest.MonkeyPatch.context() as env, installed(folder, env) as vllm:
+        for name, value in {
+            "SECRET_KEY": "ours",
+            "DATABASE_URL": "postgresql://us:pass@host/db",
+            "PYTHONPATH": str(ROOT),
+            PUBLIC_KEY: "sk-of-another-server",
+            f"{KEY_PREFIX}LAB": "sk-of-another-server",
+            "TANDEM_VLLM_ARGS": "--enforce-eager --chat-template 'a b.jinja'",
+        }.items():
+            env.setenv(name, value)
+        ask(**params)
+        return ask(**params, temperature=0.5), vllm.starts()
 
 
-def test_the_server_starts_where_our_packages_hide_none_of_its_own(vllm: Fake) -> None:
-    ask()
-    (start,) = vllm.starts()
-    assert not Path(start["cwd"]).is_relative_to(ROOT)
-    assert not (Path(start["cwd"]) / "datasets").exists()
+@pytest.fixture
+def start(asked: Asked) -> dict[str, Any]:
+    return asked[1][0]
 
 
-def test_parameters_become_flags_and_the_operator_s_own_come_last(
-    vllm: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TANDEM_VLLM_ARGS", "--enforce-eager --chat-template 'a b.jinja'")
-    ask(max_model_len=4096, tensor_parallel=2, quantization="awq")
-    (start,) = vllm.starts()
-    assert {"--max-model-len=4096", "--tensor-parallel-size=2"} < set(start["arguments"])
-    assert start["arguments"][-3:] == ["--enforce-eager", "--chat-template", "a b.jinja"]
+class TestAServer:
+    def test_it_answers(self, asked: Asked, start: dict[str, Any]) -> None:
+        assert json.loads(asked[0]) == YES
+        assert start["arguments"][0] == MODEL
+        assert "--host=127.0.0.1" in start["arguments"]
+        assert '"disable_any_whitespace": true' in " ".join(start["arguments"])
+
+    def test_the_next_pump_finds_it(self, asked: Asked) -> None:
+        assert len(asked[1]) == 1
+
+    def test_it_hears_none_of_our_secrets_and_is_the_only_one_to_hear_its_key(
+        self, start: dict[str, Any]
+    ) -> None:
+        assert start["env"].keys() == {"VLLM_API_KEY"}
+        assert start["env"]["VLLM_API_KEY"] not in " ".join(start["arguments"])
+
+    def test_it_starts_where_our_packages_hide_none_of_its_own(self, start: dict[str, Any]) -> None:
+        assert not Path(start["cwd"]).is_relative_to(ROOT)
+        assert not (Path(start["cwd"]) / "datasets").exists()
+
+    def test_parameters_become_flags_and_the_operator_s_own_come_last(
+        self, start: dict[str, Any]
+    ) -> None:
+        assert {"--max-model-len=4096", "--tensor-parallel-size=2"} < set(start["arguments"])
+        assert start["arguments"][-3:] == ["--enforce-eager", "--chat-template", "a b.jinja"]
 
 
 def test_a_model_in_a_folder_is_found_from_anywhere_under_the_name_it_was_given(
@@ -143,12 +175,7 @@ def test_a_model_in_a_folder_is_found_from_anywhere_under_the_name_it_was_given(
     assert "--served-model-name=mine" in start["arguments"]
 
 
-def test_the_next_pump_finds_the_same_server(vllm: Fake) -> None:
-    ask()
-    ask(temperature=0.5)
-    assert len(vllm.starts()) == 1
-
-
+@pytest.mark.long
 def test_a_slow_start_is_waited_for(vllm: Fake) -> None:
     vllm.tell(slow=1.0)
     assert json.loads(ask()) == YES
@@ -156,10 +183,10 @@ def test_a_slow_start_is_waited_for(vllm: Fake) -> None:
 
 def test_giving_up_while_it_starts_leaves_it_to_whoever_comes_next(vllm: Fake) -> None:
     async def inside() -> None:
-        async with asyncio.timeout(0.5), VLLM(Setup(MODEL)):
+        async with asyncio.timeout(0.2), VLLM(Setup(MODEL)):
             pass
 
-    vllm.tell(slow=2.0)
+    vllm.tell(slow=1.0)
     with pytest.raises(TimeoutError):
         asyncio.run(inside())
     assert json.loads(ask()) == YES
@@ -171,9 +198,9 @@ def test_a_server_that_nobody_asks_is_stopped_with_all_its_processes(
 ) -> None:
     monkeypatch.setattr(module, "SERVERS", Servers(idle_seconds=0.05))
     ask()
-    until(vllm.gone, SECONDS, "the idle server is gone")
+    until(vllm.gone, "the idle server is gone")
     assert json.loads(ask()) == YES
-    until(vllm.gone, SECONDS, "so is the one that came after it")
+    until(vllm.gone, "so is the one that came after it")
 
 
 def test_an_idle_server_makes_room_for_another_judge_s(vllm: Fake) -> None:
@@ -184,12 +211,11 @@ def test_an_idle_server_makes_room_for_another_judge_s(vllm: Fake) -> None:
     assert lives(second["pid"])
 
 
-@pytest.mark.parametrize("key", ["pid", "child"])
-def test_at_the_end_nothing_of_the_server_is_left(vllm: Fake, key: str) -> None:
+def test_at_the_end_nothing_of_the_server_is_left(vllm: Fake) -> None:
     ask()
     vllm.servers.stop_all()
     (start,) = vllm.starts()
-    assert not lives(start[key])
+    assert [key for key in ("pid", "child") if lives(start[key])] == []
     assert not Path(start["cwd"]).exists()
 
 
@@ -198,7 +224,7 @@ def test_a_server_that_does_not_start_fails_its_calls_with_the_mend(vllm: Fake) 
     with pytest.raises(FatalError, match=r"did not start .*exit code 1.*smaller or a quantised"):
         ask()
     assert len(vllm.starts()) == 1
-    until(vllm.gone, SECONDS, "its other processes are gone too")
+    until(vllm.gone, "its other processes are gone too")
 
 
 def test_what_did_not_start_is_tried_again_by_the_next_pump(vllm: Fake, tmp_path: Path) -> None:
@@ -240,19 +266,23 @@ def test_a_server_that_dies_in_mid_call_is_started_again(vllm: Fake) -> None:
     assert len(vllm.starts()) == 2
 
 
-def test_a_server_that_dies_again_and_again_ends_the_run(vllm: Fake) -> None:
+@pytest.mark.parametrize("most", [1, pytest.param(MOST_RESTARTS, marks=pytest.mark.long)])
+def test_a_server_that_dies_again_and_again_ends_the_run(
+    vllm: Fake, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(vllm_server, "MOST_RESTARTS", most)
     vllm.tell(dies=0)
 
     async def inside() -> list[BaseException]:
         async with VLLM(Setup(MODEL)) as backend:
-            return [await came(backend) for _ in range(5)]
+            return [await came(backend) for _ in range(most + 2)]
 
     *earlier, fatal, still = asyncio.run(inside())
     assert {type(error) for error in earlier} == {TransientError}
     assert isinstance(fatal, FatalError)
-    assert "vLLM ended 4 times" in fatal.message
+    assert f"vLLM ended {most + 1} times" in fatal.message
     assert isinstance(still, FatalError)
-    assert len(vllm.starts()) == 4
+    assert len(vllm.starts()) == most + 1
 
 
 async def came(backend: VLLM) -> BaseException:
@@ -262,12 +292,13 @@ async def came(backend: VLLM) -> BaseException:
 
 
 def test_calls_under_way_share_one_restart(vllm: Fake) -> None:
-    vllm.tell(latency=0.5)
+    vllm.tell(holds_after=0)
 
     async def inside() -> list[Any]:
         async with VLLM(Setup(MODEL)) as backend:
             calls = [asyncio.create_task(backend.ask(REQUEST)) for _ in range(8)]
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(until, lambda: vllm.held() == 8, "all calls are under way")
+            vllm.tell(holds_after=None)
             os.kill(vllm.starts()[0]["pid"], signal.SIGKILL)
             failed = await asyncio.gather(*calls, return_exceptions=True)
             return [*failed, await backend.ask(REQUEST)]
@@ -295,7 +326,7 @@ asyncio.run(hold())
 """
 
 
-@pytest.mark.parametrize("how", ["alone", "fork"])
+@pytest.mark.parametrize("how", [pytest.param("alone", marks=pytest.mark.long), "fork"])
 def test_a_kill_9_of_its_parent_leaves_nothing_running(vllm: Fake, how: str) -> None:
     """A child that was forked meanwhile holds the same pipe, and must not keep the server up."""
     command = [sys.executable, "-c", HOLDS, how]
@@ -307,7 +338,7 @@ def test_a_kill_9_of_its_parent_leaves_nothing_running(vllm: Fake, how: str) -> 
         assert not vllm.gone()
         parent.kill()
         parent.wait()
-        until(vllm.gone, SECONDS, "the server and its child are gone")
+        until(vllm.gone, "the server and its child are gone")
         os.killpg(parent.pid, signal.SIGKILL) if how == "fork" else None
 
 
@@ -316,7 +347,7 @@ def test_a_kill_9_of_the_guard_ends_the_server(vllm: Fake) -> None:
     (start,) = vllm.starts()
     guard = int(Path(f"/proc/{start['pid']}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
     os.kill(guard, signal.SIGKILL)
-    until(lambda: not lives(start["pid"]), SECONDS, "the server is gone")
+    until(lambda: not lives(start["pid"]), "the server is gone")
     os.kill(start["child"], signal.SIGKILL)
     assert json.loads(ask()) == YES
 
@@ -407,15 +438,16 @@ def test_a_run_whose_server_dies_is_answered_whole_and_once(vllm: Fake, furnishe
                                                             tmp_path: Path) -> None:  # fmt: skip
     vllm.tell(dies=int(UNITS * 0.6))
     house = House(Path(shutil.copytree(furnished, tmp_path / "house")), copy_of=furnished)
-    house.manage(
-        "create_judge", "v", "--backend", "vllm", "--model", MODEL, "--granularity", "unit"
+    house.manage_all(
+        ("create_judge", "v", "--backend", "vllm", "--model", MODEL, "--granularity", "unit"),
+        ("run_judge", "--campaign", "c", "--judge", "v"),
     )
-    house.manage("run_judge", "--campaign", "c", "--judge", "v")
     assert len(vllm.starts()) == 2
     assert each_once(house)
-    until(vllm.gone, SECONDS, "the server is gone with its run")
+    until(vllm.gone, "the server is gone with its run")
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
     vllm: Fake, furnished: Path, tmp_path: Path

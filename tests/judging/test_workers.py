@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from config.celery import app
+from judging import tasks
 from scripts.services import Valkey
 from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running
@@ -51,53 +53,57 @@ def queued(house: House, broker: Broker, server: Running) -> House:
     return house
 
 
-def all_labelled(house: House, server: Running) -> None:
-    # Looking into the database takes a process of its own, so the server's count comes first.
-    # A dead child's lease and the next sweep alone may take 45 s; the rest is for a busy machine.
-    until(lambda: server.stats()["calls"] >= UNITS, 180, "every unit asked")
-    until(lambda: len(house.labels()) == UNITS, 120, "every unit labelled")
+def all_labelled(house: House) -> None:
+    until(lambda: house.labelled() >= UNITS, "every unit has its label")
 
 
+@pytest.mark.postgresql
 def test_another_worker_goes_on_after_a_kill_and_without_a_message(
     queued: House, broker: Broker, server: Running
 ) -> None:
-    with queued.worker() as worker:
-        until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
+    server.behave(holds_after=UNITS // 3)
+    with queued.worker(hurried=True) as worker:
+        until(server.holds, "the run is in the middle")
         kill_9(worker)
+    server.behave()
     broker.lose_messages()
     assert server.stats()["calls"] < UNITS
-    with queued.worker():
-        all_labelled(queued, server)
+    with queued.worker(hurried=True):
+        all_labelled(queued)
     assert each_once(queued, server.url, kills=1)
     assert server.stats()["calls"] <= UNITS + REPAID
 
 
+@pytest.mark.long
 def test_a_lost_message_is_found_when_a_worker_starts(
     queued: House, broker: Broker, server: Running
 ) -> None:
     assert broker.lose_messages() == 1
     with queued.worker():
-        until(lambda: server.stats()["calls"] >= 1, 30, "the first call")
+        until(lambda: server.stats()["calls"] >= 1, "the first call")
 
 
+@pytest.mark.long
 def test_a_message_told_many_times_to_two_workers_pays_nothing_twice(
     queued: House, broker: Broker, server: Running
 ) -> None:
+    server.behave(latency=0.15)
     queued.ring(4)
     with queued.worker("-n", "one"), queued.worker("-n", "two"):
-        all_labelled(queued, server)
+        all_labelled(queued)
     assert each_once(queued, server.url)
     assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
     assert server.stats()["most"] <= CONCURRENCY
 
 
+@pytest.mark.long
 def test_a_late_message_of_a_run_that_has_ended_does_nothing(
     queued: House, broker: Broker, server: Running
 ) -> None:
     with queued.worker():
-        until(lambda: queued.runs() == [("done", False)], 90, "the end of the run")
+        until(lambda: queued.runs() == [("done", False)], "the end of the run")
         queued.ring(2)
-        until(lambda: broker.messages() == [], 30, "both messages read")
+        until(lambda: broker.messages() == [], "both messages read")
     assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
     assert queued.runs() == [("done", False)]
 
@@ -105,26 +111,32 @@ def test_a_late_message_of_a_run_that_has_ended_does_nothing(
 def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
     queued: House, broker: Broker, server: Running
 ) -> None:
+    server.behave(holds_after=UNITS // 4)
     with queued.worker() as worker:
-        until(lambda: server.stats()["calls"] >= UNITS // 4, 60, "a quarter of the calls")
+        until(server.holds, "the run is in the middle")
         worker.send_signal(signal.SIGTERM)
+        server.behave(holds_after=UNITS - 1)
         assert worker.wait(PATIENCE) == 0
+    server.behave()
     assert server.stats()["calls"] < UNITS
     assert queued.runs() == [("running", False)]
     with queued.worker():
-        all_labelled(queued, server)
+        all_labelled(queued)
     assert each_once(queued, server.url)
     assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
 
+@pytest.mark.long
 def test_a_child_killed_in_the_middle_of_its_calls_is_replaced(
     queued: House, broker: Broker, server: Running
 ) -> None:
-    with queued.worker() as worker:
-        until(lambda: server.stats()["calls"] >= UNITS // 3, 60, "a third of the calls")
+    server.behave(holds_after=UNITS // 3)
+    with queued.worker(hurried=True) as worker:
+        until(server.holds, "the run is in the middle")
         for child in children(worker.pid):
             os.kill(child, signal.SIGKILL)
-        all_labelled(queued, server)
+        server.behave()
+        all_labelled(queued)
     assert each_once(queued, server.url, kills=1)
     assert server.stats()["calls"] <= UNITS + REPAID
 
@@ -136,11 +148,19 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in told.read_text().split()]
 
 
+@pytest.mark.long
 def test_a_beat_rings_for_what_nobody_works_on(
     house: House, broker: Broker, server: Running
 ) -> None:
     with house.celery("beat", "--max-interval", "1"):
-        until(lambda: any("judging.tasks.sweep" in m for m in broker.messages()), 40, "a sweep")
+        until(lambda: any("judging.tasks.sweep" in m for m in broker.messages()), "a sweep")
+
+
+def test_beat_rings_by_names_that_workers_know() -> None:
+    app.loader.import_default_modules()
+    named = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert named <= set(app.tasks)
+    assert tasks.sweep.name in named
 
 
 class TestABrokerThatIsAway:
@@ -156,26 +176,29 @@ class TestABrokerThatIsAway:
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
         with house.worker():
-            until(lambda: "ready." in house.log(), 30, "a worker that is ready")
+            until(lambda: "ready." in house.log(), "a worker that is ready")
             valkey_server.kill()
             try:
                 said = house.manage(*RUN, "--queue")
             finally:
                 valkey_server.start()
             assert "Queued" in said
-            all_labelled(house, server)
+            all_labelled(house)
         assert each_once(house, server.url)
         assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
+    @pytest.mark.long
     def test_a_run_under_way_does_not_need_it(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
         house.manage(*RUN, "--queue")
+        server.behave(holds_after=UNITS // 4)
         with house.worker():
-            until(lambda: server.stats()["calls"] >= UNITS // 4, 60, "a quarter of the calls")
+            until(server.holds, "the run is in the middle")
             valkey_server.kill()
             try:
-                all_labelled(house, server)
+                server.behave()
+                all_labelled(house)
             finally:
                 valkey_server.start()
         assert each_once(house, server.url)
