@@ -2,74 +2,76 @@
 
 from __future__ import annotations
 
-import gc
-from collections import Counter
-from collections.abc import Iterable
+import os
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
+from pytest_django.plugin import blocking_manager_key
 
-from tests import cast
+from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
+from tests.extent import Extent
+from tests.workers import NAME
+
+CASES = 3  # of a test's cases, where the test is not marked "every_case"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="also run what takes minutes")
+    parser.addoption("--all", action="store_true", help="every case, and what takes minutes")
+    parser.addoption("--only-long", action="store_true", help="nothing but what takes minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    Extent.everything = config.getoption("--all")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """On PostgreSQL `make test` asks for few tests: modules without any are not even imported."""
+    if not ON_POSTGRESQL or config.getoption("--all") or collection_path.suffix != ".py":
+        return None
+    if not collection_path.name.startswith("test_"):
+        return None
+    return "mark.postgresql" not in collection_path.read_text("utf-8") or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    everything = config.getoption("--all")
+    left_out = {item for item in items if not _runs(item, everything)}
+    if config.getoption("--only-long"):
+        left_out |= {item for item in items if not item.get_closest_marker("long")}
+    if not everything:
+        left_out |= _further_cases([item for item in items if item not in left_out])
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _runs(item: pytest.Item, everything: bool) -> bool:
+    if not everything:
+        wanted = not ON_POSTGRESQL or item.get_closest_marker("postgresql")
+        return bool(wanted) and not item.get_closest_marker("long")
+    return not ON_POSTGRESQL or _differs_between_databases(item)
+
+
+def _further_cases(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """What is left of each test but its first case, its last, and the one in their middle."""
+    functions: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("every_case"):
+            functions[item.nodeid.partition("[")[0]].append(item)
+    further: set[pytest.Item] = set()
+    for cases in functions.values():
+        last = len(cases) - 1
+        further |= set(cases) - {cases[n * last // (CASES - 1)] for n in range(CASES)}
+    return further
 
 
 # `db` and its like ask for the first; the last two are of processes.
 WITH_DATABASE = {"django_db_setup", "live_server", "house", "site"}
 WITH_PROCESSES = ("browser", "processes", "containers")
-
-
-# Of a test with many cases these many run on PostgreSQL: they differ in what is sent, and not in
-# what the database is asked. Where it is the other way round a test is marked "every_case".
-CASES = 3
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = {item for item in items if not _runs(item, config.getoption("--long"))}
-    if ON_POSTGRESQL:
-        left_out |= _further_cases(item for item in items if item not in left_out)
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    items[:] = [item for item in items if item not in left_out]
-    # On a busy machine a browser may lose a race that no user would, and a process start too late:
-    # these get a second try, and the summary says so ("rerun"). What fails twice fails; all other
-    # tests get one try.
-    for item in items:
-        if any(map(item.get_closest_marker, WITH_PROCESSES)):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_collection_finish() -> None:
-    """Ten thousand tests and all they import stay to the end: looked through for garbage again and
-    again they take a twentieth of the time."""
-    gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Why a second try was needed, since the first one's words are shown nowhere else."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"second try of {report.nodeid}, after its {report.when}")
-        terminalreporter.line(report.longreprtext)
-
-
-def _runs(item: pytest.Item, long: bool) -> bool:
-    if item.get_closest_marker("long") and not long:
-        return False
-    return not ON_POSTGRESQL or _differs_between_databases(item)
-
-
-def _further_cases(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    cases: Counter[str] = Counter()
-    further = set()
-    for item in items:
-        test = item.nodeid.partition("[")[0]
-        cases[test] += 1
-        if cases[test] > CASES and not item.get_closest_marker("every_case"):
-            further.add(item)
-    return further
 
 
 def _differs_between_databases(item: pytest.Item) -> bool:
@@ -79,6 +81,23 @@ def _differs_between_databases(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     marked = any(map(item.get_closest_marker, ("django_db", *WITH_PROCESSES)))
     return marked or bool(fixtures & WITH_DATABASE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
+    """The database is migrated once, for all workers to copy."""
+    with session.config.stash[blocking_manager_key].unblock(), databases.migrated():
+        databases.disconnect()
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """The migrated test database: in a worker its copy, else one that is made here."""
+    with django_db_blocker.unblock(), databases.migrated(os.environ.get(NAME)):
+        yield
 
 
 @pytest.fixture
@@ -97,15 +116,15 @@ def own_quarantine(settings: Settings, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def house(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a migrated database, batch `b` and campaign `c`, for real commands."""
     folder = tmp_path_factory.mktemp("house")
+    databases.environment(folder, migrated=True)
     path = cast.write_lines(folder / "b.jsonl", cast.BATCH)
-    for command in (
-        ("migrate", "--verbosity", "0"),
+    done = cast.manage_all(
+        folder,
         ("load_batch", path, "--name", "b"),
         ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b"),
-    ):
-        done = cast.manage(folder, *command)
-        assert done.returncode == 0, done.stderr
+    )
+    assert done.returncode == 0, done.stderr
     return folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +16,15 @@ from typing import Any
 
 import psycopg
 from django.core.management import call_command
-from django.db import transaction
+from django.db import connection, transaction
 from psycopg import sql
 
 SERVER = os.environ.get("DATABASE_URL", "")
 ON_POSTGRESQL = SERVER.startswith("postgres")
 DECIDED = ("DATABASE_URL", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "SECRET_KEY",
            "OPENAI_API_KEY", "TANDEM_DATA_DIR", "DEBUG")  # fmt: skip
+
+FILE = "tandem.sqlite3"
 
 
 @contextmanager
@@ -42,16 +45,67 @@ def emptied_after(django_db_blocker: Any) -> Iterator[None]:
             call_command("flush", interactive=False, verbosity=0)
 
 
-def environment(folder: Path, copy_of: Path | None = None) -> dict[str, str]:
+@contextmanager
+def migrated(worker: str | None = None) -> Iterator[None]:
+    """The database that the settings name, for tests; a worker's is a copy of its parent's."""
+    creation, name = connection.creation, connection.settings_dict["NAME"]
+    if worker is None:
+        creation.create_test_db(verbosity=0, autoclobber=True)
+        _keep_empty()
+    else:
+        creation.clone_test_db(suffix=worker, verbosity=0)
+        connection.settings_dict.update(creation.get_test_db_clone_settings(worker))
+    try:
+        yield
+    finally:
+        disconnect()
+        creation.destroy_test_db(name, verbosity=0)
+
+
+def disconnect() -> None:
+    """What is connected can be neither copied nor dropped, and is not for forks to share."""
+    connection.close()
+    if ON_POSTGRESQL:
+        connection.close_pool()  # type: ignore[attr-defined]
+
+
+_EMPTY = ""  # the name of a copy of the test database, which has all tables; set before any fork
+
+
+def _keep_empty() -> None:
+    """Sets a copy aside for processes: to migrate a database takes five seconds of processor."""
+    global _EMPTY
+    disconnect()
+    name = str(connection.settings_dict["NAME"])
+    if ON_POSTGRESQL:
+        _EMPTY = name + "_empty"
+        with psycopg.connect(SERVER, autocommit=True) as server:
+            here, there = sql.Identifier(_EMPTY), sql.Identifier(name)
+            server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(here))
+            server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(here, there))
+    else:
+        _EMPTY = f"{name}.empty"
+        shutil.copy(name, _EMPTY)
+
+
+def environment(
+    folder: Path, copy_of: Path | None = None, *, migrated: bool = False
+) -> dict[str, str]:
     """The environment of a process whose data lie in `folder`; new there, or a copy of another's.
 
-    The copy takes only the database: files are for the caller to copy.
+    The copy takes only the database: files are for the caller to copy. A new database has no
+    tables, or all of them if it is to be `migrated`, for which the tests' own has to be there.
     """
+    assert _EMPTY or not migrated, "ask for django_db_setup"
     kept = {name: value for name, value in os.environ.items() if name not in DECIDED}
     kept |= {"DEBUG": "1", "TANDEM_DATA_DIR": str(folder)}
-    if not ON_POSTGRESQL:
-        return kept
-    return kept | {"DATABASE_URL": _database(_name(folder), _name(copy_of) if copy_of else None)}
+    if ON_POSTGRESQL:
+        like = _name(copy_of) if copy_of else _EMPTY if migrated else None
+        return kept | {"DATABASE_URL": _database(_name(folder), like)}
+    if migrated and not (folder / FILE).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_EMPTY, folder / FILE)
+    return kept
 
 
 def _name(folder: Path) -> str:

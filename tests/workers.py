@@ -1,0 +1,250 @@
+"""`--workers N`: tests are collected and the database is migrated once, then N forks share them.
+
+Collecting costs twenty seconds of processor time, and workers that start anew each pay it again.
+A fork has all of it at once: it copies the migrated database, takes chunks of tests from the parent
+until none is left, and sends its reports back. A system that cannot fork runs them in one process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Folders whose tests take longest begin first: else one worker would be left with them in the end.
+FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
+CHUNK = 40  # tests of one module; a larger one is shared, its module's fixtures made anew
+NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of what it starts
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, default=0, help="forks that share the tests; 0: none")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    count = min(session.config.getoption("--workers"), len(session.items))
+    if count < 1 or session.config.option.collectonly or not hasattr(os, "fork"):
+        return None
+    if session.testsfailed and not session.config.option.continue_on_collection_errors:
+        raise session.Interrupted(f"{session.testsfailed} errors during collection")
+    session.config.hook.pytest_run_workers(session=session, count=count)
+    return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_run_workers(session: pytest.Session, count: int) -> bool:
+    gc.freeze()  # what was collected is shared by all and stays to the end
+    Parent(session, count).run()
+    return True
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(Hooks)
+
+
+class Hooks:
+    """What the parent and its workers tell other plugins."""
+
+    @staticmethod
+    @pytest.hookspec(firstresult=True)
+    def pytest_run_workers(session: pytest.Session, count: int) -> bool:
+        """In the parent, after collection: a wrapper makes what all workers copy."""
+        raise NotImplementedError
+
+    @staticmethod
+    def pytest_worker_ready(config: pytest.Config, number: int) -> None:
+        """In a worker, before its first test."""
+
+    @staticmethod
+    def pytest_worker_over(config: pytest.Config, number: int) -> None:
+        """In a worker, after its last test."""
+
+
+def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
+    """The positions of the tests, by module and in order; those that take longest stand last, since
+    chunks are taken from the end."""
+
+    def urgency(chunk: list[int]) -> tuple[int, int]:
+        path = items[chunk[0]].nodeid
+        first = next((n for n, folder in enumerate(FIRST) if path.startswith(folder)), len(FIRST))
+        return -first, len(chunk)
+
+    made: list[list[int]] = []
+    for _, group in groupby(range(len(items)), lambda n: items[n].nodeid.partition("::")[0]):
+        module = list(group)
+        made += [module[start : start + CHUNK] for start in range(0, len(module), CHUNK)]
+    return sorted(made, key=urgency)
+
+
+@dataclass
+class Hand:
+    """A worker as its parent sees it: what it was given, and what it is at."""
+
+    pid: int
+    pipe: Connection
+    given: list[int] = field(default_factory=list)
+    at: int | None = None
+
+
+class Parent:
+    def __init__(self, session: pytest.Session, count: int) -> None:
+        self.session, self.config, self.count = session, session.config, count
+        self.left = chunks(session.items)
+        self.hands: list[Hand] = []
+        self.numbers = iter(range(10_000))
+        self.stopping = ""
+
+    def run(self) -> None:
+        try:
+            self.hands = [self._fork() for _ in range(self.count)]
+            while self.hands:
+                ready = wait([hand.pipe for hand in self.hands])
+                for hand in [hand for hand in self.hands if hand.pipe in ready]:
+                    self._hear(hand)
+        finally:
+            for hand in self.hands:
+                os.kill(hand.pid, 15)
+        if self.stopping:
+            raise self.session.Failed(self.stopping)
+
+    def _fork(self) -> Hand:
+        ours, theirs = Pipe()
+        number = next(self.numbers)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return Hand(pid, ours)
+        ours.close()
+        for hand in self.hands:
+            hand.pipe.close()
+        Worker(self.session, theirs, number).run_and_exit()
+        raise AssertionError("a worker never returns")
+
+    def _hear(self, hand: Hand) -> None:
+        try:
+            what, *news = hand.pipe.recv()
+        except EOFError:
+            self._over(hand)
+            return
+        if what == "more":
+            self._give(hand)
+        elif what == "begin":
+            (hand.at,) = news
+            item = self.session.items[hand.at]
+            self.config.hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        elif what == "report":
+            self._log(*news)
+        elif what == "end":
+            hand.given.remove(hand.at or 0)
+            hand.at = None
+
+    def _give(self, hand: Hand) -> None:
+        chunk = self.left.pop() if self.left and not self.stopping else []
+        hand.given += chunk
+        hand.pipe.send(chunk)
+
+    def _log(self, data: dict[str, Any]) -> None:
+        report = self.config.hook.pytest_report_from_serializable(config=self.config, data=data)
+        self.config.hook.pytest_runtest_logreport(report=report)
+        limit = self.config.getvalue("maxfail")
+        if limit and self.session.testsfailed >= limit:
+            self.stopping = f"stopping after {self.session.testsfailed} failures"
+
+    def _over(self, hand: Hand) -> None:
+        """A worker that ended with tests left died of the one that it was at; a new one goes on."""
+        self.hands.remove(hand)
+        _, status = os.waitpid(hand.pid, 0)
+        if status and hand.at is None and not hand.given:
+            code = os.waitstatus_to_exitcode(status)
+            raise self.session.Interrupted(f"a worker ended with exit code {code}")
+        if hand.at is not None:
+            item = self.session.items[hand.at]
+            said = f"the worker died of this test, with {os.waitstatus_to_exitcode(status)}"
+            report = pytest.TestReport(
+                item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", said, "call"
+            )
+            self.config.hook.pytest_runtest_logreport(report=report)
+            hand.given.remove(hand.at)
+        if hand.given:
+            self.left.append(hand.given)
+        if self.left and not self.stopping:
+            self.hands.append(self._fork())
+
+
+class Worker:
+    def __init__(self, session: pytest.Session, pipe: Connection, number: int) -> None:
+        self.session, self.config, self.pipe, self.number = session, session.config, pipe, number
+
+    def run_and_exit(self) -> None:
+        """Runs what the parent gives, and leaves without what the parent does at its own end."""
+        status = 1
+        try:
+            atexit._clear()
+            os.environ[NAME] = f"w{self.number}"
+            self._settle()
+            self.config.hook.pytest_worker_ready(config=self.config, number=self.number)
+            self._work()
+            self.config.hook.pytest_worker_over(config=self.config, number=self.number)
+            atexit._run_exitfuncs()
+            status = 0
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            self.pipe.close()
+            os._exit(status)
+
+    def _settle(self) -> None:
+        """Gives the worker what it must not share: captured output, a folder, nothing to print."""
+        plugins = self.config.pluginmanager
+        capture: Any = plugins.getplugin("capturemanager")
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+        for name in ("terminalreporter", "junitxml", "lastfailed", "stepwiseplugin"):
+            if plugins.has_plugin(name):
+                plugins.unregister(name=name)
+        factory: Any = self.config._tmp_path_factory  # type: ignore[attr-defined]
+        factory._basetemp = Path(factory.getbasetemp()) / f"w{self.number}"
+        factory._basetemp.mkdir()
+        plugins.register(self)
+
+    def _work(self) -> None:
+        tests = self._tests()
+        test = next(tests, None)
+        while test is not None:
+            following = next(tests, None)
+            self.pipe.send(("begin", test))
+            item = self.session.items[test]
+            after = None if following is None else self.session.items[following]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            self.pipe.send(("end",))
+            test = following
+
+    def _tests(self) -> Iterator[int]:
+        while chunk := self._ask():
+            yield from chunk
+
+    def _ask(self) -> list[int]:
+        self.pipe.send(("more",))
+        return list(self.pipe.recv())
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        config = self.config
+        data = config.hook.pytest_report_to_serializable(config=config, report=report)
+        data["worker"] = self.number
+        data["sent_at"] = time.time()
+        self.pipe.send(("report", data))
