@@ -61,6 +61,7 @@ def test_its_parts_are_parameters(there: Dispute, dora: Script) -> None:
     assert counts == {"of=people": 1, "of=judges": 1, "state=decided": 1, "variable=answerable": 2}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", ["of=x", "variable=nothing", "rater=ada", "state=all"])
 def test_a_part_that_is_none_is_refused(there: Dispute, dora: Script, part: str) -> None:
     assert_told(dora.get(f"{queue_of(there)}?{part}"), 400)
@@ -106,6 +107,7 @@ def test_what_was_not_seen_is_a_conflict_that_says_what_stands(
     assert dora.put(place(there), body(revision=1)).status_code == 201
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("sent", "status"),
     [

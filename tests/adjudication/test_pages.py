@@ -172,6 +172,7 @@ class TestDeciding:
         assert client_of(there.dora).post(place, again).status_code == 200
         assert Decision.objects.count() == 2
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("sent", "message"),
         [

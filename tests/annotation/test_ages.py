@@ -45,17 +45,20 @@ ZONES = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("asked", "published", "age"), [*BY_HAND, *LEAP, *AFTER, *ZONES])
 def test_an_age_is_what_a_calendar_says(asked: str, published: str, age: str) -> None:
     assert age_between(asked, published) == age
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("unknown", [None, "", "2023", "2023-04", "spring", "2023-02-30", "🌉"])
 def test_without_a_whole_date_there_is_no_age(unknown: str | None) -> None:
     assert age_between("2024-05-03", unknown) is None
     assert age_between(unknown, "2024-05-03") is None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("written", "words"),
     [

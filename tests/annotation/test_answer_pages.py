@@ -129,6 +129,7 @@ def test_with_an_appropriateness_grade_the_passages_are_closed_at_first(tmp_path
         assert hidden(body, f"unit-{card.row.number}")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "asked",
     [("support",), ("faithful",), ("natural", "faithful"), NEEDED, ("support", *NEEDED)],

@@ -124,6 +124,7 @@ def test_a_conflict_shows_both_versions_by_number(tmp_path: Path) -> None:
     assert body["theirs"]["units"]["u2"] == {"appropriate": "4"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("yes", [True, False])
 @pytest.mark.parametrize("code", ["first", "second", "tie-good", "tie-bad"])
 def test_the_first_of_a_pair_is_the_one_that_is_shown_first(

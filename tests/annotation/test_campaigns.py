@@ -79,6 +79,7 @@ class TestDesign:
         assert list(Item.objects.values_list("id", flat=True)) == items
         assert Campaign.objects.get() == first
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "other",
         [
@@ -231,6 +232,7 @@ class TestOptions:
 
 
 class TestRefusals:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("option", "said"),
         [
@@ -255,6 +257,7 @@ class TestRefusals:
     def test_an_option_that_cannot_be(self, option: str, said: str) -> None:
         assert said in refusal("--option", option)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
@@ -307,6 +310,7 @@ class TestRefusals:
         assert not Campaign.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_makes_items_whose_units_have_names_of_their_own(protocol: str) -> None:
     campaign = campaign_of(protocol)

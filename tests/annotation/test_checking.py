@@ -40,6 +40,7 @@ def test_an_escape_is_an_answer_that_owes_nothing():
     assert found.values == {"answerable": "invalid"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("value", "code"),
     [("3", "3"), (3, "3"), (3.0, "3"), (True, None), (False, None), (3.5, None), (None, None)],
@@ -48,6 +49,7 @@ def test_a_code_is_text_or_a_whole_number_and_never_a_boolean(value, code):
     assert coerce(value) == code
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [], {}, ["3"]])
 def test_what_is_no_scalar_is_no_code(value):
     assert coerce(value) is None
@@ -58,6 +60,7 @@ def test_a_number_stands_for_its_code():
     assert entry(RATED, QUESTION, answer).values == {"answerable": "no", "rating": "0"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("value", ["Yes", " yes", "yes ", "ja", "", 1, 6, "06"])
 def test_a_code_is_not_guessed(value):
     problems = refused(COVERAGE, QUESTION, {"evidence": [], "answerable": value})
@@ -87,6 +90,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_units():
     assert "unit 'a': has no answer" in str(error.value)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", [*STRICT, "import"])
 @pytest.mark.parametrize("answer", [None, [], "yes", 3])
 def test_an_answer_is_an_object(answer, door):
@@ -94,6 +98,7 @@ def test_an_answer_is_an_object(answer, door):
         check(COVERAGE, QUESTION, answer, door)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("answer", [None, [], "yes", 3, True])
 def test_the_answer_to_a_unit_is_an_object(answer):
     assert refused(COVERAGE, QUESTION, answer) == ["unit 'q1': its answer is not an object"]
@@ -140,6 +145,7 @@ def test_optional_evidence_may_be_empty_or_given():
     assert given == (Quote("rating", "passage", "in 1901", 7),)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "quote",
     [
@@ -163,6 +169,7 @@ def test_a_quote_is_words_and_a_start(quote):
     assert problems == ["unit 'q1' evidence: holds something that is not {quote, start}"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("evidence", [None, "in 1901", {"quote": "in 1901"}, 0])
 def test_evidence_is_a_list(evidence):
     problems = refused(COVERAGE, QUESTION, {"evidence": evidence, "answerable": "no"})

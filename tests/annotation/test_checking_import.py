@@ -69,6 +69,7 @@ def test_import_keeps_a_label_whose_condition_it_does_not_hold():
     assert warnings == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "answer",
     [

@@ -32,6 +32,7 @@ def test_a_written_answer_is_prose_and_no_label():
     assert found.written == Prose("In a pit. [1]", ("p#1", "p/2"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", STRICT)
 @pytest.mark.parametrize(
     ("descriptor", "deflected"), [("complete", "yes"), ("no-answer", "no"), ("ill-formed", "yes")]
@@ -48,6 +49,7 @@ def test_a_written_answer_is_owed_where_it_is_asked(door):
     assert problems == ["unit 'q' written: has no text; write one"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("prose", "message"),
     [

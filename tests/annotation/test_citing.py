@@ -46,6 +46,7 @@ def test_a_selected_passage_is_citable(study: Study) -> None:
     assert sent(study, "api", ["p#1"], {names[-1]: "yes"}).created
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", ["page", "api"])
 @pytest.mark.parametrize(
     ("cited", "said"),

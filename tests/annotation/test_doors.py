@@ -34,6 +34,7 @@ def test_a_form_that_answers_a_unit_twice_is_refused():
     assert form_refusal(urlencode({"unit-0": FIRST, "unit-1": FIRST})) == [(FIRST, "")]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("field", ["unit-1-answerable", "unit-9", "unit-", "unit-x-answerable"])
 def test_a_field_of_no_unit_is_refused(field):
     assert form_refusal(urlencode({"unit-0": FIRST, field: "yes"})) == [("", field)]
@@ -51,6 +52,7 @@ def test_a_blank_written_answer_is_none():
     assert payload["units"]["q/1"]["written"] is None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "body",
     [
@@ -73,6 +75,7 @@ def test_a_blank_comment_is_none():
     assert from_api({"units": {}, "comment": "Hm."})["comment"] == "Hm."
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "text",
     [

@@ -26,6 +26,7 @@ OTHERS = (("report", FULL), ("passage", BRIDGE), ("reference", "By hand."))
 
 
 class TestOneQuote:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("quote", "place"),
         [

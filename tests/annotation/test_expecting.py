@@ -20,6 +20,7 @@ from annotation.expecting import (
 )
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("kappa", [0.1, 0.4, 0.6, 0.9])
 @pytest.mark.parametrize("prevalence", [0.1, 0.3, 0.5, 0.8])
 def test_two_raters_give_the_formula_of_bloch_and_kraemer(kappa: float, prevalence: float) -> None:
@@ -46,6 +47,7 @@ def test_several_raters_give_what_a_simulation_does(raters: int, prevalence: flo
     assert fleiss.var() == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("df", [9, 14, 29, 49, 999])
 def test_the_quantile_is_that_of_t(df: int) -> None:
     assert t_quantile(df) == pytest.approx(float(stats.t.ppf(0.975, df)), abs=5e-4)

@@ -161,6 +161,7 @@ def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉", "a\u2028b\x85c\x7f"]
 )

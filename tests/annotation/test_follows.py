@@ -51,6 +51,7 @@ def drawn(campaign: Campaign) -> dict[str, list[str] | None]:
 
 
 class TestRefusals:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("protocol", "options", "said"),
         [

@@ -95,6 +95,7 @@ class TestTurns:
         assert not any(is_gold_turn(0, "ann", n, 0) for n in range(20))
         assert gold_to_come(0, "ann", 0, 0, 5, 5) == 0
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("every", [2, 3, 7])
     @pytest.mark.parametrize("others", [0, 1, 4, 9, 30])
     def test_what_is_to_come_is_what_comes(self, every: int, others: int) -> None:

@@ -117,6 +117,7 @@ WRONG: dict[str, tuple[Line, str]] = {
 
 
 class TestLines:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("line", "said"), WRONG.values(), ids=WRONG)
     def test_a_wrong_line_is_named_with_its_mend(
         self, coverage: Campaign, tmp_path: Path, line: Line, said: str
@@ -127,6 +128,7 @@ class TestLines:
         assert said in told
         assert "; " in told
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("raw", "said"),
         [
@@ -233,6 +235,7 @@ class TestLines:
 
 
 class TestCsv:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("text", "said"),
         [
@@ -277,11 +280,13 @@ class TestCsv:
         path.write_bytes(f"\ufeff{HEADER}\r\n{CELLS}\r\n\r\n".encode())
         assert "Loaded 1 labels of ann." in run("import_labels", path, "--campaign", "c")
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@x", "\tx", "\rx", " =x", "'=x", "＝x"])
     def test_a_formula_is_defused_and_armed_again(self, text: str) -> None:
         assert defused(text) == f"'{text}"
         assert armed(defused(text)) == text
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "x", "-1.5", "+2", "'x", "it's", "1-2", " x"])
     def test_what_is_no_formula_stays(self, text: str) -> None:
         assert defused(text) == text
@@ -292,6 +297,7 @@ class TestResponses:
     def row(self, **changes: Any) -> Line:
         return {"item": "r", "rater": "ann", "units": {"🌉": {"answerable": "no"}}, **changes}
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
@@ -344,6 +350,7 @@ class TestResponses:
 
 
 class TestCrux:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("line", "said"),
         [

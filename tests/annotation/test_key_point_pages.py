@@ -117,6 +117,7 @@ class TestWriting:
         labels = Label.objects.filter(response__assignment=mine).values_list("variable", "value")
         assert set(labels) == {("holds_points", "yes"), ("matched", "yes")}
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("name", ["draft", "submit"])
     @pytest.mark.parametrize("odd", ['{"a": 1}', '{"text": "x", "citations": []}', "5", "true"])
     def test_a_list_that_is_none_is_refused(self, tmp_path: Path, name: str, odd: str) -> None:
@@ -161,6 +162,7 @@ class TestJump:
             found.append(mine)
         return sorted(found, key=lambda each: each.item.position)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("asked", "place"),
         [("1", 0), ("2", 1), ("3", 2), ("9", 2), ("0", 0), ("999999999", 2), (" 2 ", 1)],
@@ -172,6 +174,7 @@ class TestJump:
         answer = client_of(study.ada).get(page("jump", mine[0]), {"number": asked})
         assert answer.headers["Location"] == page("item", mine[place])
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("asked", ["", "two", "-1", "1.5", "10000000000", "²"])
     def test_it_stays_where_no_number_is_given(self, study: Study, asked: str) -> None:
         mine = self.of(study, 2)

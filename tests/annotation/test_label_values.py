@@ -19,6 +19,7 @@ def value_of(folder: Path, raw: str) -> str | None:
     return row.value
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
@@ -35,12 +36,14 @@ def test_a_number_is_its_shortest_text(tmp_path: Path, raw: str, code: str) -> N
     assert value_of(tmp_path, raw) == code
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("raw", ["true", "false", '""', "[1.5]", "{}"])
 def test_what_is_neither_text_nor_a_number_is_refused(tmp_path: Path, raw: str) -> None:
     with pytest.raises(InputError, match="line 1: value is no code; write it as text or a number"):
         value_of(tmp_path, raw)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("raw", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, raw: str) -> None:
     with pytest.raises(InputError, match="line 1: "):

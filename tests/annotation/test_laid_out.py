@@ -26,6 +26,7 @@ def read(body: str) -> str:
     return html.unescape(re.sub(r"</?span[^>]*>", "", body))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", [LINES, ONE_LINE, WORDS, LETTERS, CHINESE, TEXT * 60, "\n" * 7000])
 def test_the_blocks_are_the_text(text: str) -> None:
     assert "".join(blocks_of(text)) == text

@@ -55,6 +55,7 @@ def problems(answer: dict[str, Any], door: Door = "api") -> list[str]:
     return [str(each) for each in (*warnings, *doubts)]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", [*STRICT, "import"])
 def test_a_good_list_passes_every_door(door: Door) -> None:
     assert problems(GOOD, door) == []
@@ -101,6 +102,7 @@ WRONG_LISTS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", STRICT)
 @pytest.mark.parametrize(("points", "wrong"), WRONG_LISTS)
 def test_a_wrong_list_is_refused_and_says_why(points: Any, wrong: str, door: Door) -> None:
@@ -129,6 +131,7 @@ WRONG_MATCHES: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("door", STRICT)
 @pytest.mark.parametrize(("code", "matches", "wrong"), WRONG_MATCHES)
 def test_wrong_matches_are_refused_and_say_why(
@@ -178,6 +181,7 @@ DRAFTS: list[tuple[Any, bool]] = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("value", "kept"), DRAFTS)
 def test_a_draft_keeps_unfinished_points_and_nothing_else(value: Any, kept: bool) -> None:
     payload = {"units": {"q/p": {"holds_points": None, "points": value}}, "comment": None}

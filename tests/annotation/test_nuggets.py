@@ -172,6 +172,7 @@ class TestMending:
         assert Draft.objects.get().payload == payload(OTHER)
         assert held.responses.count() == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("form", "said"),
         [

@@ -232,6 +232,7 @@ class TestTerms:
         with pytest.raises(CommandError, match="is there with another deadline"):
             campaign_of("report-coverage", "--deadline", "2998-12-31")
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("option", "value", "said"),
         [

@@ -63,6 +63,7 @@ def test_a_draft_over_an_unseen_answer_is_a_conflict(study: Study) -> None:
     assert late.json()["revision"] == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "evidence",
     [
@@ -84,6 +85,7 @@ def test_a_draft_that_no_page_sends_is_refused(study: Study, evidence: str) -> N
     assert not Draft.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("field", ["version", "seen"])
 @pytest.mark.parametrize("value", ["-1", "x", "1" * 10, "²"])
 def test_a_version_that_is_no_number_is_refused(study: Study, field: str, value: str) -> None:

@@ -63,6 +63,7 @@ def test_logging_out_takes_a_post(study: Study) -> None:
     assert client.get("/tasks/").status_code == 302
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher", "admin"])
 @pytest.mark.parametrize("name", list(OPEN_TO))
 def test_each_page_is_open_to_its_roles_only(study: Study, name: str, role: str) -> None:
@@ -94,6 +95,7 @@ def test_an_annotator_meets_nobody_elses_answers_at_any_address(study: Study) ->
                 assert not any(secret in body for secret in HIDDEN), f"{address} tells"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", ["item", "draft", "submit", "guideline", "progress"])
 def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str) -> None:
     study.assignment(study.ada)

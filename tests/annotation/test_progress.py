@@ -103,6 +103,7 @@ class TestSpeed:
         assert (ann.speed.median, ann.speed.recent, ann.speed.reason_recent) == (9.0, None, TOO_FEW)
         assert (bo.speed.median, bo.speed.reason) == (None, UNTIMED)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("seconds", "words"),
         [
@@ -358,6 +359,7 @@ class TestPages:
         one: Any = {"first": first.pk, "last": first.pk, "variable": "answerable"}
         assert len(client.get(where, one).context["rows"]) == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "asked",
         [{"of": "all"}, {"variable": "response__key"}, {"value": "maybe"}, {"first": "x"},

@@ -86,6 +86,7 @@ def test_the_variables_are_those_of_the_table_in_its_order():
     assert [row for row in all_of if row[2] != "category"] == table
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("line", TABLE, ids=lambda line: " ".join(cells(line)[:3]))
 def test_a_variable_has_the_codes_level_and_escapes_of_its_line(line):
     protocol, kind, name, codes, level = cells(line)
@@ -110,6 +111,7 @@ def test_the_category_has_25_codes_unless_a_campaign_brings_its_own():
     assert swapped.variable("popularity") == declared("question-typing", "query", "popularity")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("protocol", ALL)
 def test_evidence_is_owed_as_the_table_says(protocol):
     rule = protocol.evidence
@@ -117,6 +119,7 @@ def test_evidence_is_owed_as_the_table_says(protocol):
     assert found == EVIDENCE.get(protocol.name)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("protocol", ALL)
 def test_conditions_stand_on_earlier_variables_of_the_same_unit(protocol):
     rules = [(v.kind, v.asked_if, i) for i, v in enumerate(protocol.variables)]
@@ -128,6 +131,7 @@ def test_conditions_stand_on_earlier_variables_of_the_same_unit(protocol):
             assert set(codes) < set(earlier[name])
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("protocol", ALL)
 def test_words_are_given_for_known_codes_only(protocol):
     for variable in protocol.variables:

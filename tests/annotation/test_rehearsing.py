@@ -41,6 +41,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
     told = rehearse("c", "report-coverage", many, design, people=4)

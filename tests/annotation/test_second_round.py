@@ -132,6 +132,7 @@ class TestJudges:
 
 
 class TestTheGate:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("chosen", "passes"),
         [((0, 2), True), ((0, 1), False), ((1,), False), ((), False), ((0, 1, 2), False)],

@@ -75,6 +75,7 @@ def test_there_are_at_least_forty_payloads_and_each_would_run() -> None:
     assert [text for text in PAYLOADS if not (is_run(text) or text[0] == "'")] == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_formula_is_defused_and_comes_back(text: str) -> None:
     assert defused(text) == f"'{text}"
@@ -82,6 +83,7 @@ def test_a_formula_is_defused_and_comes_back(text: str) -> None:
     assert armed(defused(text)) == text
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", HARMLESS)
 def test_a_number_or_a_word_stays_as_it_is(text: str) -> None:
     assert defused(text) == text

@@ -206,6 +206,7 @@ def test_an_import_may_hold_a_part(mine: Assignment) -> None:
     assert outcome.response.labels.count() == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_failure_is_missing_with_its_reason(mine: Assignment, reason: str) -> None:
     fail(mine, reason)

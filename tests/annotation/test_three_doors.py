@@ -102,6 +102,7 @@ def test_every_protocol_is_held_to_the_contract():
     assert asked == {(p.name, v.kind, v.name) for p in PROTOCOLS.values() for v in p.variables}
 
 
+@pytest.mark.every_case
 @EACH_CASE
 def test_the_same_answers_give_equal_entries_through_every_door(case):
     found = {door: through(case, case.answers()) for door, through in DOORS.items()}
@@ -112,6 +113,7 @@ def test_the_same_answers_give_equal_entries_through_every_door(case):
     assert found["page"] == found["api"] == found["judge"] == found["judge by units"]
 
 
+@pytest.mark.every_case
 @EACH_WHOLE_DOOR
 @EACH_CASE
 def test_a_unit_without_an_answer_is_refused(case, door):
@@ -121,6 +123,7 @@ def test_a_unit_without_an_answer_is_refused(case, door):
     assert names_its_unit(door, case, answers, last)
 
 
+@pytest.mark.every_case
 @EACH_WHOLE_DOOR
 @EACH_CASE
 def test_a_unit_that_was_not_asked_is_refused(case, door):
@@ -129,6 +132,7 @@ def test_a_unit_that_was_not_asked_is_refused(case, door):
     assert names_its_unit(door, case, answers, "another/🌉#1")
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
 def test_a_missing_key_is_refused(case, door):
@@ -139,6 +143,7 @@ def test_a_missing_key_is_refused(case, door):
             assert names_its_unit(door, case, answers, name, variable.name)
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
 def test_a_key_too_many_is_refused(case, door):
@@ -148,6 +153,7 @@ def test_a_key_too_many_is_refused(case, door):
         assert names_its_unit(door, case, answers, name, "surprise")
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
 def test_an_unknown_code_is_refused(case, door):
@@ -159,6 +165,7 @@ def test_an_unknown_code_is_refused(case, door):
                 assert names_its_unit(door, case, answers, name, variable.name)
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
 def test_a_boolean_is_no_code(case, door):
@@ -191,6 +198,7 @@ CONDITIONAL = [pytest.param(c, id="-".join((c.protocol, *c.variables))) for c in
                if conditional_keys(c)]  # fmt: skip
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @pytest.mark.parametrize("case", CONDITIONAL)
 def test_null_is_refused_where_the_condition_holds(case, door):
@@ -200,6 +208,7 @@ def test_null_is_refused_where_the_condition_holds(case, door):
         assert names_its_unit(door, case, answers, name, key)
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @pytest.mark.parametrize("case", CONDITIONAL)
 def test_a_value_is_refused_where_the_condition_fails(case, door):
@@ -213,6 +222,7 @@ def test_a_value_is_refused_where_the_condition_fails(case, door):
             assert names_its_unit(door, case, answers, name, key)
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @pytest.mark.parametrize("case", CONDITIONAL)
 def test_null_is_taken_where_the_condition_fails(case, door):
@@ -229,6 +239,7 @@ def test_null_is_taken_where_the_condition_fails(case, door):
             assert entry.values[gate] == other
 
 
+@pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
 def test_owed_evidence_is_wanted_where_the_protocol_owes_it(case, door):
@@ -247,6 +258,7 @@ def test_owed_evidence_is_wanted_where_the_protocol_owes_it(case, door):
     assert DOORS[door](case, answers)[0].evidence[0].quote == QUOTE["quote"]
 
 
+@pytest.mark.every_case
 @EACH_CASE
 def test_import_takes_a_part_without_its_evidence(case):
     name, unit = next(iter(case.units.items()))
@@ -258,6 +270,7 @@ def test_import_takes_a_part_without_its_evidence(case):
     assert [w.unit for w in warnings] == ([name] if owed else [])
 
 
+@pytest.mark.every_case
 @EACH_CASE
 @pytest.mark.parametrize("mistake", ["unit", "variable", "code", "boolean"])
 def test_import_refuses_what_is_unknown(case, mistake):

@@ -31,6 +31,7 @@ def study(tmp_path: Path) -> Study:
 
 
 class TestTheOption:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("option", "parts"),
         [("j", ("j", "")), ("j@c", ("j", "c")), ("a@b@c d", ("a@b", "c d")), ("a@b@", ("a@b", ""))],

@@ -57,6 +57,7 @@ def first_judged(of: Study, **answers: dict[str, Any]) -> Assignment:
 
 
 class TestEveryProtocol:
+    @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
     def test_each_unit_of_its_page_shows_the_verdict(self, tmp_path: Path, protocol: str) -> None:
         of = study(tmp_path, protocol)
@@ -68,6 +69,7 @@ class TestEveryProtocol:
         assert content.count("one by one") == 1
         assert "planted-comment" not in content
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_a_blind_campaign_shows_none(self, tmp_path: Path, protocol: str) -> None:
         judge()
@@ -77,6 +79,7 @@ class TestEveryProtocol:
         for trace in ("data-judged", "work/validating", JUDGE):
             assert trace not in content
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
     def test_confirming_all_of_it_is_an_answer_that_can_be_submitted(
         self, tmp_path: Path, protocol: str

@@ -25,6 +25,7 @@ def ada(study: Study) -> Script:
     return script_of(study.ada)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
@@ -55,6 +56,7 @@ def test_whatever_json_can_say_is_read_as_it_is() -> None:
     assert parsed(b"[" * DEEPEST + b"]" * DEEPEST)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("sent", [b"{", b'"text"', b"[]", b"null", b"7", b"[" * 100_000])
 def test_the_api_answers_a_broken_body_with_400(study: Study, ada: Script, sent: bytes) -> None:
     mine = study.assignment(study.ada)

@@ -82,6 +82,7 @@ def test_one_that_comes_at_the_same_moment_is_compared(
     assert len(tries) == 2
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("more", "field"),
     [
@@ -115,6 +116,7 @@ def test_what_is_not_as_described_is_refused_by_its_name(
     assert not Campaign.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("more", "said"),
     [

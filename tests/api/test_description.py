@@ -47,6 +47,7 @@ def test_it_describes_every_address_below_v1() -> None:
     assert {re.sub(r"\{[^}]+\}", "{}", path)[1:] for path in paths} == served
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("path", "method", "operation"),
     [pytest.param(*each, id=f"{each[1]} {each[0]}") for each in operations()],

@@ -63,6 +63,7 @@ class TestDefining:
         assert wrong["field"] == "name"
         assert Judge.objects.count() == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("sent", "field"),
         [

@@ -91,6 +91,7 @@ class TestTheSameKey:
         (row,) = KeptAnswer.objects.all()
         assert link.partition("key=")[2] not in row.body
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 65])
     def test_of_another_form_is_refused(self, root: Script, key: str) -> None:
         assert_told(self.invite(root, key), 400)

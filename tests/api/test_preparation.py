@@ -170,6 +170,7 @@ class TestAnswers:
         }  # fmt: skip
         assert {query: len(listed(rosa, query)) for query in counts} == counts
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "query", ["state=fine", "verdict=accepted", "review__by=1", "page_size=201", "page=0"]
     )
@@ -230,6 +231,7 @@ class TestReviewing:
         (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", {"verdict": "changed"}), 422)
         assert wrong["field"] == "answer"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "answer",
         [
@@ -250,6 +252,7 @@ class TestReviewing:
         told = rosa.post(f"{one(rosa)}review/", sent).json()
         assert (told["verdict"], told["answer"]) == ("rejected", POINTS)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("sent", "field"),
         [
@@ -334,6 +337,7 @@ class TestBuilding:
         (first, _) = batch_rows(Batch.objects.get(name="new"))
         assert first.reports[0].sentences is not None
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("step", "sent", "field"),
         [

@@ -92,6 +92,7 @@ def filled(path: str, study: Study) -> str:
     return path.format(campaign=study.campaign.pk, batch=study.campaign.batch_id)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("role", EVERYBODY)
 @pytest.mark.parametrize(("method", "path"), list(MAY))
 def test_each_address_is_open_to_its_roles_only(
@@ -106,6 +107,7 @@ def test_each_address_is_open_to_its_roles_only(
         assert assert_told(answer, 403) == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("method", "path"), list(MAY))
 def test_a_stranger_hears_401_and_how_to_come_in(study: Study, method: str, path: str) -> None:
     answer = stranger().send(method, filled(path, study))
@@ -213,6 +215,7 @@ def make_batch_beside(study: Study) -> int:
     return Batch.objects.create(name="empty", format="native", digest="1" * 64).pk
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "query",
     [
@@ -326,6 +329,7 @@ def test_an_account_that_was_switched_off_is_out(study: Study, ada: Script) -> N
     assert_told(ada.get("campaigns/"), 401)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "value",
     ["Token", "Token x", "Token a b", "Token é", "Basic YTpi", "Bearer x", f"Token {'a' * 9999}"],

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("path", "view"), list(views()), ids=lambda each: str(each))
 def test_every_address_says_which_scope_each_of_its_methods_needs(path: str, view: Any) -> None:
     methods = set(view.roles)

@@ -50,6 +50,7 @@ def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
     assert other.get("").status_code == 200
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -83,6 +83,7 @@ def test_what_is_no_batch_is_told_with_file_and_line(study: Study, rita: Script)
     assert told["preview"] is None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("fields", "status"),
     [

@@ -43,6 +43,7 @@ def test_of_two_who_saw_the_same_the_second_is_told(root: Script, study: Study, 
     assert root.send(method, path, other, {"If-Match": first["ETag"]}).status_code == 200
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize("seen", [None, "*", 'W/{}, "another"'])
 def test_without_it_or_by_any_the_change_is_made(

@@ -142,6 +142,7 @@ def test_a_key_never_stands_for_two_answers(study: Study, ada: Script) -> None:
     assert Response.objects.get().payload["units"]["q:2"]["answerable"] == "no"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("key", ["", "x" * 65, "a b", "é"])
 def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: str) -> None:
     mine = study.assignment(study.ada)
@@ -149,6 +150,7 @@ def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: st
     assert not Response.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("headers", "more"),
     [({}, {}), ({}, {"revision": 0}), ({"If-Match": '"7"'}, {}), ({"If-Match": '"0"'}, {})],
@@ -183,6 +185,7 @@ def test_who_saw_the_revision_makes_the_next(
     ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("match", ["1", "*", '"x"', '"1", "2"', '"9999999999"'])
 def test_an_if_match_that_is_no_revision_is_refused(study: Study, ada: Script, match: str) -> None:
     mine = study.assignment(study.ada)
@@ -217,6 +220,7 @@ def test_unfinished_work_of_the_page_is_not_overwritten_unseen(study: Study, ada
     assert not Draft.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("units", "unit", "field"),
     [
@@ -253,6 +257,7 @@ def test_a_yes_without_its_quote_is_refused(study: Study, ada: Script) -> None:
     assert (problem["unit"], problem["field"]) == ("q:0", "evidence")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("more", "field"),
     [

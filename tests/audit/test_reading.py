@@ -114,6 +114,7 @@ def test_what_when_and_whether_it_is_sealed(study: Study) -> None:
     assert (second["event"], second["seal"]) == ("campaign.made", 1)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("query", "found"),
     [("event=campaign.made", 1), ("event=login", 0), ("since=2999-01-01T00:00", 0),
@@ -126,6 +127,7 @@ def test_filters_are_those_of_the_list_and_no_others(study: Study, query: str, f
     assert events.count("campaign.made") == found
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "query",
     ["event=nothing", "since=soon", "before=-1", "before=x", f"before={10**30}",

@@ -57,6 +57,7 @@ def test_an_event_names_the_request_and_the_class_of_its_address() -> None:
     assert asked.at <= by_command.at
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("address", "found"),
     [("127.0.0.1", "loopback"), ("::1", "loopback"), ("192.168.1.4", "private"),
@@ -66,6 +67,7 @@ def test_of_an_address_only_its_class_is_kept(address: str, found: str) -> None:
     assert address_class(address) == found
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("fact", ["two words", "x" * 61, "sk-ü", 1.5, ["a"], {"a": 1}])
 def test_no_text_gets_in_as_a_fact(fact: object) -> None:
     with pytest.raises(ValueError, match="neither a whole number nor one of our own words"):

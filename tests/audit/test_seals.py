@@ -117,6 +117,7 @@ def test_a_seal_made_anew_does_not_fit_those_after_it(trail: list[Seal]) -> None
     assert "seal 1 of campaign 7 is not the one that the site's seals name" in found
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("model", [Event, Seal])
 @pytest.mark.parametrize("how", ["change", "delete"])
 def test_the_database_refuses_to_change_what_is_written(

@@ -87,6 +87,7 @@ def test_a_passage_may_stand_beside_several_queries_with_one_text() -> None:
     assert checked(first, second) == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("other", ["y", "x ", "X", "", "x\r"])
 def test_a_passage_has_one_text(other: str) -> None:
     first = Query("1", "t", passages=(Passage("p", "x"),))
@@ -101,6 +102,7 @@ def test_near_collisions_are_warned_about(other: str) -> None:
     assert "batch.jsonl, line 1" in warning
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("other", ["q1", "ｑ", "q.", "q-"])
 def test_ids_that_differ_visibly_do_not_collide(other: str) -> None:
     assert checked(Query("q", "t"), Query(other, "t")) == []

@@ -69,6 +69,7 @@ def test_every_output_is_a_reference(file: Path) -> None:
     }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("answer", "deflected"), [("", True), ("NA", True), (".", True), ("No .", False)]
 )
@@ -99,6 +100,7 @@ def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
     assert f'"{key}" is missing' in refused(file, row).wrong
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "change",
     [

@@ -70,6 +70,7 @@ def test_the_counts_of_the_readme_are_right(queries: list[Row]) -> None:
     assert f"{questions} sub-questions, {passages} passages, {points} key points" in readme
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("key", ["questions", "passages", "key_points", "reports"])
 def test_no_identifier_stands_twice(queries: list[Row], key: str) -> None:
     ids = [row["id"] for row in inside(queries, key)]

@@ -71,6 +71,7 @@ def test_the_schema_is_one() -> None:
     assert not list(meta.iter_errors(native_schema()))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", KEYS)
 def test_it_names_the_keys_that_the_reader_takes_each_with_words(part: str) -> None:
     properties = properties_of(part)
@@ -125,6 +126,7 @@ CHANGES: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("path", "value"), CHANGES, ids=lambda each: str(each)[:40])
 def test_schema_and_reader_agree(tmp_path: Path, path: str, value: Any) -> None:
     row = changed(path, value)

@@ -37,6 +37,7 @@ def test_what_was_copied_with_small_changes_is_found_in_the_texts_own_words() ->
     assert left(text, 'Zoë said "no"...', "The end.") == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("other", ["It sunk.", "sank It.", "", " ", "\u200f"])
 def test_other_words_are_not_found(other: str) -> None:
     assert places("It sank.", other) == [(None, None)]
@@ -57,6 +58,7 @@ def test_a_mark_of_a_letter_that_was_left_behind_is_no_blank() -> None:
     assert left("Cafe\u0301. So.", "Cafe", "So.") == [Gap("\u0301.", 1, 2)]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "parts", "quotes"),
     [
@@ -74,6 +76,7 @@ def test_characters_that_show_nothing_go_with_what_they_touch(
     assert left(text, *parts) == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "text", [TEXT, "👩‍👩‍👧 שלום.\r\n\r\nZoe\u0308! 東京です。次は？", "", "  "]
 )

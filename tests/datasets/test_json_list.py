@@ -34,6 +34,7 @@ def refused(file: Path, content: bytes, line: int | None) -> InputError:
     return refusal(lambda: objects(file), file, line)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("indent", [None, 0, 2])
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
 def test_it_reads_what_json_reads(
@@ -59,6 +60,7 @@ def test_lines_are_read_as_lines(file: Path) -> None:
     assert read(file, '{"a": 1}\n{"b": 2}\n') == [(1, {"a": 1}), (2, {"b": 2})]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("content", "line", "wrong"),
     [

@@ -32,6 +32,7 @@ def refused(file: Path, content: bytes, line: int | None = 2) -> InputError:
 GOOD = b'{"id": "a"}\n'
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "content",
     [
@@ -51,6 +52,7 @@ def test_it_counts_blank_lines_but_yields_none(file: Path) -> None:
     assert read(file, b'\n\n{"id": "a"}\n\n{"id": "b"}\n') == [(3, {"id": "a"}), (5, {"id": "b"})]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\r", "\x0b", "\x0c"])
 def test_only_a_newline_ends_a_line(file: Path, separator: str) -> None:
     text = f"one{separator}two"
@@ -59,6 +61,7 @@ def test_only_a_newline_ends_a_line(file: Path, separator: str) -> None:
     assert read(file, content) == [(1, {"id": text})]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", ["😀 👩‍👩‍👧", "e\u0301 é", "مرحبا שלום", "a\r\nb", "\ufeffx", "𝔘"])
 def test_it_keeps_texts_as_they_are(file: Path, text: str) -> None:
     for ascii_only in (True, False):
@@ -73,6 +76,7 @@ def test_it_names_the_path_as_it_was_given(file: Path, monkeypatch: pytest.Monke
         list(records("batch.jsonl"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b" \r\n"])
 def test_it_refuses_an_empty_file(file: Path, content: bytes) -> None:
     assert "no records" in refused(file, content, None).wrong
@@ -124,6 +128,7 @@ def test_it_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
     assert "not UTF-8" in refused(file, GOOD + b'{"id": "\xed\xa0\x80"}').wrong
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_it_says_what_to_do_with_utf16(file: Path, encoding: str) -> None:
     assert "as UTF-8" in refused(file, '{"id": "a"}\n'.encode(encoding), 1).mend
@@ -145,6 +150,7 @@ def test_it_takes_a_written_out_backslash_for_what_it_is(file: Path) -> None:
     assert read(file, rb'{"id": "\\u0000 \\ud800"}') == [(1, {"id": r"\u0000 \ud800"})]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "escape",
     [rb"\ud83d", rb"\ude00", rb"\ud83dx", rb"\ud83d\ud83d\ude00", rb"\ude00\ud83d", rb"\uDBFF"],
@@ -159,6 +165,7 @@ def test_it_joins_a_pair_of_surrogates(file: Path) -> None:
     assert read(file, rb'{"id": "\uD83D\ude00"}') == [(1, {"id": "😀"})]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("line", "column"),
     [
@@ -184,6 +191,7 @@ def test_it_refuses_a_key_given_twice(file: Path) -> None:
     assert '"x" stands twice' in refused(file, GOOD + b'{"m": [{"x": 1, "x": 2}]}').wrong
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999"])
 def test_it_refuses_numbers_that_json_cannot_write(file: Path, number: bytes) -> None:
     assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").mend
@@ -214,6 +222,7 @@ def test_many_brackets_side_by_side_are_not_deep(file: Path) -> None:
     assert len(read(file, json.dumps({"meta": [[]] * 1000}).encode())) == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
@@ -237,6 +246,7 @@ def test_it_yields_the_lines_before_the_wrong_one(file: Path) -> None:
         next(found)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("control", ["\x1b[31m", "\u202e", "\u2028", "\x07", "\x85", "\u200b"])
 def test_excerpts_show_what_cannot_be_seen(control: str) -> None:
     excerpt = shown(f"a{control}b")

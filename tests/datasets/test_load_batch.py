@@ -173,6 +173,7 @@ WRONG = {
 
 
 class TestRefusals:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("line", "said"), WRONG.values(), ids=WRONG)
     def test_a_wrong_line_is_named_with_its_mend(
         self, db: None, tmp_path: Path, line: Line, said: str
@@ -183,6 +184,7 @@ class TestRefusals:
         assert said in told
         assert "; " in told
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("raw", "said"),
         [

@@ -175,6 +175,7 @@ def test_an_identifier_may_have_255_code_points(file: Path) -> None:
 PARTS = {"questions", "passages", "key_points", "reports", "rankings", "references"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", ["", *sorted(PARTS)])
 def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: (r[part][0] if part else r).update(zebra=1)))
@@ -182,6 +183,7 @@ def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str
     assert "the keys here are" in error.mend
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("key", "meant"),
     [("ID", "id"), ("Text", "text"), ("question", "questions"), ("keypoints", "key_points")],
@@ -196,6 +198,7 @@ def test_an_unknown_key_cannot_break_the_line(file: Path) -> None:
     assert len(str(error).splitlines()) == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("part", "key"),
     [
@@ -222,6 +225,7 @@ def test_it_refuses_a_missing_required_key(file: Path, part: str, key: str) -> N
     assert null.wrong.endswith("is null")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("part", "key", "value"),
     [
@@ -255,6 +259,7 @@ def test_it_refuses_a_value_of_another_type(file: Path, part: str, key: str, val
     assert ", not " in error.wrong
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", sorted(PARTS))
 def test_it_refuses_parts_that_are_no_objects(file: Path, part: str) -> None:
     assert "not a list" in refused(file, changed(lambda r: r.update({part: {}}))).wrong
@@ -283,6 +288,7 @@ def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
     assert query.asked_at == date
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "date", ["2023-02-29", "31.5.2024", "20240531", "2024", "now", "", "٢٠٢٤-٠٥-٣١"]
 )
@@ -317,6 +323,7 @@ def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> No
     assert len(read(file, put("One.", "Two."))[0]) == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
 def test_it_refuses_a_part_twice_on_a_line(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))

@@ -24,6 +24,7 @@ def text(number: int, words: str) -> Line:
     return {"id": f"q{number}", "text": words}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("asked", "there"),
     [
@@ -47,6 +48,7 @@ def test_every_word_must_stand_in_one_text(batch: Path, asked: str, there: Where
     assert found(asked) == there
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("asked", ["léé", "LÉÉ", "Le\u0301e\u0301", "lE\u0301e\u0301"])
 def test_neither_case_nor_the_form_of_an_accent_counts(
     db: None, tmp_path: Path, asked: str
@@ -98,6 +100,7 @@ def test_many_hits_are_cut(db: None, tmp_path: Path) -> None:
     assert len(find(Batch.objects.get(), ["same"])) == MOST_HITS + 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

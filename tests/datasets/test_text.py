@@ -49,11 +49,13 @@ def test_a_right_start_tells_occurrences_apart() -> None:
     assert only(TEXT, "lazy dog", second).start == second
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("start", [-8, 0, 36, 10**9])
 def test_a_wrong_start_falls_back_on_the_first_occurrence(start: int) -> None:
     assert only(TEXT, "lazy dog", start) == Found(35, 43, "lazy dog", "exact")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("quote", "words"),
     [
@@ -78,6 +80,7 @@ def test_blanks_typography_and_case_are_folded(quote: str, words: str | None) ->
         assert found.start == TEXT.index(words)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "quote", "words"),
     [
@@ -110,6 +113,7 @@ def test_the_same_case_is_preferred() -> None:
     assert only("one  TWO, One  two", "One two").start == 10
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0"])
 def test_a_blank_quote_stands_nowhere(quote: str) -> None:
     assert only(TEXT, quote) == Found(None, None, quote, "none")
@@ -159,6 +163,7 @@ def test_a_stretch_does_not_swallow_the_next_ones_first_word() -> None:
 RETYPED = "whereas seven herons quarrelled loudly"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "parts", [(FIRST, RETYPED, SECOND), (RETYPED, SECOND), (SECOND, RETYPED), (FIRST, RETYPED)]
 )
@@ -174,6 +179,7 @@ def test_three_words_that_stand_somewhere_by_chance_are_no_evidence() -> None:
     assert only(TEXT, quote).method == "none"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("quote", "words"),
     [
@@ -312,6 +318,7 @@ def parts(text: str) -> list[str]:
     return [text[start:end] for start, end in sentences(text)]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "expected",
     [
@@ -424,6 +431,7 @@ def test_units_and_code_points_convert_both_ways(text: str, offset: int) -> None
     assert utf16_to_codepoints(text, codepoints_to_utf16(text, at)) == at
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("offset", [-1, 2, 4, 10**9])
 def test_an_offset_outside_or_inside_a_character_is_refused(offset: int) -> None:
     with pytest.raises(ValueError, match=r"offset|decode|truncated"):

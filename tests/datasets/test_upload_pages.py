@@ -81,6 +81,7 @@ def test_files_come_by_the_disk_and_none_stays_on_the_way(
     assert [p.name for p in (own_quarantine / "uploads" / "incoming").iterdir()] == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("sent", "said"),
     [

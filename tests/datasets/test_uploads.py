@@ -92,6 +92,7 @@ class TestLookingThrough:
         kept(upload)
         assert Batch.objects.get(name="study").warnings == said
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "content",
         [
@@ -159,6 +160,7 @@ class TestLookingThrough:
 
 
 class TestReceiving:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("content", "said"),
         [

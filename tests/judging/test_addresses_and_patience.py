@@ -13,6 +13,7 @@ from judging.backends.patience import wait_of
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("written", "base"),
     [
@@ -28,6 +29,7 @@ def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None
     assert base_of(written) == base
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "written",
     ["127.0.0.1:8000", "ftp://h", "http://", "http://u:p@h", "http://h/?key=x", "http://h:99999"],
@@ -37,6 +39,7 @@ def test_what_is_no_address_is_refused(written: str) -> None:
         base_of(written)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [

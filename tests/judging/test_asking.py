@@ -55,6 +55,7 @@ def test_a_call_ends_with_its_deadline() -> None:
     assert reason_for(came) == "timeout"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), RecursionError(), OSError()])
 def test_no_exception_of_a_backend_gets_out(error: Exception) -> None:
     _, came = attempted(server(error), row())

@@ -320,6 +320,7 @@ def test_a_result_after_an_error_is_taken(
     assert "12 done, 0 failed." in exchange(campaign, rater, path)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -564,6 +565,7 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
     assert "12 done" in run(campaign, rater)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("order", [runs.ask_to_stop, runs.ask_to_cancel], ids=["stop", "cancel"])
 @pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.put_in_place"])
 def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(

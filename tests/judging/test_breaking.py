@@ -85,6 +85,7 @@ def test_a_short_run_can_retry() -> None:
     assert [retries.allow() for _ in range(RETRY_FLOOR + 1)] == [True] * RETRY_FLOOR + [False]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("state", "times"),
     [
@@ -108,6 +109,7 @@ def test_an_answer_in_between_begins_the_count_anew() -> None:
         refusals.answered()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("p95", "seconds"), [(None, 120), (0.1, 30), (10, 60), (1000, 600)])
 def test_the_deadline_follows_what_calls_take(p95: float | None, seconds: float) -> None:
     assert deadline(p95) == seconds

@@ -55,6 +55,7 @@ def test_a_call_that_was_not_answered_costs_nothing() -> None:
     assert budget.reserve(REQUEST) is not None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, usage(-1, 2), {"prompt_tokens": "x"}])
 def test_an_answer_that_does_not_tell_its_tokens_counts_as_estimated(told: dict[str, Any]) -> None:
     budget = Budget(most_tokens=1000, max_tokens=20)

@@ -47,6 +47,7 @@ def test_the_same_again_changes_nothing() -> None:
     assert Judge.objects.count() == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -94,6 +95,7 @@ def test_a_prompt_may_be_that_of_a_protocol() -> None:
     assert Judge.objects.get().prompt == PROTOCOLS["rubric-passage"].prompt
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -138,6 +140,7 @@ def test_parameters_are_typed() -> None:
     }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "given",
     [
@@ -184,6 +187,7 @@ def test_what_no_column_holds_is_refused(option: str) -> None:
     assert "characters; shorten it" in refusal("a", "--backend", "openai", *arguments)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("given", "what"),
     [

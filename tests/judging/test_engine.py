@@ -85,6 +85,7 @@ def test_a_limit_is_kept_and_the_next_run_asks_for_the_rest(campaign: Campaign) 
     assert len(set(asked)) == UNITS
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -46,16 +46,19 @@ REFUSED = (
 REQUEST = Request((Message("user", "?"),), {}, Facts("", (), (), unit_by_unit=True))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("address", PRIVATE)
 def test_an_address_inside_is_not_public_however_it_is_wrapped(address: str) -> None:
     assert not is_public(address)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("address", PUBLIC)
 def test_an_address_outside_is_public(address: str) -> None:
     assert is_public(address)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("url", REFUSED)
 def test_a_bad_address_is_refused_before_anybody_is_asked(url: str) -> None:
     with pytest.raises(SetupError):
@@ -68,6 +71,7 @@ def test_an_address_that_may_be_public_passes(url: str) -> None:
     assert guard_of(url, ()) == Guard(watched=True, listed=False)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "url", ["http://vllm:9000", "http://VLLM.:9000/v1", "http://[fd00::5]:8000", "http://10.0.0.1"]
 )

@@ -123,6 +123,7 @@ def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
     assert found() == [f"I3: campaign {campaign}, item {item.key}: given to ada 2 times"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -200,6 +201,7 @@ def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
     assert len([line for line in found() if line.startswith("I5")]) == ITEMS - 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -276,6 +278,7 @@ def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
     assert "I6" in {line[:2] for line in invariants.told_by_server(stats, 0)}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("option", "says"),
     [

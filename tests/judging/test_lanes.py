@@ -117,6 +117,7 @@ def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
     assert runs.take(waits)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wish", "state", "rows"),
     [(runs.ask_to_stop, "interrupted", "open"), (runs.ask_to_cancel, "cancelled", "cancelled")],

@@ -114,6 +114,7 @@ def test_parameters_are_sent_under_their_names_and_our_own_are_not() -> None:
     }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
 def test_the_address_works_with_and_without_its_version(suffix: str) -> None:
     assert ask(FakeOpenAI(Behaviour()), suffix).status == 200
@@ -141,6 +142,7 @@ def test_a_server_that_repeats_the_key_does_not_make_it_stored(
     assert KEY not in f"{error} {error.body} {error.args}"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("fault", "kind", "state"),
     [
@@ -192,6 +194,7 @@ def test_a_deadline_ends_what_never_ends(fault: str) -> None:
     assert error.state == "deadline"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "fault", ["parts", "no-usage", "other-model", "prose", "nan", "infinite", "other-json"]
 )
@@ -217,6 +220,7 @@ def test_the_beginning_of_a_broken_body_is_kept() -> None:
     assert len(error_of("huge").body) == 64 * 1024
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("said", "wait"),
     [("7", 7.0), ("1m30s", 90.0), (None, None), ("1000000000", None), ("-5", None), ("soon", None)],

@@ -28,6 +28,7 @@ def asked(text: str, shared: int, *earlier: Message, sample: int = 0) -> Request
     return Request((*earlier, Message("user", text, shared)), SCHEMA, facts, sample)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("shared", range(len(ODD) + 1))
 def test_parts_are_written_as_the_whole(shared: int) -> None:
     request = asked(ODD, shared, Message("system", ODD), Message("assistant", ODD))

@@ -111,6 +111,7 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
     assert (made.backend, made.params, made.base_url) == ("lexical", {}, "")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
@@ -157,6 +158,7 @@ def test_only_an_admin_brings_a_key_to_a_new_address(rita: Client, root: Client)
     assert Judge.objects.get(rater__name="keyed").api_key_env == "TANDEM_KEY_A"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("key", ["SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY", "AWS_SECRET"])
 def test_not_even_an_admin_sends_another_secret_of_the_server(root: Client, key: str) -> None:
     assert "TANDEM_KEY_" in problems(define(root, api_key_env=key))["api_key_env"]

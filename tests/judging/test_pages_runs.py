@@ -279,6 +279,7 @@ def paid(campaign: Campaign) -> JudgeRun:
     return run_scripted(campaign, made, lambda request: Answer(yes(request), usage=usage))[0]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("rates", "told"),
     [

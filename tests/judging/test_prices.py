@@ -34,6 +34,7 @@ def test_cached_prompt_tokens_are_counted_at_their_own_rate() -> None:
     assert RATES.cost(CACHED) == Decimal("0.0025")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "usage",
     [
@@ -115,6 +116,7 @@ def test_a_second_price_for_a_day_is_refused(db: None) -> None:
     assert Price.objects.count() == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

@@ -138,6 +138,7 @@ def test_a_fingerprint_tells_the_version_and_costs_no_completion() -> None:
     )
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -179,6 +180,7 @@ def test_what_a_server_turns_down_is_named() -> None:
     assert "takes no request of this judge (status 400)" in probed(takes_nothing).refusal
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "fault", ["500", "429", "length", "filtered", "too-long", "half-body", "html"]
 )
@@ -205,6 +207,7 @@ def test_nobody_listening_raises() -> None:
     assert caught.value.unreachable
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("fault", ["401", "400", "404", "500"])
 def test_no_word_of_the_server_is_repeated(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", KEY)

@@ -40,6 +40,7 @@ def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
     assert repair(first_of(campaign), NO) is None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [

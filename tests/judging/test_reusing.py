@@ -126,6 +126,7 @@ def final(reason: Any) -> Callable[[Request], Exception]:
     return lambda request: FinalError(reason, "no answer", answer=Answer("?"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("script", "temperature", "reused"),
     [
@@ -319,6 +320,7 @@ def digest(request: Request = REQUEST, url: str = "http://a/v1", **params: Any) 
     return request_hash(OpenAICompatible(Setup(model, url, key, params)), request)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "changed",
     [

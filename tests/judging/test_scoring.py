@@ -205,6 +205,7 @@ def test_tokens_may_be_cut_inside_the_label() -> None:
     assert found.score == pytest.approx(0.7)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("before", "spelled", "other", "after"),
     [
@@ -321,6 +322,7 @@ def test_without_probabilities_there_is_nothing_to_tell() -> None:
     assert details_of(prepared(GROUNDED), Answer('{"grounded": "yes"}'), by_unit=True) == {}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("logprobs", "why"),
     [
@@ -341,6 +343,7 @@ def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) ->
     assert why in meta(found)["unscored"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("text", ["Yes.", "", "[1]", '{"grounded"', '{"grounded": "yes", ', "{1}"])
 def test_a_text_that_is_no_answer_has_no_scores(text: str) -> None:
     answer = Answer(text, logprobs=logprobs_of(text))
@@ -402,6 +405,7 @@ def test_of_a_long_answer_the_tokens_of_its_labels_are_stored_alone() -> None:
     assert stored.logprobs["tokens"] == 3005
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("asked", "pieces"),
     [
@@ -429,6 +433,7 @@ def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> Non
     assert kept_logprobs(of, stored, by_unit=True) == stored.logprobs
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "logprobs",
     [

@@ -81,6 +81,7 @@ class TestPseudonyms:
         assert rename_rater(rater, "  rater  7 ") == "rater 7"
         assert Rater.objects.get(user=study.ada).name == "rater 7"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("name", ["ada", "BEN", "taken", "x" * 151, "a\x00b"])
     def test_no_name_of_an_account_or_of_another_rater(self, study: Study, name: str) -> None:
         Rater.objects.create(name="taken")

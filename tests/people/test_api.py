@@ -69,6 +69,7 @@ class TestAccounts:
         assert Label.objects.filter(response__assignment__rater__name=name).exists()
         assert_told(root.post(f"people/{study.root.pk}/forget/", {"name": "root"}), 422)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "sent", [{"role": "owner"}, {"is_superuser": True}, {"username": "x"}, {"is_guest": True}]
     )

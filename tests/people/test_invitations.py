@@ -104,6 +104,7 @@ class TestTheLink:
         assert "This link was taken back" in answer.content.decode()
         assert not revoke(made.invitation)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "x", "x" * 5000, "\x00", "🌉"])
     def test_a_made_up_key_opens_nothing(self, study: Study, key: str) -> None:
         assert Client().get(reverse("join"), {"key": key}).status_code == 404
@@ -116,6 +117,7 @@ class TestTheLink:
 
 
 class TestWhatIsChosen:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("wrong", "told"),
         [

@@ -157,6 +157,7 @@ class TestANamedPool:
 
 
 class TestTheAccountsRoleIsTheMost:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("name", "role"),
         [("ada", "researcher"), ("root", "annotator"), ("root", "researcher"), ("ada", "admin")],
@@ -209,6 +210,7 @@ class TestTheCommand:
         run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
         assert "member" not in run("campaign_people", "Pilot")
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("options", "told"),
         [

@@ -76,6 +76,7 @@ class TestIn:
         assert first["Location"] == again["Location"]
         assert Participant.objects.count() == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "query",
         [
@@ -242,6 +243,7 @@ class TestOut:
 
 
 class TestSettingItUp:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("of", "code"), [("a b", "C"), ("s", "C 1"), ("", "C"), ("s", "<b>")])
     def test_what_cannot_be_is_refused(self, study: Study, of: str, code: str) -> None:
         with pytest.raises(PeopleError):

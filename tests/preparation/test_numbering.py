@@ -78,6 +78,7 @@ def test_where_nothing_went_nothing_is_noted() -> None:
     assert "numbers_given" not in (built("missed-points", query, found("A")).meta or {})
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("told", ["k", 7, {"k": "7"}, {"k": True}, ["k"]])
 def test_a_note_of_foreign_making_counts_for_nothing(told: Any) -> None:
     assert next_number(topic(meta={"numbers_given": told}), "k") == 1

@@ -202,6 +202,7 @@ class TestReviews:
         assert reviewed(tmp_path, lines).strip() == "Reviews: 3 unchanged."
         assert Event.objects.filter(event="preparation.reviewed").count() == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("mend", "message"),
         [

@@ -39,14 +39,17 @@ def applied(step: str, query: rows.Query, *results: Any, **numbers: float) -> ro
 
 
 class TestAStep:
+    @pytest.mark.every_case
     @pytest.mark.parametrize("step", ASKED)
     def test_its_task_is_declared(self, step: Any) -> None:
         assert DECLARED[step.protocol].name == step.protocol
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
     def test_its_task_stands_in_no_list_for_people(self, step: Any) -> None:
         assert step.protocol not in PROTOCOLS
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
     def test_its_prompt_is_a_versioned_file_that_fences_what_it_shows(self, step: Any) -> None:
         task = step.task
@@ -56,6 +59,7 @@ class TestAStep:
         assert "{" not in system
         assert task.guideline.strip() == system
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
     def test_its_prompt_names_every_code_that_can_be_chosen(self, step: Any) -> None:
         system = read_prompt(step.task.prompt).system

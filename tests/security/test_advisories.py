@@ -107,6 +107,7 @@ class TestFilters:
         "campaign__id", "ordering", "order_by", "rater__user__password", "fields", "expand",
     )  # fmt: skip
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("lookup", LOOKUPS)
     def test_the_api_knows_only_the_ones_that_it_names(
         self, study: Study, rita: Script, lookup: str
@@ -119,6 +120,7 @@ class TestFilters:
             assert answer.status_code == 400, path
             assert lookup in answer.content.decode()
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("lookup", LOOKUPS)
     def test_a_page_does_not_look_at_others(self, study: Study, lookup: str) -> None:
         client = client_of(study.root)
@@ -137,6 +139,7 @@ def _still(page: bytes) -> str:
 class TestStaticFiles:
     """GHSA-cpmr-mw4j-99r7: an alias in the proxy's example led out of the static files."""
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "path",
         ["/static../manage.py", "/static../config/settings.py", "/static/../manage.py",
@@ -202,6 +205,7 @@ class TestSharedLabels:
         ("campaign-known", {"use": "gold"}), ("campaign-people-change", {"order": "settings"}),
     )  # fmt: skip
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("name", "form"), ORDERS)
     def test_who_labels_changes_nothing_of_the_campaign(
         self, study: Study, name: str, form: dict[str, str]

@@ -36,6 +36,7 @@ def test_every_route_that_changes_something_is_done_here_or_has_a_reason() -> No
     assert set(DEEDS) | set(SILENT) <= set(BY_NAME)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("name", "doing"), DONE, ids=NAMES)
 def test_it_writes_one_event(world: World, name: str, doing: Doing) -> None:  # noqa: F811
     deed = doing(world)

@@ -117,6 +117,7 @@ def test_too_many_fields_are_refused(client: Client, mine: Assignment) -> None:
     assert "cannot be read" in answer.content.decode()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "evidence",
     [
@@ -182,6 +183,7 @@ def test_no_kind_of_body_breaks_a_page(client: Client, mine: Assignment, kind: s
         assert client.generic("GET", address + "?a=%ff%00&page=x", b"", kind).status_code < 500
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("query", ["page=0", "page=-1", "page=" + "9" * 5_000, "page=²", "page=\0"])
 def test_no_page_number_breaks_a_list(study: Study, query: str) -> None:
     answer = client_of(study.root).get(f"/batches/{study.campaign.batch_id}/?{query}")

@@ -98,6 +98,7 @@ def test_the_cookies_are_out_of_reach_of_scripts_and_other_sites(study: Study) -
         assert client.cookies[name]["domain"] == ""
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("address", ELSEWHERE)
 def test_it_leads_to_no_other_site(study: Study, address: str) -> None:
     given = {"username": "ada", "password": PASSWORD, "next": address}
@@ -152,6 +153,7 @@ def _plain(page: str, name: str) -> str:
     return re.sub(r'nonce="[^"]+"', "", page).replace(name, "NAME")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "name", ["ada\0", "a" * 151, "ADA", "ada" + "\u200b", "", " ", "' OR 1=1 --", "*", "{0}"]
 )

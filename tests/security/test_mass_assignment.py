@@ -36,6 +36,7 @@ def test_there_are_shapes_to_look_at() -> None:
     }
 
 
+@pytest.mark.every_case
 @each_shape
 def test_what_is_nobodys_to_set_is_refused_by_its_name(shape: type[Strict]) -> None:
     for name in NOBODYS:
@@ -46,6 +47,7 @@ def test_what_is_nobodys_to_set_is_refused_by_its_name(shape: type[Strict]) -> N
         assert "is not a field here" in str(sent.errors[name]), name
 
 
+@pytest.mark.every_case
 @each_shape
 def test_no_shape_is_made_from_a_table(shape: type[Strict]) -> None:
     """One that is would take a new column in as soon as there is one."""

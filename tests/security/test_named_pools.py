@@ -63,6 +63,7 @@ def naming(what: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 class TestNamingAnother:
+    @pytest.mark.every_case
     @each_reference
     @pytest.mark.parametrize("path", ["campaigns/", "campaigns/rehearsal/"])
     def test_it_is_as_if_it_were_not_there(
@@ -75,6 +76,7 @@ class TestNamingAnother:
         assert told[CLOSED] == told[MISSING]
         assert not Campaign.objects.filter(name="Mine").exists()
 
+    @pytest.mark.every_case
     @each_reference
     def test_who_may_read_it_may_name_it(
         self, study: Study, rita: Script, named: dict[str, Any]

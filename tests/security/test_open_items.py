@@ -73,6 +73,7 @@ def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
     assert all(marker in found for marker in MARKERS)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "path",
     ["campaigns/{pk}/labels/", "campaigns/{pk}/responses/", "campaigns/{pk}/report/",

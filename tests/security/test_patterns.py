@@ -54,6 +54,7 @@ def parts(what: Any, of: Any) -> list[Any]:
     return [of[1]] if what in (code.ASSERT, code.ASSERT_NOT) else []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [("(a+)+", True), ("(?:a|b*)*", True), ("a+b*", False), ("(a{1,8})*", False), ("a*?", False)],

@@ -56,6 +56,7 @@ def run(folder: Path, *command: str, **settings: str) -> subprocess.CompletedPro
     )  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("key", GUESSABLE.values(), ids=list(GUESSABLE))
 def test_it_refuses_a_key_that_can_be_guessed(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -29,6 +29,7 @@ def study(db: None) -> Study:
 
 
 class TestTheAddressOfWhoAsks:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("proxies", "told", "found"),
         [
