@@ -10,7 +10,7 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Campaign
+from tests.commands import command_line
 from tests.databases import environment
 from tests.patience import PATIENCE
 
@@ -126,10 +127,24 @@ def manage(
     folder: Path, *arguments: object, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, over the database in `folder`."""
+    return _run(_command(arguments), folder, timeout=timeout)
+
+
+def manage_all(
+    folder: Path, *commands: Sequence[object], said: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Commands one after the other in one process, which reads `said`."""
+    return _run(command_line(commands), folder, said=said)
+
+
+def _run(
+    command: list[str], folder: Path, timeout: float = PATIENCE, said: str | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        _command(arguments),
+        command,
         cwd=ROOT,
         env=environment(folder),
+        input=said,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -155,15 +170,7 @@ def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
     """The same: its exit status, what it said of errors, and the most memory it had in MiB."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not say how much memory a process had")
-    done = subprocess.run(
-        [sys.executable, "-c", _WATCHED, *_command(arguments)[1:]],
-        cwd=ROOT,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = _run([sys.executable, "-c", _WATCHED, *_command(arguments)[1:]], folder)
     return done.returncode, done.stderr, int(done.stdout.split()[-1])
 
 

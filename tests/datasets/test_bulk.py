@@ -1,13 +1,7 @@
-"""Many rows at once: what goes in comes out, on either database, and what cannot stand is refused.
-
-On SQLite this file runs once more by itself over a private PostgreSQL server.
-"""
+"""Many rows at once: what goes in comes out on either database; what cannot stand is refused."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +16,8 @@ from datasets.loading import load_batch
 from datasets.material import batch_rows
 from datasets.readers import read
 from tests.cast import BATCH, write_lines
-from tests.patience import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.postgresql
 AWKWARD = {
     "tabs and line ends": "a\tb\nc\r\nd\re\u2028f\vg",
     "backslashes": "\\ \\N \\. \\t \\\\n \\x41 C:\\new",
@@ -58,6 +51,7 @@ def write_queries(batch: models.Batch, *metas: Any) -> list[models.Query]:
 
 
 class TestTexts:
+    @pytest.mark.every_case
     @pytest.mark.parametrize("what", AWKWARD)
     def test_a_text_comes_back_as_it_was(self, batch: models.Batch, what: str) -> None:
         write_passages(batch, {"p": AWKWARD[what]})
@@ -199,22 +193,3 @@ def test_the_planner_hears_of_what_was_loaded(tmp_path: Path) -> None:
         assert {"key", "batch_id"} <= {name for (name,) in cursor.fetchall()}
         cursor.execute("SHOW default_statistics_target")
         assert cursor.fetchone()[0] != "10"
-
-
-@pytest.mark.processes
-def test_all_this_holds_on_postgresql() -> None:
-    from scripts.services import postgres
-    from scripts.services.processes import CannotStartError
-
-    if os.environ.get("DATABASE_URL", "").startswith("postgres"):
-        pytest.skip("the tests run on PostgreSQL already")
-    try:
-        with postgres(hurried=True) as server:
-            done = subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-                cwd=ROOT, env={**os.environ, "DATABASE_URL": server.url()},
-                capture_output=True, text=True, timeout=PATIENCE, check=False,
-            )  # fmt: skip
-    except CannotStartError as error:
-        pytest.skip(str(error))
-    assert done.returncode == 0, done.stdout

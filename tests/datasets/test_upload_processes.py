@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cast import BATCH, ROOT, manage, write_lines
-from tests.databases import environment
+from tests.cast import BATCH, manage, write_lines
 
 pytestmark = pytest.mark.processes
 
-SEND = """
-import json, sys
-from datasets.uploads import deciding, launching
-from datasets.uploads.receiving import receive
-from datasets.models import Batch, Upload
-from annotation.models import User
-from tests.datasets.upload_cast import received
-from pathlib import Path
-launching.start = lambda key: None
-user, _ = User.objects.get_or_create(username="rita", role="researcher")
-"""
-SENT = SEND + "print(receive(user, [received(Path({path!r}).read_bytes())], 'pilot', '').key)"
 TURN = str(uuid.UUID(int=1))
-KEEP = SEND + "u = Upload.objects.get(key={key!r}); deciding.keep(u, u.digest, '')"
-TOLD = SEND + (
-    "u = Upload.objects.get(key={key!r});"
-    "there = Batch.objects.filter(name='pilot').exists();"
-    "print(json.dumps([u.state, u.error, u.turn is None, there]))"
-)
+# Rita's file is sent, and what is to be done with it is done, in one process.
+SEND = """
+import json, subprocess, sys, uuid
+from pathlib import Path
+from annotation.models import User
+from datasets.models import Batch, Upload
+from datasets.tasks import work_on_upload
+from datasets.uploads import deciding, launching
+from datasets.uploads.apart import died
+from datasets.uploads.receiving import receive
+from tests.datasets.upload_cast import received
+launching.start = lambda key: None
+Upload.objects.all().delete()
+Batch.objects.filter(name="pilot").delete()
+user, _ = User.objects.get_or_create(username="rita", role="researcher")
+key = receive(user, [received(Path({path!r}).read_bytes())], "pilot", "").key
+found = []
+
+def worked_on(*command):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
+    return [done.returncode, done.stderr]
+
+def told():
+    upload = Upload.objects.get(key=key)
+    there = Batch.objects.filter(name="pilot").exists()
+    found.append([upload.state, upload.error, upload.turn is None, there])
+
+"""
+END = "\nprint(json.dumps([str(key), found]))"
+APART = f'worked_on("-m", "datasets.uploads", str(key), "{TURN}")'
 # What the limits are set to, and then what asks for more.
 GREEDY = """
 import os, sys
 import datasets.uploads.__main__ as program
 program.MEMORY, program.SECONDS = {memory}, {seconds}
-sys.argv = ["x", {key!r}, {turn!r}]
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
@@ -51,38 +61,32 @@ program.main()
 """
 
 
-def shell(house: Path, script: str, **values: str) -> str:
-    done = manage(house, "shell", "--no-imports", "-c", script.format(**values))
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip().rpartition("\n")[2]
+@dataclass
+class Sender:
+    """Sends a file, has things done with it by a script, and hears what the script found."""
 
+    house: Path
+    file: Path
 
-def told(house: Path, key: str) -> list[object]:
-    found: list[object] = json.loads(shell(house, TOLD, key=key))
-    return found
-
-
-def worked_on(house: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment(house), capture_output=True,
-        text=True, timeout=120, check=False,
-    )  # fmt: skip
+    def send(self, script: str) -> tuple[str, list[Any]]:
+        whole = SEND.format(path=str(self.file)) + script + END
+        done = manage(self.house, "shell", "--no-imports", "-c", whole)
+        assert done.returncode == 0, done.stderr
+        key, found = json.loads(done.stdout.splitlines()[-1])
+        return key, found
 
 
 @pytest.fixture
-def key(house: Path, tmp_path: Path) -> str:
-    gone = "Upload.objects.all().delete(); Batch.objects.filter(name='pilot').delete()"
-    shell(house, SEND + gone)
-    return shell(house, SENT, path=str(write_lines(tmp_path / "s.jsonl", BATCH[:2])))
+def sender(house: Path, tmp_path: Path) -> Sender:
+    return Sender(house, write_lines(tmp_path / "s.jsonl", BATCH[:2]))
 
 
-def test_it_looks_through_and_then_loads(house: Path, key: str) -> None:
-    done = worked_on(house, "-m", "datasets.uploads", key, TURN)
-    assert done.returncode == 0, done.stderr
-    assert told(house, key) == ["ready", "", True, False]
-    shell(house, KEEP, key=key)
-    worked_on(house, "-m", "datasets.uploads", key, TURN)
-    assert told(house, key) == ["kept", "", True, True]
+def test_it_looks_through_and_then_loads(sender: Sender) -> None:
+    keep = "upload = Upload.objects.get(key=key); deciding.keep(upload, upload.digest, '')"
+    steps = (f"found.append({APART})", "told()", keep, APART, "told()")
+    _, (done, *states) = sender.send("\n".join(steps))
+    assert done[0] == 0, done[1]
+    assert states == [["ready", "", True, False], ["kept", "", True, True]]
 
 
 @pytest.mark.parametrize(
@@ -94,36 +98,30 @@ def test_it_looks_through_and_then_loads(house: Path, key: str) -> None:
     ids=["memory", "time"],
 )
 def test_what_takes_too_much_is_ended_and_told(
-    house: Path, key: str, limits: dict[str, str], greed: str
+    sender: Sender, limits: dict[str, str], greed: str
 ) -> None:
-    done = worked_on(house, "-c", GREEDY.format(key=key, turn=TURN, greed=greed, **limits))
-    assert done.returncode == 0, done.stderr
-    state, error, ended, _ = told(house, key)
+    greedy = GREEDY.format(greed=greed, **limits)
+    script = f'found.append(worked_on("-c", {greedy!r}, str(key), "{TURN}"))\ntold()'
+    _, (done, (state, error, ended, _)) = sender.send(script)
+    assert done[0] == 0, done[1]
     assert (state, ended) == ("refused", True)
-    assert "more memory or time" in str(error)
+    assert "more memory or time" in error
 
 
-def test_one_that_is_killed_is_told_by_who_started_it(house: Path, key: str) -> None:
-    kill = GREEDY.format(
-        key=key,
-        turn=TURN,
-        memory="2 * 1024**3",
-        seconds="60",
-        greed="import signal; os.kill(os.getpid(), 9)",
+def test_one_that_is_killed_is_told_by_who_started_it(sender: Sender) -> None:
+    killed = "import signal; os.kill(os.getpid(), 9)"
+    kill = GREEDY.format(memory="2 * 1024**3", seconds="60", greed=killed)
+    script = (
+        f'found.append(worked_on("-c", {kill!r}, str(key), "{TURN}"))\n'
+        f'told()\ndied(key, uuid.UUID("{TURN}"))\ntold()'
     )
-    assert worked_on(house, "-c", kill).returncode == -9
-    assert told(house, key)[0] == "reading"
-    died = (
-        "import uuid; from datasets.uploads.apart import died; died({key!r}, uuid.UUID({turn!r}))"
-    )
-    shell(house, SEND + died, key=key, turn=TURN)
-    assert told(house, key)[0] == "refused"
+    _, (done, before, after) = sender.send(script)
+    assert done[0] == -9
+    assert (before[0], after[0]) == ("reading", "refused")
 
 
-def test_whoever_started_it_waits_for_its_end(house: Path, key: str) -> None:
+def test_whoever_started_it_waits_for_its_end(sender: Sender) -> None:
     """As a worker's task does, and the thread beside the web server."""
-    shell(
-        house, SEND + "from datasets.tasks import work_on_upload; work_on_upload({key!r})", key=key
-    )
-    assert told(house, key) == ["ready", "", True, False]
-    assert (house / "uploads" / key / "0.jsonl").exists()
+    key, found = sender.send("work_on_upload(key)\ntold()")
+    assert found == [["ready", "", True, False]]
+    assert (sender.house / "uploads" / key / "0.jsonl").exists()

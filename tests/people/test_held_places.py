@@ -37,6 +37,7 @@ from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run
 from tests.databases import environment
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
+from tests.patience import PATIENCE
 from tests.people.cast import assert_whole, run_out, take
 
 pytestmark = pytest.mark.django_db
@@ -241,6 +242,7 @@ class TestWhatComesLate:
         assert_whole(study.campaign)
 
 
+@pytest.mark.postgresql
 @pytest.mark.processes
 def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) -> None:
     """Eight people take, lose and answer at once; each item ends with exactly its answers."""
@@ -248,7 +250,8 @@ def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) 
            "--raters-per-item", 3)  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "tests.people.losers", "held", "8"],
-        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=200, check=False,
+        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])

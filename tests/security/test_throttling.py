@@ -135,8 +135,10 @@ def test_what_is_kept_of_a_try_holds_no_password(study: Study) -> None:
     assert "my-secret" not in kept
 
 
-def test_of_fifty_tries_at_once_no_more_than_ten_are_looked_at(house: Path) -> None:
-    command = [sys.executable, "-m", "tests.security.burglars", "somebody", "50"]
+@pytest.mark.postgresql
+@pytest.mark.parametrize("tries", [20, pytest.param(50, marks=pytest.mark.long)])
+def test_of_many_tries_at_once_no_more_than_ten_are_looked_at(house: Path, tries: int) -> None:
+    command = [sys.executable, "-m", "tests.security.burglars", f"one of {tries}", str(tries)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
         check=False,
@@ -146,6 +148,6 @@ def test_of_fifty_tries_at_once_no_more_than_ten_are_looked_at(house: Path) -> N
     assert found["looked"] <= 10
     # On a slow machine some wait for a connection longer than the pool lets them, and get 503.
     turned_away = found["statuses"].get("429", 0) + found["statuses"].get("503", 0)
-    assert turned_away >= 40
-    assert sum(found["statuses"].values()) == 50
+    assert turned_away >= tries - 10
+    assert sum(found["statuses"].values()) == tries
     assert set(found["statuses"]) <= {"200", "429", "503"}
