@@ -7,76 +7,116 @@ BIN    := $(VENV)/bin
 MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
-.PHONY: demo test lint types docs containers unit unit-sqlite unit-postgresql faults bench install \
-	install-dev chromium serve worker beat clean help vllm unit-vllm
+.PHONY: demo check test test-all lint types docs containers unit unit-sqlite unit-postgresql beside vllm \
+	unit-vllm mutants bench install install-dev chromium serve worker beat clean help
 
 help:
-	@echo "make demo    install, load a made-up study, judge it, report, and open the site"
-	@echo "make test    install what tests need, then style, types, docs, containers and all tests"
-	@echo "make serve   the site as on a server, at http://127.0.0.1:$(PORT)/"
-	@echo "make worker  a worker beside it, for judges that run in the background"
-	@echo "make beat    a clock beside both; workers do without it"
-	@echo "make faults  the faults that take minutes, on both databases"
-	@echo "make bench   loading, exporting and serving, timed against other tools' figures"
-	@echo "make vllm    judges on vLLM itself, set up beside Tandem, with a tiny model"
-	@echo "make docs    the documentation as a site, in var/docs"
-	@echo "make clean   remove the virtual environment; var/ with your data stays"
+	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
+	@echo "make check     style, types, and the tests of what you changed: every few minutes"
+	@echo "make test      install what tests need, then style, types, docs, containers and the tests"
+	@echo "make test-all  the same with every case, all of PostgreSQL, the long faults and vLLM"
+	@echo "make mutants   how many of 300 mutations of the code the tests catch; SEED=1"
+	@echo "make serve     the site as on a server, at http://127.0.0.1:$(PORT)/"
+	@echo "make worker    a worker beside it, for judges that run in the background"
+	@echo "make beat      a clock beside both; workers do without it"
+	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
+	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
+	@echo "make docs      the documentation as a site, in var/docs"
+	@echo "make clean     remove the virtual environment; var/ with your data stays"
 
 demo: install
 	@$(MANAGE) migrate --verbosity 0
 	@$(MANAGE) demo --port $(PORT)
 
-test: install-dev chromium lint types docs containers unit unit-vllm
+# Two lanes beside each other: the tests on SQLite, which take longest, and everything else.
+test: install-dev chromium
+	@$(MAKE) --no-print-directory -j2 unit-sqlite beside
 
-lint: install-dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+# One after the other, since each loads the machine as it is.
+test-all: install-dev chromium
+	$(LINT)
+	$(TYPES)
+	$(DOCS)
+	$(CONTAINERS)
+	$(PYTEST) --all --ignore=tests/vllm $(ARGS)
+	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers $(TESTERS) --all $(SAME) $(ARGS)
+	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
+	$(PYTEST_VLLM)
 
-types: install-dev
-	DEBUG=1 TANDEM_DATA_DIR=$(VENV)/checks $(BIN)/mypy .
-
-docs: install-dev
-	DEBUG=1 NO_MKDOCS_2_WARNING=1 TANDEM_DATA_DIR=$(VENV)/checks $(BIN)/mkdocs build --quiet --strict --site-dir var/docs
-	@echo "The documentation: var/docs/index.html"
-
-containers: install-dev
-	$(BIN)/hadolint Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+# Style, types and the tests of what differs from the last commit, or from SINCE.
+check: install-dev
+	$(LINT)
+	@$(MAKE) --no-print-directory -j2 types unit-changed
 
 # Without it each process that a test starts compiles our modules, and each tester all the tests, again.
 unexport PYTHONDONTWRITEBYTECODE
-# One more than two processors: many tests wait for others.
-TESTERS ?= 3
+# As many as processors: a pool of threads in each would only get into the others' way.
+TESTERS ?= $(shell nproc 2>/dev/null || echo 2)
+export OPENBLAS_NUM_THREADS ?= 1
+CHECKS := DEBUG=1 TANDEM_DATA_DIR=$(VENV)/checks
+LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+TYPES = $(CHECKS) $(BIN)/mypy .
+DOCS = $(CHECKS) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir var/docs
+CONTAINERS = $(BIN)/hadolint Dockerfile && \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
+PYTEST = DEBUG=1 $(BIN)/python -m pytest -q --workers $(TESTERS)
+ON_POSTGRESQL = DEBUG=1 $(BIN)/python -m scripts.services run --only postgres --hurried --
+PYTEST_VLLM = DEBUG=1 TANDEM_VLLM=$${TANDEM_VLLM:-$(VLLM)/bin/vllm} $(BIN)/python -m pytest -q tests/vllm
 # What does not touch the database that the tests are given is the same on either; single tests are left
 # out by tests/conftest.py. All pages save by one way, which the one of Chromium's tests that is left
 # tries on both.
 IN_CHROMIUM := $(filter-out %/test_nothing_is_lost.py,$(wildcard tests/browser/test_*.py))
-SAME := $(addprefix --ignore=,$(addprefix tests/,benchmarks containers docs statistics vllm) $(IN_CHROMIUM))
+SAME := $(addprefix --ignore=,$(addprefix tests/,benchmarks containers docs scripts statistics vllm) $(IN_CHROMIUM))
+
+lint: install-dev
+	$(LINT)
+
+types: install-dev
+	$(TYPES)
+
+docs: install-dev
+	$(DOCS)
+	@echo "The documentation: var/docs/index.html"
+
+containers: install-dev
+	$(CONTAINERS)
 
 unit: unit-sqlite unit-postgresql
 
 unit-sqlite: install-dev
-	DEBUG=1 $(BIN)/python -m pytest -n $(TESTERS) --dist worksteal --ignore=tests/vllm $(ARGS)
+	$(PYTEST) --ignore=tests/vllm --durations=30 $(ARGS)
 
 unit-postgresql: install-dev
-	DEBUG=1 $(BIN)/python -m scripts.services run --only postgres --hurried -- \
-		$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal $(SAME) $(ARGS)
+	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q $(SAME) $(ARGS)
 
-# Alone, since it takes the whole machine. `make test` uses vLLM where it is there, and says how to set
-# it up where it is not; in CI it sets it up by itself, if its wheels can be had.
+unit-changed: install-dev
+	DEBUG=1 $(BIN)/python -m scripts.changed --since $(SINCE) -- \
+		$(BIN)/python -m pytest -q --workers $(TESTERS) --quick $(ARGS)
+
+SINCE ?= HEAD
+
+# Uses vLLM where it is there, and says how to set it up where it is not.
 unit-vllm: install-dev
-	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try --if-ci
-	DEBUG=1 TANDEM_VLLM=$${TANDEM_VLLM:-$(VLLM)/bin/vllm} $(BIN)/python -m pytest tests/vllm
+	$(PYTEST_VLLM)
+
+# What is said on PostgreSQL comes in one piece, since the other lane prints meanwhile.
+beside: install-dev
+	$(LINT)
+	$(TYPES)
+	$(DOCS)
+	$(CONTAINERS)
+	@$(MAKE) --no-print-directory unit-postgresql >$(VENV)/postgresql.log 2>&1; \
+		status=$$?; cat $(VENV)/postgresql.log; exit $$status
+	$(PYTEST_VLLM)
 
 vllm: install-dev
 	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
-	$(MAKE) unit-vllm
+	$(PYTEST_VLLM)
 
-# One after the other: they load the machine as it is.
-faults: install-dev
-	DEBUG=1 $(BIN)/python -m pytest --long -m long $(ARGS)
-	DEBUG=1 $(BIN)/python -m scripts.services run --only postgres --hurried -- \
-		$(BIN)/python -m pytest --long -m long $(ARGS)
+mutants: install-dev
+	$(BIN)/python -m scripts.mutants run --seed $(SEED) --count 300 $(ARGS)
+
+SEED ?= 1
 
 bench: install-dev
 	$(BIN)/python -m benchmarks
@@ -98,6 +138,10 @@ worker: install
 beat: install
 	$(BIN)/celery -A config beat --loglevel INFO
 
+# uv takes what it has in seconds; where it cannot reach what pip is set up for, pip does it.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python -r $(1); } || $(PIP) -r $(1)
+
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
 
@@ -107,13 +151,13 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python requirements.txt
-	@echo "Installing what Tandem runs on (about a minute) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@echo "Installing what Tandem runs on (about a minute the first time) …"
+	@$(call INSTALL,requirements.txt)
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	@echo "Installing what the tests need …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(call INSTALL,requirements-dev.txt)
 	@touch $@
 
 chromium: install-dev

@@ -22,16 +22,16 @@ CASES = 3  # of a test's cases, where the test is not marked "every_case"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every case, and what takes minutes")
-    parser.addoption("--only-long", action="store_true", help="nothing but what takes minutes")
+    parser.addoption("--quick", action="store_true", help="three cases even where all matter")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     Extent.everything = config.getoption("--all")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """On PostgreSQL `make test` asks for few tests: modules without any are not even imported."""
-    if not ON_POSTGRESQL or config.getoption("--all") or collection_path.suffix != ".py":
+    if not ON_POSTGRESQL or Extent.everything or collection_path.suffix != ".py":
         return None
     if not collection_path.name.startswith("test_"):
         return None
@@ -39,28 +39,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    everything = config.getoption("--all")
-    left_out = {item for item in items if not _runs(item, everything)}
-    if config.getoption("--only-long"):
-        left_out |= {item for item in items if not item.get_closest_marker("long")}
-    if not everything:
-        left_out |= _further_cases([item for item in items if item not in left_out])
+    left_out = {item for item in items if not _runs(item)}
+    if not Extent.everything:
+        left_out |= _further_cases([item for item in items if item not in left_out], config)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
-def _runs(item: pytest.Item, everything: bool) -> bool:
-    if not everything:
+def _runs(item: pytest.Item) -> bool:
+    if not Extent.everything:
         wanted = not ON_POSTGRESQL or item.get_closest_marker("postgresql")
         return bool(wanted) and not item.get_closest_marker("long")
     return not ON_POSTGRESQL or _differs_between_databases(item)
 
 
-def _further_cases(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
     """What is left of each test but its first case, its last, and the one in their middle."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not item.get_closest_marker("every_case"):
+        if config.getoption("--quick") or not item.get_closest_marker("every_case"):
             functions[item.nodeid.partition("[")[0]].append(item)
     further: set[pytest.Item] = set()
     for cases in functions.values():

@@ -1,0 +1,91 @@
+"""`python -m scripts.changed [--since REF] -- COMMAND…`: the command, with the tests of a change.
+
+A change is what differs from a commit, and what git does not know yet. Each product folder has
+folders of tests; a test module that changed is run itself. Where nothing changed since HEAD, the
+last commit is the change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# The longest beginning of a path decides which folders of `tests` it touches.
+TOUCHED: dict[str, tuple[str, ...]] = {
+    "analysis/": ("analysis",),
+    "analysis/measures/": ("measures",),
+    "analysis/statistics/": ("statistics",),
+    "annotation/": ("annotation", "adjudication", "people"),
+    "annotation/adjudication/": ("adjudication",),
+    "annotation/api/": ("api",),
+    "annotation/people/": ("people",),
+    "annotation/preparation/": ("preparation",),
+    "annotation/trail/": ("audit",),
+    "audit/": ("audit",),
+    "benchmarks/": ("benchmarks",),
+    "config/": ("security", "test_settings.py"),
+    "datasets/": ("datasets", "contract"),
+    "datasets/api/": ("api",),
+    "docs/": ("docs",),
+    "judging/": ("judging",),
+    "judging/api/": ("api", "judging"),
+    "judging/preparation/": ("preparation",),
+    "scripts/": ("scripts",),
+    "static/": ("docs", "security/test_surroundings.py"),
+    "templates/": ("annotation", "docs"),
+}
+ALWAYS = ("test_layout.py",)
+# What these start or drive takes longer than one waits between two changes.
+SLOW = "not browser and not processes and not containers"
+
+
+def changed(since: str) -> list[str]:
+    """Paths from the root that differ from a commit; those of the last commit where none does."""
+    new = _git("ls-files", "--others", "--exclude-standard")
+    found = _git("diff", "--name-only", since) + new
+    return found or _git("diff", "--name-only", "HEAD~1", "HEAD")
+
+
+def touched_by(paths: Iterable[str]) -> list[str]:
+    """The folders and modules of `tests` that a change touches."""
+    found = {f"tests/{name}" for name in ALWAYS}
+    for path in paths:
+        if path.startswith("tests/"):
+            found.add(_own(path))
+        else:
+            longest = max((each for each in TOUCHED if path.startswith(each)), key=len, default="")
+            found |= {f"tests/{name}" for name in TOUCHED.get(longest, ())}
+    there = sorted(path for path in found if (ROOT / path).exists())
+    return [path for path in there if str(Path(path).parent) not in there]
+
+
+def _own(path: str) -> str:
+    """A test module itself; for what other modules share, their folder."""
+    name = Path(path)
+    is_test = name.name.startswith("test_") and name.suffix == ".py"
+    if is_test or len(name.parts) < 3:
+        return path if is_test else ""
+    return "/".join(name.parts[:2])
+
+
+def _git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m scripts.changed", description=__doc__)
+    parser.add_argument("--since", default="HEAD", help="the commit to compare with")
+    parser.add_argument("command", nargs="+", metavar="COMMAND")
+    options = parser.parse_args(arguments)
+    tests = touched_by(changed(options.since))
+    print("Tests of the change:", " ".join(tests), flush=True)
+    return subprocess.run([*options.command, "-m", SLOW, *tests], cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

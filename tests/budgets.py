@@ -1,0 +1,59 @@
+"""How long each folder's tests took in all, beside what they may take on a quiet machine.
+
+A budget is no test: a busy machine exceeds them all. Whoever adds a test sees here what it costs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.extent import Extent
+
+# Seconds of all workers together, in `make test` on SQLite.
+BUDGETS = {
+    "adjudication": 5,
+    "analysis": 60,
+    "annotation": 60,
+    "api": 40,
+    "audit": 3,
+    "benchmarks": 10,
+    "browser": 150,
+    "containers": 5,
+    "contract": 5,
+    "datasets": 30,
+    "docs": 15,
+    "fake_openai": 5,
+    "judging": 110,
+    "measures": 15,
+    "people": 10,
+    "preparation": 5,
+    "scripts": 5,
+    "security": 90,
+    "serving": 40,
+    "statistics": 30,
+}
+LEAST = 20.0  # seconds; a run that took less says nothing of budgets
+
+
+def folder(nodeid: str) -> str:
+    """The folder of `tests` that a test lies in; `tests` where it lies in none."""
+    parts = PurePosixPath(nodeid.partition("::")[0]).parts
+    return parts[1] if len(parts) > 2 else "tests"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    spent: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                spent[folder(report.nodeid)] += report.duration  # type: ignore[assignment]
+    if Extent.everything or spent.total() < LEAST:
+        return
+    terminalreporter.section("seconds by folder, and its budget on a quiet machine of two cores")
+    for name, seconds in spent.most_common():
+        budget = BUDGETS.get(name)
+        over = " over" if budget and seconds > budget else ""
+        terminalreporter.line(f"{name:14}{seconds:7.1f}{budget or '-':>6}{over}")
