@@ -73,6 +73,7 @@ def test_the_labels_of_the_report_are_as_many_as_asked_for_by_three_people_and_t
     assert {line["value"] for line in made} == set("0123")
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_the_command_measures_and_writes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "--only", "statistics", "--quick"]

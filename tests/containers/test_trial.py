@@ -98,6 +98,7 @@ def test_only_volumes_and_tmp_may_be_written(builder: Builder) -> None:
     assert {name for name, _ in snapshot(builder, image) ^ before} == {"app/wrong.pid"}
 
 
+@pytest.mark.long
 @pytest.mark.containers
 def test_the_steps_of_our_dockerfile_hold_and_its_processes_run_and_end() -> None:
     done = subprocess.run(

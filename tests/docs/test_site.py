@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
+from docs._reference import hook
 from tests.cast import ROOT
 from tests.docs.conftest import Built, mkdocs
 from tests.docs.markdown import DOCS, first_paragraph, written
@@ -61,8 +63,16 @@ def test_a_broken_link_fails_the_build(complaints: str, link: str) -> None:
     assert f"'{link[4:-1]}'" in complaints
 
 
+def test_a_quiet_build_counts_warnings_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MkDocs itself would not: with --quiet it hears errors alone."""
+    logger = logging.getLogger("mkdocs")
+    monkeypatch.setattr(logger, "level", logging.ERROR)
+    hook.on_startup(command="build", dirty=False)
+    assert logger.isEnabledFor(logging.WARNING)
+
+
+@pytest.mark.long
 def test_a_quiet_build_lets_no_broken_link_pass(tmp_path: Path) -> None:
-    """MkDocs itself would: with --quiet it counts no warnings."""
     config = a_small_site(tmp_path, "# One\n\n[x](nowhere.md)\n", hook=True)
     done = mkdocs(config, tmp_path / "site", "--quiet")
     assert done.returncode != 0

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count, pairwise
 from pathlib import Path
@@ -16,9 +14,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.cast import ROOT
+from tests.cast import manage_all
 from tests.databases import ON_POSTGRESQL, environment
-from tests.patience import PATIENCE
 
 KEY, PASSWORD = "sk-canary-7f3b9e1c55d0", "canary-pass-phrase-1881"
 TURNS = count()
@@ -62,13 +59,9 @@ def echo() -> Iterator[str]:
     server.server_close()
 
 
-def manage(folder: Path, *arguments: str) -> str:
-    """Both of what a command says; a judge that answers nonsense may end with a failure."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *arguments], cwd=ROOT,
-        env=environment(folder) | {"CANARY_KEY": KEY}, input=f"{PASSWORD}\n{PASSWORD}\n",
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+def said_by(folder: Path, *commands: Sequence[object]) -> str:
+    """Both of what commands say; a judge that answers nonsense may end with a failure."""
+    done = manage_all(folder, *commands, said=f"{PASSWORD}\n{PASSWORD}\n")
     return done.stdout + done.stderr
 
 
@@ -95,33 +88,36 @@ def _dumped(url: str) -> str:
 
 
 @pytest.mark.processes
-def test_a_judges_key_and_a_password_stand_nowhere(house: Path, echo: str) -> None:
+def test_a_judges_key_and_a_password_stand_nowhere(
+    house: Path, echo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANARY_KEY", KEY)
     out = house / "canary"
     out.mkdir()
-    said = [
-        manage(house, "create_campaign", "canary", "--protocol", "report-coverage", "--batch", "b"),
-        manage(house, "create_judge", "canary", "--backend", "openai", "--model", "m",
-               "--base-url", echo, "--granularity", "unit", "--api-key-env", "CANARY_KEY"),
-        manage(house, "run_judge", "--campaign", "canary", "--judge", "canary"),
-        manage(house, "create_account", "canary", "--role", "annotator"),
-        manage(house, "report", "--campaign", "canary"),
-        *(
-            manage(house, "export", "--campaign", "canary", "--what", what, "--output",
-                   str(out / f"{what}.jsonl"))
-            for what in ("labels", "responses")
-        ),
-        manage(house, "judge_manifest", "--campaign", "canary", "--judge", "canary", "--output",
-               str(out / "manifest.json")),
-        manage(house, "create_judge", "sent", "--backend", "openai", "--model", "m",
-               "--base-url", echo, "--api-key-env", "CANARY_KEY"),
-        manage(house, "run_judge", "--campaign", "canary", "--judge", "sent", "--batch-file",
-               str(out / "requests.jsonl")),
-    ]  # fmt: skip
-    assert next(TURNS) >= 4, "".join(said)
+    asking = ("--backend", "openai", "--model", "m", "--base-url", echo,
+              "--api-key-env", "CANARY_KEY")  # fmt: skip
+    of_it = ("--campaign", "canary", "--judge", "canary")
+    exports = [
+        ("export", "--campaign", "canary", "--what", what, "--output", out / f"{what}.jsonl")
+        for what in ("labels", "responses")
+    ]
+    told = said_by(
+        house,
+        ("create_campaign", "canary", "--protocol", "report-coverage", "--batch", "b"),
+        ("create_judge", "canary", *asking, "--granularity", "unit"),
+        ("run_judge", *of_it),
+        ("create_account", "canary", "--role", "annotator"),
+        ("report", "--campaign", "canary"),
+        *exports,
+        ("judge_manifest", *of_it, "--output", out / "manifest.json"),
+        ("create_judge", "sent", *asking),
+        ("run_judge", "--campaign", "canary", "--judge", "sent", "--batch-file",
+         out / "requests.jsonl"),
+    )  # fmt: skip
+    assert next(TURNS) >= 4, told
     assert {path.name for path in out.iterdir()} == {
         "labels.jsonl", "responses.jsonl", "manifest.json", "requests.jsonl",
     }  # fmt: skip
-    told = "".join(said)
     for secret in (KEY, PASSWORD):
         assert secret not in told
         assert not places(house, secret)
@@ -129,8 +125,9 @@ def test_a_judges_key_and_a_password_stand_nowhere(house: Path, echo: str) -> No
 
 
 def test_a_key_given_for_its_name_is_refused_and_not_repeated(house: Path) -> None:
-    said = manage(house, "create_judge", "leaky", "--backend", "openai", "--model", "m",
-                  "--base-url", "https://api.example.org/v1", "--api-key-env", KEY)  # fmt: skip
+    command = ("create_judge", "leaky", "--backend", "openai", "--model", "m",
+               "--base-url", "https://api.example.org/v1", "--api-key-env", KEY)  # fmt: skip
+    said = said_by(house, command)
     assert said.strip()
     assert KEY not in said
     assert not places(house, KEY)
