@@ -53,9 +53,16 @@ def tree(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text("utf-8"), str(path))
 
 
+@cache
+def noted(path: Path) -> tuple[ast.AST, ...]:
+    """A module's imports and functions, wherever they stand; to walk its tree takes long."""
+    kinds = (ast.Import, ast.ImportFrom, *Function.__args__)
+    return tuple(node for node in ast.walk(tree(path)) if isinstance(node, kinds))
+
+
 def imported(path: Path) -> Iterator[str]:
     """Whatever a module imports, at its top or in a function, by its whole name."""
-    for node in ast.walk(tree(path)):
+    for node in noted(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -68,7 +75,7 @@ def within(folder: str) -> list[Path]:
 
 
 def functions(path: Path) -> Iterator[Function]:
-    return (node for node in ast.walk(tree(path)) if isinstance(node, Function))
+    return (node for node in noted(path) if isinstance(node, Function))
 
 
 def test_it_sees_the_code() -> None:
@@ -77,6 +84,7 @@ def test_it_sees_the_code() -> None:
     assert {"load_batch", "run_judge", "measures", "seal_audit"} <= set(COMMANDS)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("app", APPS)
 def test_imports_run_one_way(app: str) -> None:
     later = APPS[APPS.index(app) + 1 :]
@@ -89,6 +97,7 @@ def test_imports_run_one_way(app: str) -> None:
     assert wrong == set()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("folder", PURE)
 def test_the_pure_parts_know_neither_django_nor_another_app(folder: str) -> None:
     own = folder.split("/")[0]
@@ -103,6 +112,7 @@ def test_the_pure_parts_know_neither_django_nor_another_app(folder: str) -> None
     assert wrong == set()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("folder", PURE)
 def test_what_the_pure_parts_import_of_their_own_app_is_pure_too(folder: str) -> None:
     waiting, seen = within(folder), set()
@@ -171,6 +181,7 @@ def test_every_test_asserts_something() -> None:
     assert idle == set()
 
 
+@cache
 def asserts(node: ast.AST) -> bool:
     """Whether a test can fail of itself: an assert, or a call that raises."""
     return any(isinstance(each, ast.Assert) for each in ast.walk(node)) or bool(
@@ -178,9 +189,11 @@ def asserts(node: ast.AST) -> bool:
     )
 
 
-def calls(node: ast.AST) -> set[str]:
+@cache
+def calls(node: ast.AST) -> frozenset[str]:
     made = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
-    return {ast.unparse(function).rsplit(".", 1)[-1] for function in made}
+    names = (getattr(function, "attr", getattr(function, "id", "")) for function in made)
+    return frozenset(names)
 
 
 def test_migrations_are_up_to_date(db: None) -> None:
@@ -189,6 +202,7 @@ def test_migrations_are_up_to_date(db: None) -> None:
     assert out.getvalue() == "No changes detected\n"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
     command = load_command_class(get_commands()[name], name)
