@@ -1,0 +1,124 @@
+"""What a mutant may change: each edit replaces one piece of a file and leaves all else as it is.
+
+Left alone is what no requirement names: texts for people, logs, documentation, types, how models
+are declared (their migrations hold), `zip(strict=...)`, and the sizes of what is done at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.In: ("in", "not in"),
+    ast.NotIn: (r"not\s+in", "in"),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: (r"is\s+not", "is"),
+}
+COMPUTED: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "//"),
+    ast.Pow: ("**", "*"),
+    ast.BitAnd: ("&", "|"),
+    ast.BitOr: ("|", "&"),
+}
+SWAPPED = {"min": "max", "any": "all", "floor": "ceil", "filter": "exclude", "first": "last",
+           "startswith": "endswith", "insert": "append"}  # fmt: skip
+SWAPPED |= {there: here for here, there in SWAPPED.items() if here != "insert"}
+LOOKUPS = {"lt": "lte", "lte": "lt", "gt": "gte", "gte": "gt"}
+ROWS = {"filter", "exclude", "get", "update", "create", "get_or_create", "update_or_create", "Q"}
+ORDERED = {"sorted", "sort", "min", "max", "sum", "get", "getattr", "next"}
+
+QUIET = re.compile(
+    r"^(log|logger|logging|warnings)\.|^(cast|TypeVar|NewType|TypedDict|gettext|print)$"
+    r"|extend_schema|OpenApi|inline_serializer|add_argument|\.(stdout|stderr)\.write$|^models\."
+)
+PACE = re.compile(r"CHUNK|AT_ONCE|SECONDS|PAUSE|PATIENCE|TIMEOUT|BLOCK|INTERVAL|KEPT|CACHE")
+PACE_WORDS = {
+    "chunk_size", "batch_size", "maxsize", "timeout", "indent", "stacklevel", "strict", "verbosity",
+    "max_length", "repr", "kw_only", "help_text", "verbose_name", "description",
+}  # fmt: skip
+WRAPPING = re.compile(
+    r"property|cached_property|staticmethod|classmethod|dataclass|overload|abstractmethod"
+    r"|contextmanager|setter|\bcache\b|lru_cache|register|total_ordering|receiver|wraps|extend_schema"
+    r"|final|override|shared_task|\bfield\b"
+)
+EMPTY = (
+    (r"(list|Sequence|Iterator|Iterable|Collection)\[", "[]"),
+    (r"tuple\[", "()"),
+    (r"(dict|Mapping|Counter|defaultdict)\[", "{}"),
+    (r"(set|frozenset|Set)\[", "set()"),
+    (r"str$", '""'),
+    (r"(int|float|Decimal)$", "0"),
+)
+SMALLEST = 1e-6  # what is nearer to nothing is a tolerance
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The bytes from `start` to `end` become `text`; `lines` are those of the piece that changes,
+    `around` those of its statement, and `at_import` says that it runs when its module is imported.
+    """
+
+    start: int
+    end: int
+    text: str
+    operator: str
+    function: str
+    lines: tuple[int, int]
+    around: tuple[int, int]
+    names: tuple[str, ...] = ()
+    at_import: bool = False
+
+
+def optional(trees: Sequence[ast.Module]) -> dict[str, set[str]]:
+    """The parameters of our functions and the fields of our classes that may be left out."""
+    found: dict[str, set[str]] = {}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, Function):
+            last = [*node.args.posonlyargs, *node.args.args][-len(node.args.defaults) or 10**6 :]
+            pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            only = [each for each, default in pairs if default is not None]
+            found.setdefault(node.name, set()).update(each.arg for each in [*last, *only])
+        elif isinstance(node, ast.ClassDef):
+            fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and each.value]
+            names = {each.target.id for each in fields if isinstance(each.target, ast.Name)}
+            found.setdefault(node.name, set()).update(names)
+    return found
+
+
+def is_not(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def is_text(node: ast.expr) -> bool:
+    is_string = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_string or isinstance(node, ast.JoinedStr)
+
+
+def is_listed(*nodes: ast.expr) -> bool:
+    kinds = ast.List | ast.Tuple | ast.ListComp
+    return any(is_text(each) or isinstance(each, kinds) for each in nodes)
+
+
+def called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def quiet(call: ast.Call) -> bool:
+    return bool(QUIET.search(ast.unparse(call.func)))

@@ -1,0 +1,91 @@
+"""Where a name of a module is used: what runs once, at import or into a cache, is seen there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+Place = tuple[str, int]  # a path and a line
+DEEPEST = 3
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class References:
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.trees = {path: ast.parse(text) for path, text in texts.items()}
+
+    def of(self, path: str, names: tuple[str, ...], deep: int = 0) -> set[Place]:
+        """The lines of functions that use one of the names, in its module or after importing it.
+
+        Where a module's own constant uses one, the places that use the constant count as well.
+        """
+        found: set[Place] = set()
+        for other in self._readers(path):
+            for node, functions, constant in self._uses(other, frozenset(names)):
+                if functions:
+                    found.add((other, node.lineno))
+                elif constant and constant not in names and deep < DEEPEST:
+                    found |= self.of(other, (constant,), deep + 1)
+        return found
+
+    def _readers(self, path: str) -> list[str]:
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        package, _, last = module.rpartition(".")
+        wanted = {module, f"{package}:{last}"}
+        readers = (other for other, names in self.imports.items() if names & wanted)
+        return list(dict.fromkeys([path, *readers]))
+
+    @cached_property
+    def imports(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for path, tree in self.trees.items():
+            names = found.setdefault(path, set())
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import):
+                    names.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    names.add(node.module)
+                    names.update(f"{node.module}:{alias.name}" for alias in node.names)
+        return found
+
+    def _uses(
+        self, path: str, names: frozenset[str]
+    ) -> Iterator[tuple[ast.expr, bool, str | None]]:
+        """Each use of a name, whether a function holds it, and else the constant that does."""
+
+        def walk(
+            node: ast.AST, inside: bool, constant: str | None
+        ) -> Iterator[tuple[ast.expr, bool, str | None]]:
+            if isinstance(node, ast.Assign) and not inside:
+                targets = [each.id for each in node.targets if isinstance(each, ast.Name)]
+                constant = targets[0] if targets else None
+            name = getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(node, ast.Name | ast.Attribute) and name in names:
+                yield node, inside, constant
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child, inside or isinstance(node, Function | ast.Lambda), constant)
+
+        return walk(self.trees[path], False, None)
+
+    def body(self, path: str, name: str) -> set[Place]:
+        """The lines of a function or class with this qualified name."""
+        return {
+            (path, line)
+            for node, qualified in _defined(self.trees[path], ())
+            if qualified == name
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
+
+
+def _defined(
+    node: ast.AST, scope: tuple[str, ...]
+) -> Iterator[tuple[Function | ast.ClassDef, str]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function | ast.ClassDef):
+            inner = (*scope, child.name)
+            yield child, ".".join(inner)
+            yield from _defined(child, inner)
+        else:
+            yield from _defined(child, scope)

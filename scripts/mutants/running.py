@@ -1,0 +1,187 @@
+"""One run: each mutant of a sample is put into a copy, and its nearest tests decide."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from scripts.mutants import equivalents
+from scripts.mutants.copies import Copy, Session, copies
+from scripts.mutants.mapping import FOLDER, Map, update
+from scripts.mutants.nearest import Nearest
+from scripts.mutants.sampling import Mutant, sample, sources
+
+CAUGHT, SURVIVED, EQUIVALENT = "caught", "survived", "equivalent"
+PATIENCE = 8  # times what a test took when it was mapped, beside twenty seconds
+
+
+@dataclass
+class Result:
+    """What became of a mutant, by which test, of how many that were run in how many seconds."""
+
+    id: str
+    outcome: str
+    test: str = ""
+    how: str = ""
+    tests: int = 0
+    seconds: float = 0.0
+
+
+class Results:
+    """The results of a seed, in a file, so that a run can go on where it ended."""
+
+    def __init__(self, seed: int, folder: Path = FOLDER) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / f"seed-{seed}.json"
+        self.lock = threading.Lock()
+        self.by_id: dict[str, Result] = {}
+        if self.file.exists():
+            found = json.loads(self.file.read_text("utf-8"))
+            self.by_id = {name: Result(**each) for name, each in found.items()}
+
+    def keep(self, result: Result) -> None:
+        with self.lock:
+            self.by_id[result.id] = result
+            text = json.dumps({name: asdict(each) for name, each in self.by_id.items()}, indent=1)
+            new = self.file.with_suffix(".new")
+            new.write_text(text, "utf-8")
+            new.replace(self.file)
+
+
+@dataclass
+class Order:
+    """What a run is asked for. `left` runs what has no result yet, `again` what survived."""
+
+    seed: int
+    count: int
+    only: Sequence[str] = ()
+    left: bool = False
+    again: bool = False
+    workers: int = 2
+
+    def wants(self, before: Result | None) -> bool:
+        """Whether a mutant with this result is run."""
+        if before is None or before.outcome == EQUIVALENT:
+            return True
+        return before.outcome == SURVIVED if self.again else not self.left
+
+
+def run(order: Order, say: Callable[[str], None]) -> tuple[list[Mutant], dict[str, Result]]:
+    """The sample and its results."""
+    results = Results(order.seed)
+    with copies(order.workers) as made:
+        root = made[0].root
+        known = Map()
+        update(known, made, None, say=True)
+        for copy in made:
+            if problem := copy.migrate().caught:
+                raise SystemExit(f"the tests' database cannot be made: {problem}")
+        drawn = sample(root, order.seed, order.count, order.only)
+        reasons = equivalents.reasons()
+        texts = sources(root)
+        judge = Judge(Nearest(known, texts), say)
+        waiting: list[Mutant] = []
+        for mutant in drawn:
+            before = results.by_id.get(mutant.id)
+            if reason := reasons.get(equivalents.key(mutant)):
+                results.keep(Result(mutant.id, EQUIVALENT, how=reason))
+            elif order.wants(before):
+                waiting.append(mutant)
+        judge.all(made, waiting, results)
+    return drawn, results.by_id
+
+
+class Judge:
+    def __init__(self, nearest: Nearest, say: Callable[[str], None]) -> None:
+        self.nearest, self.say = nearest, say
+        self.lock = threading.Lock()
+        self.untrusted: set[str] = set()  # tests that fail without any mutant too
+
+    def all(self, made: Sequence[Copy], mutants: Sequence[Mutant], results: Results) -> None:
+        """Judges mutants, then runs what caught them in the code as it is; whatever fails there
+        too catches nothing, and its mutants are judged again without it."""
+        waiting = list(mutants)
+        while waiting:
+            self._side_by_side(made, waiting, results)
+            guilty = self._failing_anyway(made, [results.by_id[m.id] for m in waiting])
+            self.untrusted |= guilty
+            for test in sorted(guilty):
+                self.say(f"not counted, since it fails without any mutant: {test}")
+            waiting = [m for m in waiting if results.by_id[m.id].test in guilty]
+
+    def _side_by_side(
+        self, made: Sequence[Copy], mutants: Sequence[Mutant], results: Results
+    ) -> None:
+        todo: queue.Queue[Mutant] = queue.Queue()
+        for mutant in mutants:
+            todo.put(mutant)
+        began, done = time.monotonic(), 0
+
+        def work(copy: Copy) -> None:
+            nonlocal done
+            while True:
+                try:
+                    mutant = todo.get_nowait()
+                except queue.Empty:
+                    return
+                result = self.one(copy, mutant)
+                results.keep(result)
+                done += 1
+                by = f" by {result.test}" if result.test else ""
+                minutes = (time.monotonic() - began) / 60
+                self.say(
+                    f"{done}/{len(mutants)} {minutes:.1f} min {result.outcome} {mutant.id} "
+                    f"{mutant.path}:{mutant.line}, {result.tests} tests, {result.seconds:.0f} s{by}"
+                )
+
+        threads = [threading.Thread(target=work, args=(copy,)) for copy in made]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def one(self, copy: Copy, mutant: Mutant) -> Result:
+        """Runs the nearest tests of a mutant, round by round, until one fails."""
+        with self.lock:
+            rounds = self.nearest.rounds(mutant)
+            template = not self.nearest.at_start(mutant)
+        ran, seconds = 0, 0.0
+        with copy.mutated(mutant):
+            for tests in rounds:
+                wanted = [test for test in tests if test not in self.untrusted]
+                if not wanted:
+                    continue
+                session = self._session(copy, wanted, template)
+                ran, seconds = ran + session.passed, seconds + session.seconds
+                if session.caught is not None:
+                    return Result(mutant.id, CAUGHT, session.caught, session.how, ran + 1, seconds)
+        how = "" if ran else "no test runs it"
+        return Result(mutant.id, SURVIVED, how=how, tests=ran, seconds=seconds)
+
+    def _session(self, copy: Copy, tests: Sequence[str], template: bool) -> Session:
+        limits = self.nearest.limits(tests, PATIENCE)
+        limit = 120 + PATIENCE * self.nearest.seconds(tests)
+        return copy.test(tests, limits=limits, limit=limit, template=template)
+
+    def _failing_anyway(self, made: Sequence[Copy], results: Sequence[Result]) -> set[str]:
+        """Those of the tests that caught something which fail in the code as it is."""
+        catching = {each.test for each in results if each.outcome == CAUGHT and "::" in each.test}
+        modules = {each.test for each in results if each.outcome == CAUGHT} - catching
+        left = sorted(catching)
+        guilty: set[str] = set()
+        while left:
+            session = self._session(made[0], left, True)
+            if session.caught not in left:
+                break
+            guilty.add(session.caught)
+            ran = {each["test"] for each in session.log if each["what"] == "passed"}
+            left = [test for test in left if test not in ran | guilty]
+        for module in sorted(module for module in modules if module.endswith(".py")):
+            if made[0].test([f"{module}::none"], [module]).caught is not None:
+                guilty.add(module)
+        return guilty

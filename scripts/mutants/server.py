@@ -1,0 +1,113 @@
+"""`python -m scripts.mutants.server`, in a copy of the work tree: runs tests in forks of itself.
+
+It has imported all libraries and none of our modules, so a fork begins at once and yet imports what
+a mutant changed. A job comes as a line of JSON on standard input, its end is told on standard
+output; what tests do is in the job's folder: `log`, one line of JSON for each thing that happened,
+and `out`, what pytest prints.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = (
+    "pytest", "pytest_django.plugin", "_pytest.python", "hypothesis", "schemathesis", "coverage",
+    "numpy", "scipy.stats", "scipy.optimize", "statsmodels.stats.api", "pyarrow.parquet",
+    "django.test", "django.db.models", "django.test.client", "django.core.management",
+    "django.db.migrations.executor", "rest_framework", "celery", "kombu", "requests", "psycopg",
+    "jsonschema", "structlog", "yaml", "django.forms", "django.views.generic", "django.template",
+    "django.contrib.admin", "multiprocessing.connection", "xml.etree.ElementTree", "sqlite3",
+)  # fmt: skip
+BECOMES_PARENT_OF_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER
+
+
+def main() -> int:
+    for name in LIBRARIES:
+        with suppress(Exception):
+            importlib.import_module(name)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(BECOMES_PARENT_OF_ORPHANS, 1, 0, 0, 0)
+    told = os.fdopen(os.dup(1), "w", buffering=1)
+    print("{}", file=told)
+    while line := sys.stdin.readline():
+        print(json.dumps(run(json.loads(line))), file=told)
+    return 0
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """The exit status of a job and its seconds; the status of one that took too long is None."""
+    began = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        _work_and_exit(job)
+    status: int | None = None
+    try:
+        while time.monotonic() - began < job["limit"]:
+            ended, waited = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                status = os.waitstatus_to_exitcode(waited)
+                break
+            time.sleep(0.02)
+    finally:
+        _end_all()
+    return {"status": status, "seconds": time.monotonic() - began}
+
+
+def _end_all() -> None:
+    """Ends what a job left behind: our children and, one after the other, theirs."""
+    while ours := _children():
+        for pid in ours:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in ours:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    me, found = str(os.getpid()), []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            text = stat.read_text("utf-8", "replace")
+            if text.rpartition(")")[2].split()[1] == me:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _work_and_exit(job: dict[str, Any]) -> None:
+    status = 1
+    try:
+        os.setsid()
+        out = os.open(str(Path(job["folder"], "out")), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        for number, handle in enumerate((os.open(os.devnull, os.O_RDONLY), out, out)):
+            os.dup2(handle, number)
+        sys.stdin = os.fdopen(0)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.environ.update(job["environment"])
+        sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in job["environment"]
+        from scripts.mutants import session
+
+        status = int(getattr(session, job["what"])(job))
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
