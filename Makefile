@@ -50,9 +50,9 @@ check: install-dev
 
 # Without it each process that a test starts compiles our modules, and each tester all the tests, again.
 unexport PYTHONDONTWRITEBYTECODE
-# As many as processors: a pool of threads in each would only get into the others' way.
-TESTERS ?= $(shell nproc 2>/dev/null || echo 2)
-export OPENBLAS_NUM_THREADS ?= 1
+# A pool of threads in each of the testers would only get into the others' way.
+TESTERS ?= auto
+export OPENBLAS_NUM_THREADS := 1
 CHECKS := DEBUG=1 TANDEM_DATA_DIR=$(VENV)/checks
 LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 TYPES = $(CHECKS) $(BIN)/mypy .

@@ -13,7 +13,7 @@ from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 
 OURS = re.compile(r"(?:^tandem|manage\.py) (?P<rest>[a-z_]+\b.*)")
-MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z]+)")
+MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
 PLACE = re.compile(r"(?:analysis|annotation|config|datasets|docs|judging|scripts|tests)/[\w./-]*")
 MADE_UP = "annotation/protocols/clarity"
