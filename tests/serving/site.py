@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,21 +20,39 @@ import requests
 
 from benchmarks.site import UNSEEN
 from scripts.services.processes import free_port
+from tests.commands import command_line
 from tests.databases import environment
 from tests.judging.processes import kill_9, until
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-long-enough-word"
+ACCOUNTS = """
+import json
+from django.contrib.auth.hashers import make_password
+from django.test import Client
+from annotation.models import User
+made, sessions = make_password({password!r}), {{}}
+for name in {names!r}:
+    role = "researcher" if name == "rita" else "annotator"
+    client = Client()
+    client.force_login(User.objects.create(username=name, password=made, role=role))
+    sessions[name] = client.cookies["sessionid"].value
+print(json.dumps(sessions))
+"""
 
 
 class Site:
-    """A data folder with the site over it, and the ways to work on both."""
+    """A data folder with the site over it, and the ways to work on both.
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    It has all tables, but where it is to be `empty` or `settings` name a database.
+    """
+
+    def __init__(self, folder: Path, *, empty: bool = False, **settings: str) -> None:
         self.folder = folder
         self.port = free_port()
-        self.env = environment(folder) | {
+        self.migrated = not empty and "DATABASE_URL" not in settings
+        self.env = environment(folder, migrated=self.migrated) | {
             "TANDEM_PLAIN_HTTP": "1",
             "TANDEM_LOG_FORMAT": "json",
             "BIND": f"127.0.0.1:{self.port}",
@@ -46,9 +64,10 @@ class Site:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def manage(self, *arguments: str) -> str:
+    def manage(self, *commands: Sequence[object]) -> str:
+        """What these commands say, one after the other in one process."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
+            command_line(commands),
             cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -56,29 +75,26 @@ class Site:
 
     def ask(self, script: str) -> Any:
         """What a script in the site's own shell prints last, as JSON."""
-        return json.loads(self.manage("shell", "--no-imports", "-c", script).splitlines()[-1])
-
-    def prepare(self) -> None:
-        self.manage("migrate", "--verbosity", "0")
-        # What no page here shows is left out: to compress it takes longer than most tests.
-        unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
-        self.manage("collectstatic", "--noinput", "--verbosity", "0", *unseen)
+        return json.loads(self.manage(shell(script)).splitlines()[-1])
 
     def open_campaign(self, items: int, people: int, *names: str) -> None:
         """Campaign 1 over so many reports with one question each, and accounts for `names`."""
         batch = self.folder / "batch.jsonl"
         batch.write_text("".join(json.dumps(_query(n)) + "\n" for n in range(items)), "utf-8")
-        self.manage("load_batch", str(batch), "--name", "b")
-        self.manage("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
-                    "--raters-per-item", str(people))  # fmt: skip
-        script = (
-            "from django.contrib.auth.hashers import make_password\n"
-            "from annotation.models import User\n"
-            f"made = make_password({PASSWORD!r})\n"
-            f"for name in {names!r}: User.objects.create(username=name, password=made,"
-            " role='researcher' if name == 'rita' else 'annotator')"
-        )
-        self.manage("shell", "--no-imports", "-c", script)
+        # What no page here shows is left out: to compress it takes longer than most tests.
+        unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
+        collected = (
+            Path(self.env.get("TANDEM_STATIC_DIR", self.folder / "static")) / "css"
+        ).exists()
+        said = self.manage(
+            *(() if self.migrated else [("migrate", "--verbosity", 0)]),
+            *(() if collected else [("collectstatic", "--noinput", "--verbosity", 0, *unseen)]),
+            ("load_batch", batch, "--name", "b"),
+            ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
+             "--raters-per-item", people),
+            shell(ACCOUNTS.format(password=PASSWORD, names=names)),
+        )  # fmt: skip
+        self.sessions: dict[str, str] = json.loads(said.splitlines()[-1])
 
     @contextmanager
     def served(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -88,7 +104,7 @@ class Site:
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
             try:
-                until(self.is_ready, PATIENCE, "the site is ready")
+                until(self.is_ready, "the site is ready")
                 yield process
             finally:
                 kill_9(process)  # type: ignore[arg-type]
@@ -112,9 +128,11 @@ class Site:
 
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        """One whose leases last a second."""
         with (self.folder / "worker.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1"],
+                [sys.executable, "-m", "tests.judging.hurried", "celery", "worker",
+                 "--concurrency", "1"],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
             try:
@@ -131,6 +149,11 @@ def _query(number: int) -> dict[str, object]:
     return {"id": f"q{number}", "text": "Tell all.", "questions": [question], "reports": [report]}
 
 
+def shell(script: str) -> tuple[str, ...]:
+    """The command that carries out a script."""
+    return ("shell", "--no-imports", "-c", script)
+
+
 class Person:
     """Somebody at the page, who sends an answer until it is acknowledged, as the page does."""
 
@@ -139,6 +162,13 @@ class Person:
         self.session = requests.Session()
         self.acknowledged: list[str] = []
         self.odd: list[int] = []
+
+    def come_in(self) -> Person:
+        """With a session that was begun already: passwords cost a third of a second each."""
+        self.session.cookies.set("sessionid", self.site.sessions[self.name])
+        page = self._insist_get(f"{self.site.url}/tasks/")
+        assert "/login/" not in page.url, page.text[:300]
+        return self
 
     def log_in(self) -> Person:
         self.session.get(f"{self.site.url}/login/", timeout=PATIENCE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
@@ -21,35 +21,54 @@ from tests.serving.site import Person, Site
 
 pytestmark = [
     pytest.mark.processes,
+    pytest.mark.postgresql,
     pytest.mark.skipif(not ON_POSTGRESQL, reason="once is enough: with the PostgreSQL suite"),
 ]
 
-PEOPLE, ITEMS = 20, 80
-QUOTA = 3
+QUOTA, AT_ONCE = 3, 4
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Postgres]:
+@dataclass(frozen=True)
+class Crowd:
+    people: int
+    items: int
+
+
+@pytest.fixture(scope="module")
+def crowd(request: pytest.FixtureRequest) -> Crowd:
+    return Crowd(20, 80) if request.config.getoption("--all") else Crowd(8, 20)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
     # Its own, since other tests would not like theirs to be killed.
     with postgres(hurried=True) as server:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judge_server() -> Iterator[Running]:
     with fake_openai() as running:
-        running.behave(reset=True, latency=0.5)
         yield running
 
 
-@pytest.fixture
-def site(tmp_path: Path, database: Postgres, judge_server: Running) -> Iterator[Site]:
+@pytest.fixture(scope="module")
+def site(
+    crowd: Crowd,
+    database: Postgres,
+    judge_server: Running,
+    static: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Site]:
     with valkey() as broker:
-        site = Site(tmp_path, DATABASE_URL=database.url(), CELERY_BROKER_URL=broker.url)
-        site.prepare()
-        site.open_campaign(ITEMS, QUOTA, *(f"p{n}" for n in range(PEOPLE)))
-        site.manage("create_judge", "j", "--backend", "openai", "--model", "fake-judge",
-                    "--base-url", judge_server.url, "--param", "concurrency=4")  # fmt: skip
+        stores = {"DATABASE_URL": database.url(), "CELERY_BROKER_URL": broker.url}
+        site = Site(tmp_path_factory.mktemp("faults"), **stores, **static)
+        names = [f"p{n}" for n in range(crowd.people)]
+        site.open_campaign(crowd.items, QUOTA, *names, "late")
+        site.manage(
+            ("create_judge", "j", "--backend", "openai", "--model", "fake-judge", "--base-url",
+             judge_server.url, "--param", f"concurrency={AT_ONCE}"),
+        )  # fmt: skip
         yield site
 
 
@@ -83,51 +102,56 @@ def judged(site: Site) -> list[str]:
 
 
 def test_a_database_and_a_worker_killed_under_load_lose_nothing(
-    site: Site, database: Postgres, judge_server: Running
+    site: Site, database: Postgres, judge_server: Running, crowd: Crowd
 ) -> None:
     failures: list[str] = []
+    judge_server.behave(reset=True, holds_after=AT_ONCE)
     with site.served():
-        people = [Person(site, f"p{n}").log_in() for n in range(PEOPLE)]
-        site.manage("run_judge", "--campaign", "c", "--judge", "j", "--queue")
+        people = [Person(site, f"p{n}").come_in() for n in range(crowd.people)]
+        site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
         threads = [threading.Thread(target=work, args=(p, failures)) for p in people]
         with site.worker():
-            until(lambda: judge_server.stats()["calls"] >= 4, 60, "the judge has begun")
+            until(judge_server.holds, "the judge is in the middle")
             for thread in threads:
                 thread.start()
-            until(lambda: sum(len(p.acknowledged) for p in people) >= 20, 60, "people have begun")
+            begun = crowd.people
+            until(lambda: sum(len(p.acknowledged) for p in people) >= begun, "people have begun")
             database.restart("immediate")
             acknowledged = sum(len(p.acknowledged) for p in people)
             until(
                 lambda: sum(len(p.acknowledged) for p in people) > acknowledged,
-                10,
                 "people go on after the restart",
             )
+            judge_server.behave(holds_after=crowd.items // 2)
+            until(judge_server.holds, "so does the judge")
+        judge_server.behave()
         with site.worker():
             for thread in threads:
                 thread.join(PATIENCE)
-            until(lambda: len(judged(site)) >= ITEMS, 90, "the judge has answered every item")
+            until(lambda: len(judged(site)) >= crowd.items, "the judge has answered every item")
     assert failures == []
     said = [uid for person in people for uid in person.acknowledged]
     there = stored(site)
-    assert len(said) == len(set(said)) == ITEMS * QUOTA
+    assert len(said) == len(set(said)) == crowd.items * QUOTA
     assert set(said) == set(there)
     assert set(there.values()) == {1}
-    assert sorted(judged(site)) == sorted(f"r{n}" for n in range(ITEMS))
+    assert sorted(judged(site)) == sorted(f"r{n}" for n in range(crowd.items))
     assert [status for person in people for status in person.odd] == []
     # One judge, one pump at a time: what was under way at the restart and at the worker's end.
-    assert judge_server.stats()["calls"] <= ITEMS + 2 * (4 + 32)
+    assert judge_server.stats()["calls"] <= crowd.items + 2 * (AT_ONCE + 32)
 
 
+@pytest.mark.long
 def test_a_long_outage_ends_when_the_database_is_back(site: Site, database: Postgres) -> None:
     """A pool that tries ever more seldom would stay shut for as long again."""
     with site.served():
-        person = Person(site, "p0").log_in()
+        person = Person(site, "late").come_in()
         database.stop("immediate")
-        until(lambda: not site.is_ready(), 20, "the outage is noticed")
+        until(lambda: not site.is_ready(), "the outage is noticed")
         time.sleep(30)
         database.start()
         # Even on a slow machine, sooner than such a pool.
-        until(lambda: _opens(person, site), 4, "the page opens again")
+        until(lambda: _opens(person, site), "the page opens again", seconds=20)
 
 
 def _opens(person: Person, site: Site) -> bool:
@@ -137,20 +161,15 @@ def _opens(person: Person, site: Site) -> bool:
 def test_people_wait_a_moment_and_no_longer(site: Site, database: Postgres) -> None:
     """While the database is away every answer is a 503 that says when to come again."""
     with site.served():
-        person = Person(site, "p0").log_in()
-        uid = person.take_next()
-        assert uid is not None
+        person = Person(site, "late").come_in()
         database.stop("immediate")
         try:
-            began = time.monotonic()
-            answer = person.session.get(f"{site.url}/tasks/{uid}/", timeout=PATIENCE)
+            answer = person.session.get(f"{site.url}/tasks/", timeout=PATIENCE)
             assert answer.status_code == 503
             assert answer.headers["Retry-After"] == "5"
             assert answer.headers["X-Request-ID"] in answer.text
-            assert time.monotonic() - began < 25
             assert not site.is_ready()
         finally:
             database.start()
-        person.answer(uid)
+        until(lambda: _opens(person, site), "the page opens again")
         assert site.is_ready()
-    assert stored(site) == {uid: 1}

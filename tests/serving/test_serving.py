@@ -10,13 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import requests
 from playwright.sync_api import Error, sync_playwright
 
+from tests.judging.processes import until
 from tests.patience import PATIENCE
 from tests.serving.site import PASSWORD, ROOT, Person, Site
 
@@ -99,7 +99,7 @@ class TestHealth:
             assert answer.headers["Cache-Control"] == "no-store"
 
     def test_a_site_whose_tables_are_missing_lives_and_is_not_ready(self, tmp_path: Path) -> None:
-        site = Site(tmp_path)
+        site = Site(tmp_path, empty=True)
         script = (
             "from django.test import Client; import json\n"
             "ask = lambda name: Client().get('/health/' + name).status_code\n"
@@ -123,48 +123,62 @@ class TestLog:
         assert PASSWORD not in (site.folder / "site.log").read_text("utf-8")
 
 
+FAILURES = """
+import json
+from unittest import mock
+from django.db import OperationalError
+from django.test import Client
+client = Client(raise_request_exception=False, SERVER_NAME="localhost")
+found = {}
+for name, error, headers in (
+    ("page", ValueError("of-the-inside"), {}),
+    ("script", ValueError("of-the-inside"), {"Accept": "application/json"}),
+    ("away", OperationalError("gone"), {}),
+):
+    with mock.patch("annotation.views.accounts.LogIn.get", side_effect=error):
+        answer = client.get("/login/", headers=headers)
+    found[name] = [answer.status_code, answer["X-Request-ID"], answer.get("Retry-After"),
+                   answer.content.decode()]
+print(json.dumps(found))
+"""
+
+
+Answers = dict[str, tuple[int, str, str | None, str]]
+
+
+@pytest.fixture(scope="module")
+def answers(site: Site) -> Answers:
+    return dict(site.ask(FAILURES))
+
+
 class TestFailures:
-    SCRIPT = (
-        "import json\n"
-        "from unittest import mock\n"
-        "from django.test import Client\n"
-        "from django.db import OperationalError\n"
-        "client = Client(raise_request_exception=False, SERVER_NAME='localhost')\n"
-        "with mock.patch('annotation.views.accounts.LogIn.get', side_effect={error}):\n"
-        "    answer = client.get('/login/', headers={headers})\n"
-        "print(json.dumps([answer.status_code, answer['X-Request-ID'],\n"
-        "                  answer.get('Retry-After'), answer.content.decode()]))"
-    )
-
-    def answer(self, site: Site, error: str, **headers: str) -> list[str]:
-        script = self.SCRIPT.replace("{error}", error).replace("{headers}", repr(headers))
-        return list(site.ask(script))
-
-    def test_a_failure_tells_its_id_and_nothing_else(self, site: Site) -> None:
-        status, number, _, page = self.answer(site, "ValueError('of-the-inside')")
+    def test_a_failure_tells_its_id_and_nothing_else(self, answers: Answers) -> None:
+        status, number, _, page = answers["page"]
         assert status == 500
         assert number in page
         assert "of-the-inside" not in page
         assert "Traceback" not in page
 
-    def test_a_script_hears_of_it_as_json(self, site: Site) -> None:
-        status, _, _, body = self.answer(site, "ValueError('inside')", Accept="application/json")
+    def test_a_script_hears_of_it_as_json(self, answers: Answers) -> None:
+        status, _, _, body = answers["script"]
         assert status == 500
         assert set(json.loads(body)) == {"error", "problems"}
         assert "inside" not in body
 
-    def test_a_database_that_is_away_is_a_503_to_come_back_after(self, site: Site) -> None:
-        status, number, after, page = self.answer(site, "OperationalError('gone')")
+    def test_a_database_that_is_away_is_a_503_to_come_back_after(self, answers: Answers) -> None:
+        status, number, after, page = answers["away"]
         assert (status, after) == (503, "5")
         assert number in page
         assert "gone" not in page
 
 
-def test_it_ends_what_is_under_way_when_it_is_told_to_stop(site: Site) -> None:
-    site = Site(site.folder)
+def test_it_ends_what_is_under_way_when_it_is_told_to_stop(
+    site: Site, static: dict[str, str]
+) -> None:
+    site = Site(site.folder, WEB_WORKERS="1", **static)
     with site.served() as process, socket.create_connection(("127.0.0.1", site.port)) as line:
         line.sendall(b"GET /login/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
-        time.sleep(0.5)  # so that a thread has begun to read it
+        until(lambda: has_read(line), "a thread has begun to read it")
         os.kill(process.pid, signal.SIGTERM)
         line.sendall(b"yes\r\nConnection: close\r\n\r\n")
         assert process.wait(PATIENCE) == 0
@@ -174,10 +188,22 @@ def test_it_ends_what_is_under_way_when_it_is_told_to_stop(site: Site) -> None:
         assert answer.startswith(b"HTTP/1.1 200")
 
 
+def has_read(line: socket.socket) -> bool:
+    """Whether the other side, on this machine too, has read all that was sent to it."""
+    table = Path("/proc/net/tcp")
+    if not table.exists():
+        pytest.skip("this system does not say what was read")
+    ends = [f"{end[1]:04X}" for end in (line.getpeername(), line.getsockname())]
+    for row in table.read_text("utf-8").splitlines()[1:]:
+        _, *addresses, _, queues = row.split()[:5]
+        if [address.partition(":")[2] for address in addresses] == ends:
+            return queues.endswith(":00000000")
+    return False
+
+
 def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> None:
-    site = Site(
-        tmp_path, TANDEM_PLAIN_HTTP="0", SECRET_KEY="k" * 20 + "0123456789abcdefghijklmnopqrst"
-    )
+    key = "k" * 20 + "0123456789abcdefghijklmnopqrst"
+    site = Site(tmp_path, empty=True, TANDEM_PLAIN_HTTP="0", SECRET_KEY=key)
     done = subprocess.run(
         [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
         cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=PATIENCE, check=False,

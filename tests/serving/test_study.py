@@ -23,8 +23,7 @@ from tests.serving.site import Person, Site
 
 pytestmark = pytest.mark.processes
 
-ITEMS, OVERLAP = 200, 3
-PLACES = ITEMS * OVERLAP
+OVERLAP = 3
 PEOPLE = 20 if ON_POSTGRESQL else 5
 
 STORED = """
@@ -46,50 +45,51 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Site:
-    site = Site(tmp_path)
-    site.prepare()
-    site.open_campaign(ITEMS, OVERLAP, *(f"p{n}" for n in range(PEOPLE)))
-    return site
-
-
-def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(study: Site) -> None:
-    failures: list[str] = []
+@pytest.mark.parametrize(
+    ("items", "often"), [(30, False), pytest.param(200, True, marks=pytest.mark.long)]
+)
+def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(
+    django_db_setup: None, static: dict[str, str], tmp_path: Path, items: int, often: bool
+) -> None:
+    study, places, failures = Site(tmp_path, **static), items * OVERLAP, list[str]()
+    study.open_campaign(items, OVERLAP, *(f"p{n}" for n in range(PEOPLE)))
     with study.served() as process:
-        people = [Person(study, f"p{n}").log_in() for n in range(PEOPLE)]
+        people = [Person(study, f"p{n}").come_in() for n in range(PEOPLE)]
         threads = [threading.Thread(target=_work, args=(each, failures)) for each in people]
         for thread in threads:
             thread.start()
-        _wait_for(people, PLACES // 6)
+        _wait_for(people, places // 6)
         _kill(study.serving(process)[:1])
-        _wait_for(people, PLACES // 3)
-        _kill(study.serving(process))
-        _wait_for(people, PLACES // 2)
+        if often:
+            _wait_for(people, places // 3)
+            _kill(study.serving(process))
+        _wait_for(people, places // 2)
     # The whole site went down at the end of that block, and comes back at the same address.
     with study.served() as process:
-        _wait_for(people, PLACES * 2 // 3)
-        _kill(study.serving(process))
+        if often:
+            _wait_for(people, places * 2 // 3)
+            _kill(study.serving(process))
         for thread in threads:
             thread.join(PATIENCE)
     assert failures == []
     assert [status for person in people for status in person.odd] == []
-    _assert_exact(study.ask(STORED), [uid for person in people for uid in person.acknowledged])
+    acknowledged = [uid for person in people for uid in person.acknowledged]
+    _assert_exact(study.ask(STORED), items, acknowledged)
 
 
-def _assert_exact(stored: dict[str, Any], acknowledged: Sequence[str]) -> None:
-    assignments = stored["assignments"]
-    assert len(assignments) == PLACES
+def _assert_exact(stored: dict[str, Any], items: int, acknowledged: Sequence[str]) -> None:
+    assignments, places = stored["assignments"], items * OVERLAP
+    assert len(assignments) == places
     assert {status for _, _, _, status, _ in assignments} == {"done"}
-    assert stored["taken"] == [OVERLAP] * ITEMS
+    assert stored["taken"] == [OVERLAP] * items
     assert set(Counter(item for item, *_ in assignments).values()) == {OVERLAP}
-    assert len({(item, rater) for item, rater, *_ in assignments}) == PLACES
+    assert len({(item, rater) for item, rater, *_ in assignments}) == places
     assert {slot for _, _, slot, *_ in assignments} == {1, 2, 3}
     # What was acknowledged is there, once, and nothing else is.
-    assert len(acknowledged) == len(set(acknowledged)) == PLACES
+    assert len(acknowledged) == len(set(acknowledged)) == places
     assert sorted(stored["answers"]) == sorted([uid, 1, True] for uid in acknowledged)
-    assert stored["labels"] == PLACES
-    assert stored["listed"] == [[PLACES, PEOPLE]]
+    assert stored["labels"] == places
+    assert stored["listed"] == [[places, PEOPLE]]
     assert stored["free"] == 0
 
 
@@ -101,7 +101,7 @@ def _work(person: Person, failures: list[str]) -> None:
 
 
 def _wait_for(people: Sequence[Person], answers: int) -> None:
-    until(lambda: sum(len(p.acknowledged) for p in people) >= answers, 60, f"{answers} answers")
+    until(lambda: sum(len(p.acknowledged) for p in people) >= answers, f"{answers} answers")
 
 
 def _kill(processes: Sequence[int]) -> None:
