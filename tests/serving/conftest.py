@@ -20,7 +20,7 @@ def site(
     django_db_setup: None, static: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     """Production settings, four reports for two people each; Ada and Ben label, Rita looks on."""
-    site = Site(tmp_path_factory.mktemp("site"), **static)
+    site = Site(tmp_path_factory.mktemp("site"), static)
     site.open_campaign(4, 2, "ada", "ben", "rita")
     with site.served():
         yield site

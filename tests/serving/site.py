@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -48,7 +49,9 @@ class Site:
     It has all tables, but where it is to be `empty` or `settings` name a database.
     """
 
-    def __init__(self, folder: Path, *, empty: bool = False, **settings: str) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str] = MappingProxyType({}), empty: bool = False
+    ) -> None:
         self.folder = folder
         self.port = free_port()
         self.migrated = not empty and "DATABASE_URL" not in settings

@@ -62,7 +62,7 @@ def site(
 ) -> Iterator[Site]:
     with valkey() as broker:
         stores = {"DATABASE_URL": database.url(), "CELERY_BROKER_URL": broker.url}
-        site = Site(tmp_path_factory.mktemp("faults"), **stores, **static)
+        site = Site(tmp_path_factory.mktemp("faults"), stores | static)
         names = [f"p{n}" for n in range(crowd.people)]
         site.open_campaign(crowd.items, QUOTA, *names, "late")
         site.manage(

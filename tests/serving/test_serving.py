@@ -175,7 +175,7 @@ class TestFailures:
 def test_it_ends_what_is_under_way_when_it_is_told_to_stop(
     site: Site, static: dict[str, str]
 ) -> None:
-    site = Site(site.folder, WEB_WORKERS="1", **static)
+    site = Site(site.folder, {"WEB_WORKERS": "1", **static})
     with site.served() as process, socket.create_connection(("127.0.0.1", site.port)) as line:
         line.sendall(b"GET /login/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         until(lambda: has_read(line), "a thread has begun to read it")
@@ -203,7 +203,7 @@ def has_read(line: socket.socket) -> bool:
 
 def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> None:
     key = "k" * 20 + "0123456789abcdefghijklmnopqrst"
-    site = Site(tmp_path, empty=True, TANDEM_PLAIN_HTTP="0", SECRET_KEY=key)
+    site = Site(tmp_path, {"TANDEM_PLAIN_HTTP": "0", "SECRET_KEY": key}, empty=True)
     done = subprocess.run(
         [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
         cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=PATIENCE, check=False,

@@ -51,7 +51,7 @@ print(json.dumps({
 def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(
     django_db_setup: None, static: dict[str, str], tmp_path: Path, items: int, often: bool
 ) -> None:
-    study, places, failures = Site(tmp_path, **static), items * OVERLAP, list[str]()
+    study, places, failures = Site(tmp_path, static), items * OVERLAP, list[str]()
     study.open_campaign(items, OVERLAP, *(f"p{n}" for n in range(PEOPLE)))
     with study.served() as process:
         people = [Person(study, f"p{n}").come_in() for n in range(PEOPLE)]
