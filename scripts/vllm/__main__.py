@@ -1,4 +1,4 @@
-"""`python -m scripts.vllm [--build gpu|cpu] [--folder FOLDER] [--try] [--if-ci]`"""
+"""`python -m scripts.vllm [--build gpu|cpu] [--folder FOLDER] [--try]`"""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from scripts.vllm.setting_up import BUILDS, FOLDER, SetUpError, set_up
 
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
-    if given.if_ci and os.environ.get("CI", "").lower() not in ("1", "true"):
-        return 0
     if given.attempt and os.environ.get("TANDEM_VLLM"):
         return 0  # another is given, and used
     try:
@@ -35,7 +33,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--build", choices=BUILDS, default=there, help=f"here: {there}")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="a virtual environment")
     parser.add_argument("--try", dest="attempt", action="store_true", help="failing is no error")
-    parser.add_argument("--if-ci", action="store_true", help="do nothing unless CI is true")
     return parser
 
 

@@ -16,7 +16,7 @@ from scripts.vllm.setting_up import BUILDS, ROOT, SetUpError, set_up
 @pytest.fixture(autouse=True)
 def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither pip nor uv finds anything anywhere."""
-    for name in ("CI", "TANDEM_VLLM", "TANDEM_VLLM_WHEELS", "PIP_FIND_LINKS"):
+    for name in ("TANDEM_VLLM", "TANDEM_VLLM_WHEELS", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     for name in ("PIP_NO_INDEX", "UV_OFFLINE", "UV_NO_INDEX"):
         monkeypatch.setenv(name, "1")
@@ -24,20 +24,11 @@ def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_within_make_test_it_is_set_up_on_ci_machines_only(
+def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--folder", str(tmp_path / "new"), "--try", "--if-ci"]) == 0
-    assert not (tmp_path / "new").exists()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CI", "true")
     wanted = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
-    assert main([*wanted, "--try", "--if-ci"]) == 0
+    assert main([*wanted, "--try"]) == 0
     assert "vLLM is not set up: " in capsys.readouterr().err
     assert main(wanted) == 1
 

@@ -23,11 +23,11 @@ def program() -> Path | None:
     return Path(found).absolute() if found else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reason = ""
     if program() is None:
         reason = f"vLLM is not here; {HOW}"
-    elif "PYTEST_XDIST_WORKER" in os.environ:
+    elif config.getoption("--workers"):
         reason = "vLLM needs the machine for itself; run them by `make vllm`"
     if reason:
         for item in items:
