@@ -47,10 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _runs(item: pytest.Item) -> bool:
-    if not Extent.everything:
-        wanted = not ON_POSTGRESQL or item.get_closest_marker("postgresql")
-        return bool(wanted) and not item.get_closest_marker("long")
-    return not ON_POSTGRESQL or _differs_between_databases(item)
+    if ON_POSTGRESQL and not _differs_between_databases(item):
+        return False
+    if Extent.everything:
+        return True
+    wanted = not ON_POSTGRESQL or item.get_closest_marker("postgresql")
+    return bool(wanted) and not item.get_closest_marker("long")
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:

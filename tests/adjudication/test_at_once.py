@@ -12,6 +12,8 @@ from annotation.people.members import add_member
 from annotation.submit import ConflictError
 from tests.adjudication.cast import decided, make_dispute
 
+pytestmark = pytest.mark.postgresql
+
 CROWD = 6
 
 

@@ -13,7 +13,7 @@ from annotation.people.exclusions import exclude
 from annotation.submit import submit
 from tests.adjudication.cast import Dispute, answer, decided, make_dispute
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 
 @pytest.fixture

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from analysis.frames import Scale, make_frame
 from tests.analysis.cast import JUDGE, fact, frame_of, table
+
+pytestmark = pytest.mark.postgresql
 
 
 def test_each_unit_is_a_row_and_each_rater_a_column() -> None:

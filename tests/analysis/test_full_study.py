@@ -21,7 +21,7 @@ from tests.cast import ROOT, write_lines
 from tests.judging.cast import judge, run_scripted
 from tests.preparation.cast import author, point, researcher
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 JSON = dict[str, Any]
 FILES = ROOT / "datasets" / "demonstration"

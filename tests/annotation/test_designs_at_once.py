@@ -22,6 +22,8 @@ from tests.cast import ROOT, Line, campaign_of, load, manage, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.postgresql
+
 QUERIES, REPORTS = 8, 3
 ITEMS = QUERIES * REPORTS
 GOLD, EVERY = ("r0-0", "r2-1", "r4-2", "r7-0"), 3

@@ -22,6 +22,8 @@ from annotation.roles import draw_roles
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
 from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
 
+pytestmark = pytest.mark.postgresql
+
 QUERIES = 20
 
 

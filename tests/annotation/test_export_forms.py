@@ -15,7 +15,7 @@ from annotation.protocols import PROTOCOLS
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
-pytestmark = pytest.mark.usefixtures("batch")
+pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
 WITH_EVIDENCE = [name for name, each in PROTOCOLS.items() if each.evidence]
 
 

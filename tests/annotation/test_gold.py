@@ -23,6 +23,8 @@ from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
 
+pytestmark = pytest.mark.postgresql
+
 REPORTS = 12
 
 

@@ -12,7 +12,7 @@ from annotation.submit import fail, submit
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, Line, campaign_of, exported, run, write_lines
 
-pytestmark = pytest.mark.usefixtures("batch")
+pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
 
 YES: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes", "rater": "ann"}
 SPAN = {"field": "report", "start": 20, "end": 28, "text": FULL[20:28]}

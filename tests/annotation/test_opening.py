@@ -27,6 +27,8 @@ from tests.cast import campaign_of, load, run
 from tests.judging.cast import judge, yes
 from tests.page_cast import Study, answers, client_of, make_study, page
 
+pytestmark = pytest.mark.postgresql
+
 PAST, LATER = timedelta(minutes=-1), timedelta(hours=1)
 
 

@@ -16,7 +16,7 @@ from annotation.models.people import rater_of
 from annotation.presenting import ForgottenItemError
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.postgresql
+
 
 @pytest.fixture
 def coverage(batch: Path) -> Campaign:

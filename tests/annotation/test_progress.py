@@ -36,7 +36,7 @@ from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 NOW = timezone.now()
 
 

@@ -15,7 +15,7 @@ from annotation.submit import REASONS, Circumstances, ConflictError, LostLeaseEr
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, ROOT, campaign_of, exported
 
-pytestmark = pytest.mark.usefixtures("batch")
+pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
 
 STRICT: tuple[Door, ...] = ("page", "api")
 

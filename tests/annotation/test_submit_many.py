@@ -25,7 +25,7 @@ from annotation.submit import (
 from tests.annotation.answering import good_answer, person
 from tests.cast import campaign_of
 
-pytestmark = pytest.mark.usefixtures("batch")
+pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
 LEASE = uuid.UUID(int=7)
 
 

@@ -26,7 +26,7 @@ from annotation.views.campaigns import counted
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.people.cast import run_out
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 Key = tuple[int, int | None, str]
 
 

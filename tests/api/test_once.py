@@ -18,6 +18,8 @@ from tests.api.cast import Script, assert_told, script_of
 from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
 
+pytestmark = pytest.mark.postgresql
+
 INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
 # Its answer's own row keeps the key of these.
 BY_THEMSELVES = {"responses_submit_by_post"}

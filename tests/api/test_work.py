@@ -11,7 +11,7 @@ from annotation.models import Draft, Label, Response, Span
 from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page, payload
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from audit.recording import digest_of, folded, record
 from audit.sealing import seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 COMMENT = "a comment that nobody else should read"
 
 

@@ -16,7 +16,7 @@ from audit.models import SITE, Event, Seal
 from audit.recording import record
 from audit.sealing import seal
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 CAMPAIGN, OTHER = 7, 8
 
 

@@ -25,6 +25,8 @@ from tests.cast import (
     write_lines,
 )
 
+pytestmark = pytest.mark.postgresql
+
 MODELS = (
     models.Batch,
     models.Query,

@@ -10,6 +10,8 @@ from datasets.models import Batch
 from datasets.searching import MOST_HITS, find, hits, marked, words_of
 from tests.cast import Line, load
 
+pytestmark = pytest.mark.postgresql
+
 Where = list[tuple[str, str]]
 
 

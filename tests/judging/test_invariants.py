@@ -20,6 +20,8 @@ from judging.models import JudgeCall, JudgeRun
 from judging.rows import ledger, runs
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
+pytestmark = pytest.mark.postgresql
+
 UNITS, ITEMS = 12, 4
 USAGE = {
     "prompt_tokens": 7,

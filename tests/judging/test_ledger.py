@@ -14,6 +14,8 @@ from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
 from judging.rows import ledger, planning, runs
 from tests.judging.cast import campaign_of, judge, run_scripted
 
+pytestmark = pytest.mark.postgresql
+
 UNITS, ITEMS = 12, 4
 
 

@@ -24,6 +24,8 @@ from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.postgresql
+
 ON_A_SERVER = pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 
 

@@ -22,7 +22,7 @@ from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
 
 

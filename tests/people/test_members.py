@@ -26,7 +26,7 @@ from tests.cast import run
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 from tests.people.cast import assert_whole, take
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 READ = ("report", "report-body", "campaign-people", "judges-compared")
 
 

@@ -29,7 +29,7 @@ from tests.preparation.cast import (
     researcher,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 LOST = "The ferry Aurora sank on 3 March 1954 off Tarn with 61 people aboard."
 FOUND = "An inquiry found that the bow door of the Aurora stood open."

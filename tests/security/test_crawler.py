@@ -176,6 +176,7 @@ def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) ->
     assert state() == before
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @each_route
 def test_reading_changes_nothing(world: World, route: Route) -> None:
@@ -191,6 +192,7 @@ def test_reading_changes_nothing(world: World, route: Route) -> None:
     assert state(but) == before
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @each_route
 def test_what_is_allowed_is_done(world: World, route: Route) -> None:

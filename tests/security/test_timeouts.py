@@ -11,6 +11,8 @@ from config.requests import TOO_LONG, unavailable
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
 
+pytestmark = pytest.mark.postgresql
+
 
 def test_every_long_one_is_a_route_or_a_family() -> None:
     names = [route.name for route in ROUTES]
