@@ -30,7 +30,15 @@ NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of wha
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--workers", type=int, default=0, help="forks that share the tests; 0: none")
+    parser.addoption(
+        "--workers", type=_count, default=0, metavar="N",
+        help="forks that share the tests, 0 for none; auto: one more than there are processors",
+    )  # fmt: skip
+
+
+def _count(text: str) -> int:
+    """Many tests wait for other processes: one more worker than processors leaves none idle."""
+    return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
 @pytest.hookimpl(tryfirst=True)

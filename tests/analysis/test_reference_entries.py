@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT),
     # Each worker would make all reports anew.
-    pytest.mark.xdist_group("reference entries"),
 ]
 
 OURS = ("crux.", "alttest.")
