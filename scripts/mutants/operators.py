@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -84,10 +84,10 @@ class Edit:
     at_import: bool = False
 
 
-def optional(trees: Sequence[ast.Module]) -> dict[str, set[str]]:
+def optional(texts: Iterable[str]) -> dict[str, set[str]]:
     """The parameters of our functions and the fields of our classes that may be left out."""
     found: dict[str, set[str]] = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for text in texts for node in ast.walk(ast.parse(text))):
         if isinstance(node, Function):
             last = [*node.args.posonlyargs, *node.args.args][-len(node.args.defaults) or 10**6 :]
             pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -71,15 +71,19 @@ def sources(root: Path) -> dict[str, str]:
     return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(ours)}
 
 
-def population(root: Path, stratum: str, texts: dict[str, str]) -> list[Mutant]:
-    """All mutants of a stratum, in a stable order; a few of them may not compile."""
-    may_be_left_out = optional([ast.parse(text) for text in texts.values()])
+def population(
+    root: Path, stratum: str, texts: Mapping[str, str], may_be_left_out: Mapping[str, set[str]]
+) -> list[Mutant]:
+    """All mutants of a stratum, in a stable order; a few of them may not compile.
+
+    `may_be_left_out` names the arguments that calls can do without.
+    """
     made: list[Mutant] = []
     again: Counter[str] = Counter()
     for path in files(root, stratum):
+        code, lines = texts[path].encode(), texts[path].split("\n")
         for edit in edits(texts[path], may_be_left_out):
-            code = texts[path].encode()
-            line = code.splitlines()[edit.lines[0] - 1].strip().decode()
+            line = lines[edit.lines[0] - 1].strip()
             piece = code[edit.start : edit.end].decode()
             parts = (path, edit.function, edit.operator, line, piece, edit.text)
             again["\0".join(parts)] += 1
@@ -95,11 +99,12 @@ def _hash(text: str) -> str:
 def sample(root: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
     """`count` mutants, equally many of each stratum, the first strata one more where it must be."""
     texts = sources(root)
+    spare = optional(texts.values())
     share, more = divmod(count, len(STRATA))
     drawn: list[Mutant] = []
     for number, stratum in enumerate(STRATA):
         if not only or stratum in only:
-            drawn += _draw(population(root, stratum, texts), seed, share + (number < more))
+            drawn += _draw(population(root, stratum, texts, spare), seed, share + (number < more))
     return drawn
 
 
@@ -128,5 +133,6 @@ def _is_another_program(mutant: Mutant) -> bool:
 def find(root: Path, name: str) -> Mutant | None:
     """The mutant with this id."""
     texts = sources(root)
-    each = (mutant for stratum in STRATA for mutant in population(root, stratum, texts))
+    spare = optional(texts.values())
+    each = (mutant for stratum in STRATA for mutant in population(root, stratum, texts, spare))
     return next((mutant for mutant in each if mutant.id == name), None)
