@@ -18,7 +18,6 @@ from tests.analysis.places.alternative import LLMS, OPTIONS, annotators
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT),
-    # Each worker would make all reports anew.
 ]
 
 OURS = ("crux.", "alttest.")

@@ -1,0 +1,92 @@
+"""Tests shared by forks end as they would in one process, whatever one of them does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cast import ROOT
+from tests.patience import PATIENCE
+
+ONES = """
+import os, pytest
+from pathlib import Path
+
+def test_good(): pass
+def test_bad(): print("what was printed"); assert 1 == 2
+def test_left_out(): pytest.skip("no such thing here")
+@pytest.mark.parametrize("n", range(60))
+def test_many(n, tmp_path): (tmp_path / "mine").write_text(str(n))
+"""
+DEADLY = """
+import os
+
+def test_before(): pass
+def test_deadly(): os._exit(3)
+def test_after(): pass
+"""
+FIXTURES = """
+import os, pytest
+from pathlib import Path
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    yield tmp_path_factory.mktemp("made")
+    Path(os.environ["ENDED"]).open("a").write("ended\\n")
+
+@pytest.mark.parametrize("n", range(90))
+def test_it(n, made): assert made.is_dir() and os.environ["TANDEM_TEST_WORKER"] in str(made)
+"""
+
+
+def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
+    """The exit status of pytest with two workers over test modules, and what it says."""
+    for name, text in modules.items():
+        (folder / f"test_{name}.py").write_text(text, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.workers", "--workers", "2", "-q", "-rA",
+         "-p", "no:django", "-p", "no:cacheprovider", "--rootdir", str(folder), *arguments,
+         str(folder)],
+        cwd=ROOT, env={"PATH": "", "ENDED": str(folder / "ended"), "PYTEST_ADDOPTS": "-o addopts="},
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_outcome_is_told_with_its_words(tmp_path: Path) -> None:
+    status, said = shared(tmp_path, ones=ONES)
+    assert status == 1
+    assert "1 failed, 61 passed, 1 skipped" in said
+    assert "what was printed" in said
+    assert "assert 1 == 2" in said
+    assert "no such thing here" in said
+
+
+def test_who_dies_of_a_test_fails_it_alone(tmp_path: Path) -> None:
+    status, said = shared(tmp_path, deadly=DEADLY, ones=ONES)
+    assert status == 1
+    assert "2 failed, 63 passed, 1 skipped" in said
+    assert "the worker died of this test, with 3" in said
+
+
+def test_the_first_failure_ends_it_where_one_is_enough(tmp_path: Path) -> None:
+    status, said = shared(tmp_path, "-x", ones=ONES)
+    assert status == 1
+    assert "1 failed" in said
+    assert "stopping after 1 failures" in said
+
+
+def test_what_lasts_as_long_as_a_worker_is_made_and_ended_once_in_each(tmp_path: Path) -> None:
+    status, said = shared(tmp_path, fixtures=FIXTURES)
+    assert (status, "90 passed" in said) == (0, True)
+    assert (tmp_path / "ended").read_text("utf-8").count("ended") <= 2
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_module_that_cannot_be_read_ends_it(tmp_path: Path, workers: str) -> None:
+    status, said = shared(tmp_path, "--workers", workers, broken="import nothing_of_that_name")
+    assert status == 2
+    assert "nothing_of_that_name" in said
