@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -219,6 +218,21 @@ def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_t
     assert ledger.standing(campaign, rater) == {"open": UNITS}
 
 
+class Held(Scripted):
+    """A judge whose calls last until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__(yes)
+        self.held, self.let_go = 0, threading.Event()
+
+    async def ask(self, request: Request) -> Answer:
+        self.held += 1
+        async with asyncio.timeout(PATIENCE):
+            while not self.let_go.is_set():
+                await asyncio.sleep(0.005)
+        return await super().ask(request)
+
+
 class TestTimeIsOver:
     """A pump that hands its run over lets its calls end: called off, they would be paid again."""
 
@@ -227,62 +241,58 @@ class TestTimeIsOver:
         monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
         monkeypatch.setattr("judging.pump.draining.GRACE_SECONDS", 0.05)
 
-    def worked(self, campaign: Campaign, seconds: float) -> tuple[JudgeRun, Ending, Control]:
-        """A worker's pump with three calls of so many seconds, whose time is over before."""
-        control, backend = Control(seconds=0.3), Scripted(yes, seconds)
+    def worked(
+        self, campaign: Campaign, meanwhile: Callable[[Held, Control], object]
+    ) -> tuple[JudgeRun, Ending]:
+        """A worker's pump whose time is over while three calls are held; each time that it renews
+        its lease from then on, something happens."""
+        control, backend, over = Control(seconds=0.01), Held(), threading.Event()
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
         run = runs.start(campaign, rater, queued=True)
         lease = runs.take(run)
         assert lease is not None
-        watch = engine._Pump._watch_clock
+        watch, renew = engine._Pump._watch_clock, runs.renew
 
         async def from_the_calls_on(pump: engine._Pump) -> None:
-            while backend.under_way < 3:
-                await asyncio.sleep(0.01)
+            while backend.held < 3:
+                await asyncio.sleep(0.005)
             await watch(pump)
+            over.set()
+
+        def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
+            if over.is_set():
+                meanwhile(backend, control)
+            return renew(run, lease, *told)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(engine._Pump, "_watch_clock", from_the_calls_on)
+            patched.setattr("judging.rows.runs.renew", watched)
             ending = work(run, lease, control, backend, HASTY)
         run.refresh_from_db()
-        return run, ending, control
+        return run, ending
 
-    def test_calls_under_way_end_and_the_lease_is_held_meanwhile(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        renewed: list[int] = []
-        renew = runs.renew
+    def test_calls_under_way_end_and_the_lease_is_held_meanwhile(self, campaign: Campaign) -> None:
+        held: list[int] = []
 
-        def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
-            renewed.append(JudgeRun.objects.filter(lease=lease).count())
-            return renew(run, lease, *told)
+        def let_go_after_a_while(backend: Held, control: Control) -> None:
+            held.append(JudgeRun.objects.filter(lease__isnull=False).count())
+            if len(held) > 5:
+                backend.let_go.set()
 
-        monkeypatch.setattr("judging.rows.runs.renew", watched)
-        run, ending, _ = self.worked(campaign, 2.0)
+        run, ending = self.worked(campaign, let_go_after_a_while)
         assert (ending.how, run.state, run.lease) == ("time", "running", None)
         assert (run.done, run.calls) == (3, 3)
         assert JudgeCall.objects.filter(state="answered").count() == 3
-        assert len(renewed) > 5
-        assert set(renewed) == {1}
+        assert set(held) == {1}
 
-    def test_a_wish_that_comes_meanwhile_is_heeded_at_once(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        stop_later(2.0, lambda control: runs.ask_to_cancel(JudgeRun.objects.get()), monkeypatch)
-        began = time.monotonic()
-        run, _, _ = self.worked(campaign, PATIENCE)
-        assert time.monotonic() - began < PATIENCE / 3
+    def test_a_wish_that_comes_meanwhile_is_heeded_at_once(self, campaign: Campaign) -> None:
+        run, _ = self.worked(campaign, lambda *told: runs.ask_to_cancel(JudgeRun.objects.get()))
         assert run.state == "cancelled"
         assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}
         assert ledger.standing(campaign, run.judge) == {"cancelled": UNITS}
 
-    def test_a_worker_that_is_told_to_end_meanwhile_ends(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        stop_later(2.0, lambda control: control.stop(), monkeypatch)
-        began = time.monotonic()
-        run, _, _ = self.worked(campaign, PATIENCE)
-        assert time.monotonic() - began < PATIENCE / 3
+    def test_a_worker_that_is_told_to_end_meanwhile_ends(self, campaign: Campaign) -> None:
+        run, _ = self.worked(campaign, lambda backend, control: control.stop())
         assert (run.state, run.lease) == ("running", None)
         assert ledger.standing(campaign, run.judge) == {"open": UNITS}
 
@@ -302,25 +312,3 @@ class TestTimeIsOver:
         run.refresh_from_db()
         assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"timeout": 2})
         assert not JudgeCall.objects.filter(state="abandoned").exists()
-
-
-def stop_later(
-    seconds: float, stop: Callable[[Control], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Says so to the pump that is under way when it renews its lease after so many seconds."""
-    renew, began = runs.renew, time.monotonic()
-    said: list[object] = []
-    heard: list[Control] = []
-    listen = Control.listen
-
-    def listening(control: Control, listener: Any) -> None:
-        heard.append(control)
-        listen(control, listener)
-
-    def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
-        if time.monotonic() - began > seconds and not said:
-            said.append(stop(heard[-1]))
-        return renew(run, lease, *told)
-
-    monkeypatch.setattr(Control, "listen", listening)
-    monkeypatch.setattr("judging.rows.runs.renew", watched)

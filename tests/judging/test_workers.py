@@ -175,7 +175,7 @@ class TestABrokerThatIsAway:
     def test_a_run_goes_on_after_its_return(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
-        with house.worker():
+        with house.worker(hurried=True):
             until(lambda: "ready." in house.log(), "a worker that is ready")
             valkey_server.kill()
             try:
