@@ -100,7 +100,7 @@ class Judge:
     def __init__(self, nearest: Nearest, say: Callable[[str], None]) -> None:
         self.nearest, self.say = nearest, say
         self.lock = threading.Lock()
-        self.untrusted: set[str] = set()  # tests that fail without any mutant too
+        self.untrusted: set[str] = set()  # tests and modules that fail without any mutant too
 
     def all(self, made: Sequence[Copy], mutants: Sequence[Mutant], results: Results) -> None:
         """Judges mutants, then runs what caught them in the code as it is; whatever fails there
@@ -153,7 +153,9 @@ class Judge:
         ran, seconds = 0, 0.0
         with copy.mutated(mutant):
             for tests in rounds:
-                wanted = [test for test in tests if test not in self.untrusted]
+                wanted = [
+                    test for test in tests if not self.untrusted & {test, test.partition("::")[0]}
+                ]
                 if not wanted:
                     continue
                 session = self._session(copy, wanted, template)
