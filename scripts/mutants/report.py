@@ -19,8 +19,7 @@ def tell(
     known = [mutant for mutant in drawn if mutant.id in results]
     for mutant in known:
         if results[mutant.id].outcome == SURVIVED:
-            why = f"    {results[mutant.id].how or f'{results[mutant.id].tests} tests pass'}"
-            say(f"survived: {mutant}\n{why}")
+            say(f"survived: {mutant}\n    {results[mutant.id].how}")
     say("")
     for stratum in STRATA:
         ours = [results[mutant.id].outcome for mutant in known if mutant.stratum == stratum]

@@ -162,7 +162,8 @@ class Judge:
                 ran, seconds = ran + session.passed, seconds + session.seconds
                 if session.caught is not None:
                     return Result(mutant.id, CAUGHT, session.caught, session.how, ran + 1, seconds)
-        how = "" if ran else "no test runs it"
+        nearest = next((tests[0] for tests in rounds if tests), "")
+        how = f"{ran} tests pass, {nearest} the nearest" if ran else "no test runs it"
         return Result(mutant.id, SURVIVED, how=how, tests=ran, seconds=seconds)
 
     def _session(self, copy: Copy, tests: Sequence[str], template: bool) -> Session:
