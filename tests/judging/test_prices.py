@@ -57,6 +57,19 @@ def test_more_cached_tokens_than_the_prompt_has_are_not_believed() -> None:
     assert tokens_in(USAGE | {"prompt_tokens_details": None}) == (1000, 0, 100)
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize("told", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, 7])
+def test_without_a_count_of_cached_tokens_there_are_none(told: object) -> None:
+    assert tokens_in(USAGE | {"prompt_tokens_details": told}) == (1000, 0, 100)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("count", "known"), [(0, True), (2**31 - 1, True), (2**31, False)])
+def test_a_count_is_believed_as_far_as_it_can_be_stored(count: int, known: bool) -> None:
+    for name in ("prompt_tokens", "completion_tokens"):
+        assert (tokens_in(USAGE | {name: count}) is not None) == known
+
+
 def test_a_cost_is_rounded_to_what_is_stored() -> None:
     assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(1, 0, 0) == Decimal("0")
     assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(10, 0, 0) == Decimal("0.000002")

@@ -1,0 +1,101 @@
+"""What runs have cost: unknown where the price is, and never nothing in its place."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign
+from judging.costs.spent import in_dollars, spent, spent_by, with_last_cost
+from judging.models import JudgeCall, JudgeRun
+from judging.rows import runs
+from tests.judging.cast import judge
+
+CENT = Decimal("0.01")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("total", "calls", "lane", "last", "told"),
+    [
+        (CENT, 3, 1, None, CENT),
+        (Decimal(0), 0, 1, None, Decimal(0)),
+        (Decimal(0), 3, None, None, Decimal(0)),
+        (Decimal(0), 3, 1, None, None),
+        (Decimal(0), 3, 1, Decimal(0), Decimal(0)),
+    ],
+)
+def test_a_cost_is_known_unless_a_server_answered_and_its_price_is_not(
+    total: Decimal, calls: int, lane: int | None, last: Decimal | None, told: Decimal | None
+) -> None:
+    assert spent(total, calls, lane, last) == told
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        (None, "unknown"),
+        (Decimal(0), "$0"),
+        (Decimal("0.000099"), "under $0.0001"),
+        (Decimal("0.0001"), "$0.0001"),
+        (Decimal("0.9999"), "$0.9999"),
+        (Decimal(1), "$1.00"),
+        (Decimal("1234.567"), "$1,234.57"),
+    ],
+)
+def test_an_amount_is_told_to_the_digits_that_count(amount: Decimal | None, words: str) -> None:
+    assert in_dollars(amount) == words
+
+
+@pytest.fixture
+def asked(campaign: Campaign) -> JudgeRun:
+    """A run of a judge that asks a server, after three calls."""
+    rater = judge(backend="openai", model="m", base_url="http://h/v1")
+    run = runs.start(campaign, rater)
+    JudgeRun.objects.filter(pk=run.pk).update(calls=3)
+    run.refresh_from_db()
+    return run
+
+
+def call(run: JudgeRun, completion: str | None, cost: str | None, **more: object) -> JudgeCall:
+    return JudgeCall.objects.create(
+        run=run,
+        assignment=Assignment.objects.filter(rater=run.judge.rater)[0],
+        attempt=1,
+        state="answered",
+        completion=completion,
+        cost=None if cost is None else Decimal(cost),
+        sent_at=timezone.now(),
+        seconds=1.0,
+        **more,
+    )
+
+
+def both(run: JudgeRun) -> set[Decimal | None]:
+    """What the run has cost, by itself and as pages list it."""
+    return {spent_by(run), spent_by(with_last_cost(JudgeRun.objects.all()).get(pk=run.pk))}
+
+
+def test_without_an_answer_nothing_is_known_of_the_cost(asked: JudgeRun) -> None:
+    call(asked, None, "0")
+    assert both(asked) == {None}
+
+
+def test_the_newest_answer_tells_whether_answers_have_a_price(asked: JudgeRun) -> None:
+    first = call(asked, "{}", "0")
+    assert both(asked) == {Decimal(0)}
+    call(asked, "{}", None)
+    assert both(asked) == {None}
+    call(asked, "{}", "0", reused_from=first)
+    assert both(asked) == {None}
+    call(asked, None, "0")
+    assert both(asked) == {None}
+
+
+def test_answers_of_another_run_tell_nothing(asked: JudgeRun, campaign: Campaign) -> None:
+    other = runs.start(campaign, judge("other", backend="openai", model="m", base_url="http://h"))
+    call(other, "{}", "0")
+    assert both(asked) == {None}
