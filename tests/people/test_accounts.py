@@ -15,7 +15,7 @@ from knox.models import AuthToken
 from analysis.choices import Choices
 from analysis.reports import campaign_report
 from annotation import exporting
-from annotation.models import Draft, Label, Membership, Rater, User
+from annotation.models import Assignment, Draft, Label, Membership, Rater, User
 from annotation.models.people import rater_of
 from annotation.people.accounts import (
     change_role,
@@ -132,6 +132,42 @@ class TestAnotherRole:
         User.objects.create(username="second", role="admin")
         assert switch_off(study.root)
 
+    def test_the_last_admin_is_one_who_is_switched_on(self, study: Study) -> None:
+        other = User.objects.create(username="olga", role="admin", is_active=False)
+        for deed in (switch_off, forget, lambda user: change_role(user, "researcher")):
+            with pytest.raises(PeopleError, match="the only admin"):
+                deed(study.root)
+        assert change_role(other, "annotator")
+        switch_on(other)
+        change_role(other, "admin")
+        assert switch_off(study.root)
+
+    def test_a_guest_and_an_unknown_role_are_refused(self, study: Study) -> None:
+        with pytest.raises(PeopleError, match="a role is one of"):
+            change_role(study.ada, "boss")
+        User.objects.filter(pk=study.ada.pk).update(is_guest=True)
+        study.ada.refresh_from_db()
+        with pytest.raises(PeopleError, match="a guest has no other role"):
+            change_role(study.ada, "researcher")
+        study.ada.refresh_from_db()
+        assert study.ada.role == "annotator"
+
+    def test_the_same_role_ends_nothing(self, study: Study) -> None:
+        before = study.ada.sessions
+        assert not change_role(study.ada, "annotator")
+        study.ada.refresh_from_db()
+        assert study.ada.sessions == before
+
+    def test_who_becomes_an_admin_holds_no_place_and_no_role(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        mine, other = study.assignment(study.ada), study.assignment(study.ben)
+        change_role(study.ada, "admin")
+        mine.refresh_from_db()
+        other.refresh_from_db()
+        assert (mine.status, mine.reason, other.status) == ("cancelled", "left", "open")
+        assert Membership.objects.get().ended_at
+        assert_whole(study.campaign)
+
 
 class TestSwitchedOff:
     def test_who_is_off_is_out_and_holds_no_place(self, study: Study) -> None:
@@ -159,6 +195,16 @@ class TestSwitchedOff:
         assert not is_in(client)
         entry = {"username": "ada", "password": PASSWORD}
         assert Client().post(reverse("login"), entry).status_code == 302
+
+    def test_only_what_was_left_is_theirs_again(self, study: Study) -> None:
+        left, freed = study.assignment(study.ada), study.assignment(study.ben)
+        switch_off(study.ada)
+        assert not switch_off(study.ada)
+        Assignment.objects.filter(pk=freed.pk).update(status="cancelled", slot=None, reason="left")
+        assert switch_on(study.ada)
+        assert not switch_on(study.ada)
+        reasons = [Assignment.objects.get(pk=each.pk).reason for each in (left, freed)]
+        assert reasons == ["expired", "left"]
 
     def test_log_out_everywhere(self, study: Study) -> None:
         clients = [client_of(study.ada) for _ in range(2)]

@@ -17,6 +17,8 @@ from analysis.reports import campaign_report
 from annotation import exporting
 from annotation.models import Exclusion, Rater
 from annotation.models.people import rater_of
+from annotation.models.taking_part import LONGEST_REASON
+from annotation.people import exclusions
 from annotation.people.errors import PeopleError
 from annotation.people.exclusions import exclude, excluded, include
 from annotation.submit import submit
@@ -111,6 +113,28 @@ def test_it_holds_for_its_campaign_alone(study: Study) -> None:
 def test_a_reason_is_owed(study: Study, reason: str) -> None:
     with pytest.raises(PeopleError, match="reason"):
         exclude(study.campaign, rater_of(study.rita), reason)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("length", "fits"), [(0, False), (1, True), (500, True), (501, False)])
+def test_a_reason_has_1_to_500_characters(study: Study, length: int, fits: bool) -> None:
+    assert LONGEST_REASON == 500
+    rater, reason = rater_of(study.rita), "x" * length
+    if not fits:
+        with pytest.raises(PeopleError, match="1 to 500 characters"):
+            exclude(study.campaign, rater, reason)
+    else:
+        assert exclude(study.campaign, rater, reason).reason == reason
+
+
+def test_of_two_at_once_the_second_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first one made is there only when the second one writes."""
+    rater = rater_of(study.rita)
+    exclude(study.campaign, rater, WHY)
+    monkeypatch.setattr(exclusions, "include", lambda *_: False)
+    with pytest.raises(PeopleError, match="just now; look again"):
+        exclude(study.campaign, rater, "another reason")
+    assert excluded(study.campaign.name) == {rater.name: WHY}
 
 
 def test_only_who_was_asked_can_be_left_out(study: Study) -> None:

@@ -14,9 +14,20 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Invitation, Membership, User
+from annotation.people import invitations
 from annotation.people.accounts import change_role, switch_off
 from annotation.people.errors import PeopleError
-from annotation.people.invitations import LIFE, Invited, accept, digest_of, invite, revoke
+from annotation.people.invitations import (
+    LIFE,
+    AccountError,
+    Invited,
+    accept,
+    digest_of,
+    invite,
+    join,
+    revoke,
+    revoke_all_of,
+)
 from annotation.people.members import end_membership, set_pool
 from tests.api.cast import script_of
 from tests.cast import run
@@ -195,6 +206,92 @@ class TestWhoInvites:
         assert not User.objects.filter(username="eve").exists()
         assert not study.campaign.memberships.filter(ended_at=None).exists()
         assert Invitation.objects.get().state == "open"
+
+    def test_a_researcher_invites_to_no_campaign_that_is_not_theirs(self, study: Study) -> None:
+        set_pool(study.campaign, "named")
+        with pytest.raises(PeopleError, match="not yours"):
+            invite("annotator", study.campaign, by=study.rita)
+        for role, campaign in (("researcher", study.campaign), ("annotator", None)):
+            with pytest.raises(PeopleError, match="ask an admin for more"):
+                invite(role, campaign, by=study.rita)
+        assert not Invitation.objects.exists()
+
+    def test_only_open_invitations_of_ones_own_end_with_the_role(self, study: Study) -> None:
+        used, open_one = (invite("annotator", study.campaign, by=study.rita) for _ in range(2))
+        other = invite("annotator", study.campaign, by=study.root)
+        accept(used.invitation, "eve", GOOD["password"])
+        revoke_all_of(study.rita)
+        ended = {row.pk for row in Invitation.objects.exclude(revoked_at=None)}
+        assert ended == {open_one.invitation.pk}
+        assert not revoke(used.invitation)
+        assert revoke(other.invitation)
+        assert not revoke(other.invitation)
+
+
+class TestUsingItUp:
+    def test_an_account_that_is_there_uses_it_up_too(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        join(made, study.ada)
+        made.refresh_from_db()
+        assert (made.used_by, made.used_at is None) == (study.ada, False)
+        with pytest.raises(PeopleError, match="used or taken back"):
+            join(made, study.ben)
+        assert not Membership.objects.filter(user=study.ben).exists()
+
+    def test_one_without_a_campaign_is_for_a_new_account(self, study: Study) -> None:
+        made = invite("annotator", by=study.root).invitation
+        with pytest.raises(PeopleError, match="for a new account"):
+            join(made, study.ada)
+        made.refresh_from_db()
+        assert made.used_at is None
+
+    def test_it_holds_up_to_its_last_moment(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        monkeypatch.setattr(timezone, "now", lambda: made.expires_at)
+        with pytest.raises(PeopleError, match="used or taken back"):
+            join(made, study.ada)
+        last = made.expires_at - timedelta(microseconds=1)
+        monkeypatch.setattr(timezone, "now", lambda: last)
+        join(made, study.ada)
+        assert Membership.objects.get().user == study.ada
+
+    def test_a_name_that_somebody_took_meanwhile_uses_nothing_up(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        monkeypatch.setattr(invitations, "_check_account", lambda user, password: None)
+        with pytest.raises(AccountError, match="has this name already"):
+            accept(made, "ada", GOOD["password"])
+        made.refresh_from_db()
+        assert made.used_at is None
+        assert not Membership.objects.exists()
+
+    def test_where_it_cannot_be_used_no_account_is_made(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.root)
+        end(made)
+        with pytest.raises(PeopleError):
+            accept(made.invitation, "eve", GOOD["password"])
+        assert not User.objects.filter(username="eve").exists()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("name", "password"), [("a b/", "short"), ("ADA", "12345678")])
+    def test_what_is_wrong_with_name_and_password_is_told_at_once(
+        self, study: Study, name: str, password: str
+    ) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        with pytest.raises(AccountError) as wrong:
+            accept(made, name, password)
+        assert set(wrong.value.problems) == {"name", "password"}
+
+    def test_a_role_that_the_account_may_not_have_is_not_promised(self, study: Study) -> None:
+        with pytest.raises(PeopleError, match="cannot be researcher"):
+            invite("annotator", study.campaign, "researcher", by=study.root)
+
+    def test_a_note_is_one_line_of_150_characters(self, study: Study) -> None:
+        made = invite("annotator", note=" a \n b" + "x" * 200, by=study.root).invitation
+        assert made.note == ("a b" + "x" * 200)[:150]
 
 
 class TestTheDatabase:

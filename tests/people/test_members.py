@@ -7,6 +7,8 @@ from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Assignment, Campaign, Membership, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
@@ -19,8 +21,9 @@ from annotation.people.members import (
     set_pool,
     workable,
 )
-from annotation.places import next_assignment
+from annotation.places import has_all, next_assignment
 from annotation.submit import submit
+from datasets.models import Batch
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
@@ -81,6 +84,55 @@ class TestAnOpenPool:
         assert "All done" in told
         assert client.post(reverse("take-next", args=[study.campaign.pk])).status_code == 404
 
+    def test_a_role_that_ended_is_none(self, study: Study) -> None:
+        for user, role in ((study.ben, "adjudicator"), (study.rita, "researcher")):
+            add_member(study.campaign, user, role)
+            end_membership(study.campaign, user)
+        assert not is_adjudicator(study.ben, study.campaign)
+        assert not works(study.rita)
+        assert not reads(study.rita)
+        add_member(study.campaign, study.rita, "annotator")
+        assert works(study.rita)
+
+    def test_who_is_switched_off_takes_nothing(self, study: Study) -> None:
+        User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        study.ada.refresh_from_db()
+        assert not works(study.ada)
+
+    def test_a_role_elsewhere_counts_for_nothing_here(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        add_member(other, study.ada, "adjudicator")
+        assert workable(study.ada).get() == study.campaign
+        assert not is_adjudicator(study.ada, study.campaign)
+        assert take(study, study.ada)
+
+    def test_only_a_working_role_keeps_what_somebody_holds(self, study: Study) -> None:
+        mine, other = study.assignment(study.rita), study.assignment(study.ben)
+        add_member(study.campaign, study.rita, "annotator")
+        mine.refresh_from_db()
+        assert mine.status == "open"
+        add_member(study.campaign, study.rita, "adjudicator")
+        mine.refresh_from_db()
+        other.refresh_from_db()
+        assert (mine.status, mine.reason, other.status) == ("cancelled", "freed", "open")
+        assert_whole(study.campaign)
+
+    def test_a_guest_gets_no_role_and_who_is_off_none(self, study: Study) -> None:
+        User.objects.filter(pk=study.ben.pk).update(is_guest=True)
+        User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        for user, why in ((study.ben, "one campaign only"), (study.ada, "switched off")):
+            user.refresh_from_db()
+            with pytest.raises(PeopleError, match=why):
+                add_member(study.campaign, user, "annotator")
+        assert not Membership.objects.exists()
+
+    def test_a_guest_sees_no_open_campaign_and_reads_none(self, study: Study) -> None:
+        for user in (study.ada, study.rita):
+            User.objects.filter(pk=user.pk).update(is_guest=True)
+            user.refresh_from_db()
+        assert not works(study.ada)
+        assert not reads(study.rita)
+
 
 class TestANamedPool:
     @pytest.fixture(autouse=True)
@@ -118,6 +170,22 @@ class TestANamedPool:
         set_pool(study.campaign, "named", study.rita)
         assert reads(study.rita)
         assert Membership.objects.get(user=study.rita).role == "researcher"
+
+    def test_an_admin_who_closes_the_pool_becomes_no_member(self, study: Study) -> None:
+        set_pool(study.campaign, "open", study.root)
+        set_pool(study.campaign, "named", study.root)
+        assert not Membership.objects.exists()
+
+    def test_only_who_may_take_items_keeps_a_place_when_it_closes(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
+        for user, role in ((study.ben, "annotator"), (study.rita, "adjudicator")):
+            Membership.objects.create(campaign=study.campaign, user=user, role=role)
+        set_pool(study.campaign, "named")
+        states = [Assignment.objects.get(pk=each.pk) for each in (mine, bens, ritas)]
+        assert [each.status for each in states] == ["cancelled", "open", "cancelled"]
+        assert {each.reason for each in states} == {"expired", ""}
+        assert_whole(study.campaign)
 
     def test_what_others_hold_goes_back_when_it_closes(self, study: Study) -> None:
         set_pool(study.campaign, "open")
@@ -185,6 +253,31 @@ class TestItemsForOnePerson:
             submit(study.assignment(study.ada), payload("no"), "page")
         assert take(study, study.ada) is None
         assert take(study, study.ben)
+
+    def test_it_is_reached_by_exactly_so_many(self, study: Study) -> None:
+        rater = rater_of(study.ada)
+        set_most_items(study.campaign, 2)
+        assert not has_all(study.campaign, rater)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert not has_all(study.campaign, rater)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert has_all(study.campaign, rater)
+        set_most_items(study.campaign, 3)
+        assert not has_all(study.campaign, rater)
+
+    def test_what_was_imported_as_theirs_takes_none_of_their_share(self, study: Study) -> None:
+        set_most_items(study.campaign, 1)
+        item = study.campaign.items.get(position=3)
+        Assignment.objects.create(
+            item=item, rater=rater_of(study.ada), asked=["q:0"], status="done", slot=None
+        )
+        assert study.assignment(study.ada).item != item
+
+    def test_items_of_other_campaigns_do_not_count(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        assert next_assignment(other, rater_of(study.ada))
+        set_most_items(study.campaign, 1)
+        assert take(study, study.ada)
 
     def test_the_page_counts_with_it(self, study: Study) -> None:
         set_most_items(study.campaign, 3)
