@@ -166,7 +166,7 @@ class Limit:
 
     def _grow(self, now: float) -> None:
         if self._doubling:
-            self._resize(now, self._size + 1, whole_round=False)
+            self._resize(now, self._size + 1)
         elif self._good >= self.size and self._may_pass(now):
             self._gentle = max(0, self._gentle - 1)
             self._resize(now, self._size + 1)
@@ -197,12 +197,11 @@ class Limit:
         self._resize(now, self.size * factor)
         return True
 
-    def _resize(self, now: float, size: float, whole_round: bool = True) -> None:
+    def _resize(self, now: float, size: float) -> None:
         before = self.size
         self._size = max(1.0, min(size, float(self._maximum)))
         self.size = int(self._size)
-        if whole_round:
-            self._changed_at, self._good = now, 0
+        self._changed_at, self._good = now, 0
         if self.size != before:
             self.history.append((round(now - self._began, 3), self.size))
 

@@ -97,3 +97,72 @@ def test_few_queries_have_no_interval_and_say_why() -> None:
 def test_an_assumption_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(AssumptionError, match="give another number"):
         Assumptions(**wrong)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ["icc", "correlation"])
+@pytest.mark.parametrize(
+    ("value", "fits"), [(0.0, True), (1.0, True), (-0.01, False), (1.01, False)]
+)
+def test_likeness_and_correlation_are_from_0_to_1_both_included(
+    name: str, value: float, fits: bool
+) -> None:
+    if fits:
+        assert getattr(Assumptions(**{name: value}), name) == value
+    else:
+        with pytest.raises(AssumptionError, match=f"{name} is not from 0 to 1"):
+            Assumptions(**{name: value})
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ["kappa", "prevalence"])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_agreement_and_prevalence_are_between_0_and_1_both_left_out(
+    name: str, value: float
+) -> None:
+    with pytest.raises(AssumptionError, match=f"{name} is not between 0 and 1"):
+        Assumptions(**{name: value})
+
+
+def test_beta_binomials_that_are_even_are_no_exception() -> None:
+    # With kappa 1/3 and prevalence 1/2 both parameters of the beta are 1. By Bloch and Kraemer:
+    # 2/3 (2/3 * 1/3 + 1/3 * 5/3 / 0.5) = 2/3 (2/9 + 10/9) = 8/9.
+    assert kappa_variance(1 / 3, 2, 0.5) == pytest.approx(8 / 9)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("df", "value"), [(1, 11.30011756347976), (2, 4.2705513418998144), (5, 2.570308227150842)]
+)
+def test_the_quantile_has_the_four_terms_that_are_published(df: int, value: float) -> None:
+    # Abramowitz and Stegun, 26.7.5; below five degrees it is not yet that of t.
+    assert t_quantile(df) == pytest.approx(value, rel=1e-9)
+
+
+def test_no_units_have_no_design_effect() -> None:
+    assert design_effect([], 0.2) == design_effect([0, 0], 0.5) == 1
+
+
+def test_queries_count_from_their_first_unit_on() -> None:
+    given = Assumptions()
+    ten, nine = [1] * 5 + [3] * 5, [1] * 5 + [3] * 4
+    assert expected_share([*ten, 0, 0], given).queries == 10
+    assert expected_share([*ten, 0, 0], given).width == expected_share(ten, given).width is not None
+    told = expected_share([*nine, 0, 0], given)
+    assert (told.width, told.units, told.queries) == (None, 17, 9)
+    # 17 units in queries of (5 * 1 + 4 * 9) / 17 = 41/17 each: 17 / (1 + 24/17 * 0.2).
+    assert told.effective == pytest.approx(17 / (1 + 24 / 17 * 0.2))
+
+
+def test_a_judge_gains_by_the_queries_that_have_units() -> None:
+    ten, given = [1] * 10, Assumptions(correlation=0.6)
+    alone = expected_share([*ten, 0, 0], given).width
+    both = expected_powered([*ten, 0, 0], 30, given).width
+    assert alone is not None
+    assert both is not None
+    assert (both / alone) ** 2 == pytest.approx(1 - 0.36 / (1 + 10 / 30))
+
+
+def test_a_judge_without_other_queries_gains_nothing() -> None:
+    given = Assumptions(correlation=1.0)
+    assert expected_powered([5] * 12, 0, given) == expected_share([5] * 12, given)
