@@ -1,0 +1,316 @@
+"""Runs between two hands: who is told what, and that nobody changes what is another's."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign
+from judging.backends.scripted import Scripted
+from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
+from judging.pump.claiming import ENOUGH_FAILED, past
+from judging.rows import lanes, ledger, runs
+from judging.running import work as working
+from judging.running.work import work
+from tests.judging.cast import HASTY, judge, yes
+
+ITEMS = 4
+SERVER = "http://127.0.0.1:9/v1"
+
+
+def served(name: str = "judge") -> Judge:
+    return judge(name, "openai", model="m", base_url=SERVER)
+
+
+def held(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, uuid.UUID]:
+    run = runs.start(campaign, rater, **terms)
+    token = runs.take(run)
+    assert token is not None
+    return run, token
+
+
+def run_out(run: JudgeRun) -> None:
+    before = Now() - timedelta(seconds=1)
+    JudgeRun.objects.filter(pk=run.pk).update(lease_until=before)
+    Lane.objects.filter(runs=run).update(lease_until=before)
+
+
+def fresh(run: JudgeRun) -> JudgeRun:
+    return JudgeRun.objects.get(pk=run.pk)
+
+
+class TestStarting:
+    def test_of_two_at_once_the_second_is_told(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rater = judge()
+        runs.start(campaign, rater)
+        monkeypatch.setattr(runs, "_close_dead", lambda campaign, judge: None)
+        with pytest.raises(runs.HeldError, match="has just begun"):
+            runs.start(campaign, rater)
+        assert JudgeRun.objects.count() == 1
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("manifest", "told"),
+        [
+            ({"batch": {"files": [{"name": "b.jsonl"}]}}, "its requests are out in b.jsonl"),
+            ({runs.INTENT: {"files": [{"name": "b", "path": "/b"}]}}, "was writing b when"),
+        ],
+    )
+    def test_requests_that_may_be_out_are_not_asked_again(
+        self, campaign: Campaign, manifest: dict[str, Any], told: str
+    ) -> None:
+        run, _ = held(campaign, judge())
+        run_out(run)
+        JudgeRun.objects.update(manifest=manifest)
+        with pytest.raises(runs.OutError, match=told):
+            runs.start(campaign, judge())
+        assert fresh(run).state == "running"
+
+    def test_who_was_about_to_write_a_batch_killed_no_worker(self, campaign: Campaign) -> None:
+        rater = judge()
+        run, token = held(campaign, rater)
+        ledger.claim(campaign, rater, token, 3)
+        run_out(run)
+        JudgeRun.objects.update(manifest={runs.INTENT: {"files": []}})
+        runs.start(campaign, rater)
+        assert fresh(run).state == "interrupted"
+        assert ledger.standing(campaign, rater) == {"open": ITEMS}
+        assert not Strike.objects.exists()
+
+    def test_one_that_goes_by_files_has_no_lane(self, campaign: Campaign) -> None:
+        assert runs.start(campaign, served(), offline=True).lane is None
+        assert not Lane.objects.exists()
+
+
+class TestTheLease:
+    def test_whoever_lost_it_ends_nothing(self, campaign: Campaign) -> None:
+        rater = judge()
+        run, token = held(campaign, rater)
+        ledger.claim(campaign, rater, token, 2)
+        assert not runs.finish(run, uuid.uuid4(), "done")
+        runs.hand_over(run, uuid.uuid4())
+        assert (fresh(run).state, fresh(run).lease) == ("running", token)
+        assert ledger.standing(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
+        assert not runs.is_held(run, uuid.uuid4())
+        assert runs.is_held(run, token)
+
+    def test_where_the_lane_went_to_another_the_run_is_held_no_longer(
+        self, campaign: Campaign
+    ) -> None:
+        run, token = held(campaign, served())
+        before = fresh(run).lease_until
+        Lane.objects.update(lease=uuid.uuid4())
+        assert runs.renew(run, token, in_flight=3) is None
+        assert (fresh(run).lease_until, fresh(run).in_flight) == (before, 0)
+
+    def test_renewing_says_how_the_pump_is_doing(self, campaign: Campaign) -> None:
+        run, token = held(campaign, judge())
+        assert runs.renew(run, token, in_flight=3, allowed=8)
+        assert (fresh(run).in_flight, fresh(run).allowed) == (3, 8)
+        runs.hand_over(run, token)
+        assert (fresh(run).in_flight, fresh(run).allowed, fresh(run).lease) == (0, 0, None)
+
+    def test_who_wished_it_cancelled_at_its_end_finds_it_cancelled(
+        self, campaign: Campaign
+    ) -> None:
+        rater = judge()
+        run, token = held(campaign, rater)
+        JudgeRun.objects.update(wish="cancel")
+        assert runs.finish(run, token, "done")
+        assert fresh(run).state == "cancelled"
+        assert ledger.standing(campaign, rater) == {"cancelled": ITEMS}
+
+    def test_a_run_that_ended_is_neither_taken_nor_changed(self, campaign: Campaign) -> None:
+        run, token = held(campaign, judge())
+        assert runs.finish(run, token, "done")
+        assert runs.take(run) is None
+        assert not runs.set_concurrency(run, 5)
+        assert not runs.ask_to_cancel(run)
+        assert runs.has_ended(run)
+        assert (fresh(run).state, fresh(run).concurrency, fresh(run).wish) == ("done", None, "")
+
+    def test_at_least_one_call_is_made_at_once(self, campaign: Campaign) -> None:
+        run = runs.start(campaign, judge())
+        assert runs.set_concurrency(run, 0)
+        assert fresh(run).concurrency == 1
+
+    def test_a_limit_is_never_owed(self, campaign: Campaign) -> None:
+        run = runs.start(campaign, judge(), limit=3)
+        JudgeRun.objects.update(done=2, failures={"error": 1})
+        assert runs.remaining(run) == 0
+        JudgeRun.objects.update(done=5)
+        assert runs.remaining(run) == 0
+        assert runs.remaining(runs.start(campaign, judge("other"))) is None
+
+    def test_rows_that_killed_three_workers_count_for_their_run_alone(
+        self, campaign: Campaign
+    ) -> None:
+        rater, other = judge(), runs.start(campaign, judge("other"))
+        run, token = held(campaign, rater)
+        (row,) = ledger.claim(campaign, rater, token, 1)
+        Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
+        JudgeRun.objects.filter(pk=run.pk).update(failures={"error": 2, "timeout": 1})
+        run_out(run)
+        assert runs.take(run)
+        assert fresh(run).failures == {"error": 3, "timeout": 1}
+        assert fresh(other).failures == {}
+
+
+class TestQueueing:
+    def test_a_run_is_handed_to_workers_and_its_server_asked_again(
+        self, campaign: Campaign
+    ) -> None:
+        run, _ = held(campaign, served())
+        assert run.lane
+        lanes.pause(run.lane, "no")
+        assert runs.queue_active(campaign, served()) == run
+        assert fresh(run).queued
+        assert Lane.objects.get().paused == ""
+
+    def test_one_that_ended_or_is_being_written_is_not(self, campaign: Campaign) -> None:
+        with pytest.raises(runs.HeldError, match="has ended just now"):
+            runs.queue_active(campaign, judge())
+        run = runs.start(campaign, judge())
+        JudgeRun.objects.update(manifest={runs.INTENT: {"files": []}})
+        with pytest.raises(runs.HeldError, match="is writing its requests"):
+            runs.queue_active(campaign, judge())
+        assert not fresh(run).queued
+
+
+class TestLanes:
+    @pytest.fixture
+    def both(self, db: None) -> tuple[Lane, Lane]:
+        return Lane.objects.create(endpoint="http://a"), Lane.objects.create(endpoint="http://b")
+
+    def test_what_a_server_bore_is_remembered_for_it_alone(self, both: tuple[Lane, Lane]) -> None:
+        lanes.remember_ceiling(both[0], 7)
+        lanes.remember_ceiling(both[0], None)
+        assert list(Lane.objects.order_by("pk").values_list("ceiling", flat=True)) == [7, None]
+
+    def test_one_server_is_paused_and_resumed_alone(self, both: tuple[Lane, Lane]) -> None:
+        for lane in both:
+            lanes.pause(lane, "")
+        lanes.resume(both[0])
+        states = Lane.objects.order_by("pk").values_list("paused", flat=True)
+        assert list(states) == ["", "the server refused"]
+        assert lanes.take(both[0].pk, uuid.uuid4())
+        assert not lanes.take(both[1].pk, uuid.uuid4())
+
+    def test_only_its_holder_gives_it_back(self, both: tuple[Lane, Lane]) -> None:
+        mine, others = uuid.uuid4(), uuid.uuid4()
+        assert lanes.take(both[0].pk, mine)
+        assert lanes.take(both[1].pk, others)
+        lanes.give_back(both[0].pk, others)
+        assert not lanes.renew(both[0].pk, others)
+        assert lanes.renew(both[0].pk, mine)
+        lanes.give_back(both[0].pk, mine)
+        assert [lane.lease for lane in Lane.objects.order_by("pk")] == [None, others]
+
+    def test_who_asks_no_server_needs_none(self) -> None:
+        assert lanes.take(None, uuid.uuid4())
+        assert lanes.renew(None, uuid.uuid4())
+
+    def test_a_holder_whose_lease_is_over_holds_it_no_longer(self, campaign: Campaign) -> None:
+        run, _ = held(campaign, served())
+        assert run.lane
+        assert lanes.holder(run.lane) == run
+        run_out(run)
+        assert lanes.holder(run.lane) is None
+
+
+def test_rows_that_another_leased_first_are_left_to_him(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = judge(granularity="unit")
+    _, token = held(campaign, rater)
+    found = ledger.free_rows
+    quicker = uuid.uuid4()
+
+    def slowly(*args: Any, **more: Any) -> list[Assignment]:
+        rows = found(*args, **more)
+        Assignment.objects.filter(pk=rows[0].pk).update(status="leased", lease=quicker)
+        return rows
+
+    monkeypatch.setattr(ledger, "free_rows", slowly)
+    rows = ledger.claim(campaign, rater, token, 3)
+    assert len(rows) == 2
+    assert {row.lease for row in rows} == {token}
+    assert Assignment.objects.filter(lease=quicker).count() == 1
+    assert Assignment.objects.filter(lease=token).count() == 2
+
+
+def test_nothing_is_claimed_where_nothing_is_wanted(campaign: Campaign) -> None:
+    rater = judge()
+    _, token = held(campaign, rater)
+    assert ledger.claim(campaign, rater, token, 0) == []
+    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+
+
+def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = judge()
+    run, token = held(campaign, rater)
+    ledger.claim(campaign, rater, token, 2)
+
+    def away(*_: Any) -> Any:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(working, "_worked", away)
+    monkeypatch.setattr(working, "connection", SimpleNamespace(close=lambda: None))
+    with pytest.raises(OperationalError):
+        work(run, token, None, Scripted(yes), HASTY)
+    assert (fresh(run).state, fresh(run).lease) == ("running", None)
+    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+
+
+class TestThePast:
+    """What pumps before have seen of a server, by their calls."""
+
+    def called(self, run: JudgeRun, *states: str, ago: int = 60, **more: Any) -> None:
+        row = Assignment.objects.filter(rater=run.judge.rater)[0]
+        for state in states:
+            JudgeCall.objects.create(
+                run=run, assignment=row, attempt=1, state=state, seconds=1.0,
+                sent_at=timezone.now() - timedelta(seconds=ago), **more,
+            )  # fmt: skip
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", ["status-500", "rate"])
+    def test_a_few_calls_are_no_outage(self, campaign: Campaign, state: str) -> None:
+        run, _ = held(campaign, judge())
+        self.called(run, *[state] * (ENOUGH_FAILED - 1))
+        told = past(run)
+        assert (told.proven, told.down_for, told.busy_for) == (False, 0.0, 0.0)
+        self.called(run, state, ago=30)
+        told = past(run)
+        lasted = told.busy_for if state == "rate" else told.down_for
+        assert 60 <= lasted < 65
+        assert told.down_for + told.busy_for == lasted
+
+    def test_calls_before_the_last_answer_count_no_more(self, campaign: Campaign) -> None:
+        run, _ = held(campaign, judge())
+        self.called(run, *["status-500"] * ENOUGH_FAILED)
+        self.called(run, "answered", ago=30)
+        assert (past(run).proven, past(run).down_for) == (True, 0.0)
+        self.called(run, *["status-500"] * ENOUGH_FAILED, ago=45)
+        assert past(run).down_for == 0.0
+        self.called(run, *["status-500"] * ENOUGH_FAILED, ago=20)
+        assert 20 <= past(run).down_for < 25
+
+    def test_an_answer_that_was_taken_over_proves_nothing(self, campaign: Campaign) -> None:
+        run, _ = held(campaign, judge())
+        self.called(run, "answered")
+        other, _ = held(campaign, judge("other"))
+        self.called(other, "answered", reused_from=JudgeCall.objects.get())
+        assert past(run).proven
+        assert not past(other).proven
