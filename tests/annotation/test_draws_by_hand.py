@@ -1,0 +1,256 @@
+"""The draws of a design as pure functions: shares at their edges, orders, chances and roles."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from annotation.assigning import draw, rank, share_of, shuffle_fields, shuffle_units, shuffled
+from annotation.declared import DECLARED
+from annotation.design import Design
+from annotation.drawing import draw_queries, draw_several, draw_units, kind_of_draw
+from annotation.progress.left import FARTHEST, NO_TIMES, NOTHING_LATELY, TOO_FAR, Left, left
+from annotation.protocols.base import UnitSpec
+from annotation.roles import Role, draw_roles
+
+KEYS = [f"k{n}" for n in range(10)]
+ALL: Any = SimpleNamespace(drawn=False)
+DRAWN: Any = SimpleNamespace(drawn=True)
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+def by_hand(seed: int, purpose: str, keys: list[str]) -> list[str]:
+    """The order as the docs describe it."""
+    return sorted(keys, key=lambda k: hashlib.sha256(f"{seed}\0{purpose}\0{k}".encode()).digest())
+
+
+def units(*keys: str, kind: str = "question") -> list[UnitSpec]:
+    return [UnitSpec(kind, key, "") for key in keys]
+
+
+class TestOrders:
+    def test_a_rank_is_the_hash_of_seed_purpose_and_key(self) -> None:
+        assert rank(3, "p", "k") == hashlib.sha256(b"3\0p\0k").digest()
+        assert shuffled(KEYS, 3, "p") == by_hand(3, "p", KEYS)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("count", [0, 1, 4, 10, 11])
+    def test_what_is_drawn_stays_in_its_given_order(self, count: int) -> None:
+        first = set(by_hand(5, "p", KEYS)[:count])
+        assert draw(KEYS, count, 5, "p") == [key for key in KEYS if key in first]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("total", "share", "count"),
+        [
+            (10, 0.0, 0), (0, 0.5, 0), (0, 0.0, 0), (10, 0.01, 1), (10, 0.24, 2), (10, 0.26, 3),
+            (10, 1.0, 10), (1, 0.1, 1), (10, 0.95, 10),
+        ],
+    )  # fmt: skip
+    def test_a_share_is_rounded_and_at_least_one(
+        self, total: int, share: float, count: int
+    ) -> None:
+        assert share_of(total, share) == count
+
+    def test_sentences_stay_behind_their_text_in_reading_order(self) -> None:
+        texts = [f"r{n}" for n in range(6)]
+        asked = [
+            UnitSpec(kind, f"{key}#{n}" if n else key, "")
+            for key in texts
+            for n, kind in enumerate(("report", "sentence", "passage-sentence"))
+        ]
+        order = [unit.key for unit in shuffle_units(asked, 4, "p")]
+        assert order == [
+            f"{key}{end}" for key in by_hand(4, "p", texts) for end in ("", "#1", "#2")
+        ]
+
+    def test_only_a_sentence_belongs_to_what_stands_before_the_hash(self) -> None:
+        keys = [f"r#{n}" for n in range(6)]
+        assert [u.key for u in shuffle_units(units(*keys), 4, "p")] == by_hand(4, "p", keys)
+        inner = units(*(f"a#b#{n}" for n in range(3)), kind="sentence")
+        others = units("x#1", "y#1", kind="sentence")
+        order = shuffle_units([*inner, *others], 4, "p")
+        assert [u for u in order if u in inner] == inner
+
+    def test_fields_keep_their_kinds_together_and_passages_go_by_their_query(self) -> None:
+        reports, passages = [f"r{n}" for n in range(5)], [f"p{n}" for n in range(5)]
+        fields = [f"report:{key}" for key in reports] + [f"passage:{key}" for key in passages]
+        with_query = [
+            key.removeprefix("q/") for key in by_hand(2, "p", [f"q/{p}" for p in passages])
+        ]
+        expected = [f"report:{key}" for key in by_hand(2, "p", reports)]
+        assert shuffle_fields(fields, 2, "p", "q") == [
+            *expected, *(f"passage:{key}" for key in with_query),
+        ]  # fmt: skip
+        assert shuffle_fields(fields, 2, "p") == [
+            *expected, *(f"passage:{key}" for key in by_hand(2, "p", passages)),
+        ]  # fmt: skip
+        assert shuffle_fields(["query", "report:a:b"], 2, "p", "q") == ["query", "report:a:b"]
+
+
+class TestQueries:
+    def test_a_share_of_them_is_for_people(self) -> None:
+        found = draw_queries(KEYS, Design(human_share=0.3, seed=8))
+        asked = set(by_hand(8, "queries for people", KEYS)[:3])
+        assert {key for key, each in found.items() if each.drawn} == asked
+        assert {(each.kind, each.probability) for each in found.values()} == {("simple", 0.3)}
+        assert list(found) == KEYS
+
+    def test_where_all_are_asked_the_draw_is_none(self) -> None:
+        found = draw_queries(KEYS, Design())
+        assert {(e.kind, e.drawn, e.probability) for e in found.values()} == {("all", True, 1.0)}
+        assert draw_queries([], Design()) == {}
+
+    def test_roles_of_the_campaign_before_are_taken_over(self) -> None:
+        roles = {key: Role("audit", 0.25) for key in KEYS}
+        found = draw_queries(KEYS, Design(human_share=0.5), roles)
+        assert {each.role for each in found.values()} == {Role("audit", 0.25)}
+
+    def test_without_any_they_are_drawn_by_the_design(self) -> None:
+        found = draw_queries(KEYS, Design(human_share=0.5, development=0.4, audit=0.2, seed=3))
+        asked = {key for key, each in found.items() if each.drawn}
+        assert {k: e.role for k, e in found.items()} == draw_roles(KEYS, asked, 0.4, 0.2, 3)
+
+
+class TestRoles:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("total", "development", "audit", "counts"),
+        [
+            (10, 0.2, 0.3, {"development": 2, "audit": 3, "evaluation": 5}),
+            (10, 0.0, 0.0, {"evaluation": 10}),
+            (10, 0.0, 0.1, {"audit": 1, "evaluation": 9}),
+            (1, 0.1, 0.1, {"development": 1}),
+            (2, 0.1, 0.1, {"development": 1, "audit": 1}),
+            (3, 0.5, 0.4, {"development": 2, "audit": 1}),
+        ],
+    )
+    def test_development_goes_before_audit_and_the_rest_is_for_evaluation(
+        self, total: int, development: float, audit: float, counts: dict[str, int]
+    ) -> None:
+        keys = KEYS[:total]
+        for asked, purpose in ((keys, "queries for people"), ([], "other queries")):
+            found = draw_roles(keys, asked, development, audit, 6)
+            names = [name for name, number in counts.items() for _ in range(number)]
+            order = by_hand(6, f"roles of {purpose}", keys)
+            assert {key: found[key].name for key in order} == dict(zip(order, names, strict=True))
+            assert all(e.probability == counts[e.name] / total for e in found.values())
+
+    def test_the_asked_and_the_others_are_drawn_apart(self) -> None:
+        found = draw_roles(KEYS, KEYS[:4], 0.5, 0.0, 1)
+        development = {key for key, role in found.items() if role.name == "development"}
+        first = by_hand(1, "roles of queries for people", KEYS[:4])[:2]
+        assert development == {*first, *by_hand(1, "roles of other queries", KEYS[4:])[:3]}
+
+
+class TestItems:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("overlap", "raters", "count"), [(1.0, 3, 10), (0.3, 3, 3), (0.3, 1, 10), (0.01, 2, 1)]
+    )
+    def test_a_share_of_them_gets_all_its_places(
+        self, overlap: float, raters: int, count: int
+    ) -> None:
+        several = draw_several(KEYS, Design(overlap=overlap, raters_per_item=raters, seed=2))
+        assert several == set(by_hand(2, "items for several people", KEYS)[:count])
+
+
+class TestUnits:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("protocol", "sampling", "prerequisite", "kind"),
+        [
+            (ALL, None, "", "all"), (ALL, "shared", "first", "all"), (DRAWN, "all", "first", "all"),
+            (DRAWN, None, "", "simple"), (DRAWN, "own", "", "simple"),
+            (DRAWN, "own", "first", "own"), (DRAWN, "shared", "first", "turns"),
+            (DRAWN, None, "first", "turns"),
+        ],
+    )  # fmt: skip
+    def test_the_design_and_the_protocol_say_how_they_are_drawn(
+        self, protocol: Any, sampling: str | None, prerequisite: str, kind: str
+    ) -> None:
+        design = Design(sampling=sampling, prerequisite=prerequisite)
+        assert kind_of_draw(design, protocol) == kind
+        told = draw_units("i", units("a", "b"), design, protocol)
+        later = kind in ("own", "turns")
+        assert {(u.kind, u.wave) for u in told} == {(kind, 2 if later else 1)}
+        if later:
+            assert {(u.drawn, u.probability) for u in told} == {(None, None)}
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("count", "chance"), [(1, 0.25), (3, 0.75), (4, 1.0), (9, 1.0)])
+    def test_a_simple_draw_takes_so_many_of_an_item(self, count: int, chance: float) -> None:
+        names = ["a", "b", "c", "d"]
+        told = draw_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
+        assert [unit.name for unit in told] == names
+        assert {unit.probability for unit in told} == {chance}
+        first = set(by_hand(7, "units of i/1", names)[:count])
+        assert {unit.name for unit in told if unit.drawn} == first
+        assert all(unit.drawn is not None for unit in told)
+
+    def test_all_are_certain_and_no_units_are_no_draw(self) -> None:
+        told = draw_units("i", units("a", "b"), Design(), ALL)
+        assert [(unit.probability, unit.drawn) for unit in told] == [(1.0, True)] * 2
+        assert draw_units("i", [], Design(), DRAWN) == []
+
+    def test_there_are_protocols_of_both_sorts(self) -> None:
+        assert {each.drawn for each in DECLARED.values()} == {True, False}
+
+
+class TestTimeLeft:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("answers", [0, -1])
+    def test_where_nothing_is_left_nothing_is_told(self, answers: int) -> None:
+        assert left(answers, 30.0, [5], NOW, NOW, NOW) == Left(0)
+        assert Left(0) == Left(0, None, None, None, None, None, False)
+
+    def test_one_answer_is_something_left(self) -> None:
+        found = left(1, 7200.0, [1], NOW, NOW, None)
+        assert found == Left(1, 2.0, None, 1.0, NOW + timedelta(days=1), None, False)
+
+    def test_without_times_it_has_no_hours_and_without_answers_no_end(self) -> None:
+        found = left(5, None, [0] * 7, NOW, NOW, NOW)
+        assert found == Left(5, None, NO_TIMES, None, None, NOTHING_LATELY, False)
+        assert left(5, 0.0, [1], None, NOW, None) == Left(
+            5, 0.0, None, None, None, NOTHING_LATELY, False
+        )
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("days", "began", "pace"),
+        [
+            ([7] * 8, 8.0, 7.0),
+            ([100, 7, 7, 7, 7, 7, 7, 7], 8.0, 7.0),
+            ([6], 0.5, 6.0),
+            ([6], 1.0, 6.0),
+            ([6, 6], 2.0, 6.0),
+            ([6, 6], 1.5, 8.0),
+            ([7] * 7, 7.5, 7.0),
+        ],
+    )
+    def test_the_pace_is_of_a_day_at_least_and_a_week_at_most(
+        self, days: list[int], began: float, pace: float
+    ) -> None:
+        found = left(10, None, days, NOW - timedelta(days=began), NOW, None)
+        assert found.per_day == pytest.approx(pace)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("more", "reason"), [(0, None), (1, TOO_FAR)])
+    def test_an_end_within_ten_years_is_told(self, more: int, reason: str | None) -> None:
+        assert FARTHEST == 3650
+        found = left(FARTHEST + more, None, [1], NOW, NOW, None)
+        assert found.end_reason == reason
+        assert found.end == (None if reason else NOW + timedelta(days=3650))
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("deadline", "late"), [(4, True), (5, False), (6, False), (None, False)]
+    )
+    def test_what_ends_behind_the_deadline_is_late(self, deadline: int | None, late: bool) -> None:
+        until = None if deadline is None else NOW + timedelta(days=deadline)
+        assert left(5, None, [1], NOW, NOW, until).late == late
+        assert not left(5, None, [0], NOW, NOW, until).late
