@@ -122,6 +122,15 @@ def test_who_labelled_the_unit_cannot_decide_on_it(there: Dispute) -> None:
     assert case_of(there.study.ada, there.study.campaign, there.units[0].pk) is None
 
 
+def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> None:
+    other = there.study.campaign.items.get(position=1)
+    rater = rater_of(there.dora)
+    theirs = Assignment.objects.create(item=other, rater=rater, asked=["q:0", "q:1", "q:2"])
+    units = {name: one("no") for name in theirs.asked}
+    submit(theirs, {"units": units, "comment": None}, "api")
+    assert decided(there, there.units[0]).created
+
+
 def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
     case = case_of(there.dora, there.study.campaign, there.units[0].pk)
     dora = Rater.objects.create(name="person-dora", user=there.dora)

@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation
+from datasets.api import once
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_told, script_of
@@ -87,6 +88,29 @@ class TestTheSameKey:
         KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
         assert self.invite(root, "a").json()["link"]
         assert Invitation.objects.count() == 2
+
+    def test_holds_for_a_day_and_is_ones_own(self, root: Script, study: Study) -> None:
+        self.invite(root, "a")
+        almost = timezone.now() - timedelta(hours=23, minutes=59)
+        KeptAnswer.objects.update(created_at=almost)
+        other = script_of(study.rita)
+        self.invite(other, "b", {**INVITING, "campaign": study.campaign.pk})
+        assert self.invite(root, "a").json()["link"] is None
+        assert KeptAnswer.objects.count() == Invitation.objects.count() == 2
+
+    def test_to_which_something_failed_leaves_nothing(
+        self, root: Script, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: Any) -> None:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(once, "_keep", broken)
+            root.client.raise_request_exception = True
+            with pytest.raises(ZeroDivisionError):
+                self.invite(root, "a")
+        assert not Invitation.objects.exists()
+        assert not KeptAnswer.objects.exists()
 
     def test_keeps_no_secret(self, root: Script) -> None:
         link = self.invite(root, "a").json()["link"]

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 
+from audit import locking, sealing
 from audit.append_only import REFUSED, put_on, take_off
 from audit.checking import broken, known, unsealed
 from audit.models import SITE, Event, Seal
@@ -100,6 +101,43 @@ def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[
     found = list(broken())
     assert "2 events of campaign 8 are there where its seals hold 1" in found
     assert "seal 3 of the site was over 1 events, and 0 are there" in found
+
+
+def test_a_seal_that_is_gone_from_the_middle_is_found(trail: list[Seal]) -> None:
+    with a_thief():
+        Seal.objects.filter(chain=SITE, number=2).delete()
+    found = list(broken())
+    assert "seal 2 of the site is missing" in found
+    assert not any(line.startswith("seal 3 of the site") for line in found)
+
+
+def test_where_events_are_written_all_the_time_nothing_is_sealed(
+    trail: list[Seal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    record("login", by=2)
+    monkeypatch.setattr(locking, "_nobody_writes", lambda: False)
+    monkeypatch.setattr(locking, "PAUSE", 0)
+    assert seal() == []
+    assert "being written all the time" in caplog.text
+    assert unsealed() == 1
+
+
+def test_of_two_who_seal_at_once_one_does(
+    trail: list[Seal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one reads which seal was the last before the first one has made another."""
+    record("login", by=2)
+    before = Seal.objects.count()
+    late = Seal.objects.get(chain=SITE, number=2)
+    monkeypatch.setattr(sealing, "_sealed", lambda upto: [_again(late)])
+    assert seal() == []
+    assert Seal.objects.count() == before
+
+
+def _again(made: Seal) -> Seal:
+    return Seal.objects.create(
+        chain=made.chain, number=made.number, since=0, last=1, count=0, previous="", digest=""
+    )
 
 
 def test_a_campaign_whose_last_seal_was_cut_off_is_found(trail: list[Seal]) -> None:

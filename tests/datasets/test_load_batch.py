@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from datasets import models
+from datasets import models, storing
 from datasets.material import batch_rows
 from datasets.readers import read
 from tests.cast import (
@@ -109,6 +109,17 @@ class TestLoading:
         early = changed(key_points=[{"id": "e", "text": "Early.", "passage": "p"}])
         load(tmp_path, [early, FIRST])
         assert models.KeyPoint.objects.get(key="e").passage.key == "p"
+
+    def test_a_passage_may_come_long_after_the_key_point_that_names_it(
+        self, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(storing, "CHUNK", 1)
+        early = {**FIRST, "key_points": [{"id": "e", "text": "Born.", "passage": "p2"}]}
+        load(tmp_path, [early, SECOND], "late")
+        points = models.KeyPoint.objects.order_by("key").values_list("key", "passage__key")
+        assert list(points) == [("e", "p2"), ("k3", "p2")]
+        assert models.Batch.objects.get().counts["key_points"] == 2
+        assert list(models.Query.objects.values_list("position", flat=True)) == [0, 1]
 
     def test_near_collisions_and_unknown_passages_are_warned_about(
         self, db: None, tmp_path: Path

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign
+from judging import estimating
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
 from judging.batches.requests import preparer_of
@@ -92,6 +93,27 @@ def test_without_a_price_the_cost_is_unknown_with_the_reason(campaign: Campaign)
     found = estimate(model(), campaign, on=TODAY)
     assert found.cost is None
     assert "the cost is unknown, as m has no price (create_price)" in found.sentence
+
+
+def test_the_price_of_the_day_counts(campaign: Campaign) -> None:
+    priced()
+    assert estimate(model(), campaign, on=date(2026, 5, 1)).cost
+    assert estimate(model(), campaign, on=date(2026, 4, 30)).cost is None
+
+
+def test_of_many_missing_rows_a_few_are_drawn_from_all(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit")
+    for planned in (False, True):
+        if planned:
+            runs.plan(campaign, rater)
+        total, missing, rows = estimating._missing(campaign, rater, 3)
+        assert (total, missing, len(rows)) == (12, 12, 3)
+        scopes = [(row.item_id, row.scope) for row in rows]
+        assert len(set(scopes)) == 3
+        first = campaign.items.order_by("position")[0].pk
+        assert {item for item, _ in scopes} != {first}
 
 
 def test_without_earlier_calls_the_time_is_unknown_with_the_reason(campaign: Campaign) -> None:

@@ -246,6 +246,26 @@ def test_a_row_that_fails_where_others_are_answered_is_closed_with_a_reason() ->
     assert verdicts(took) == {"answered": 49, "error": 1}
 
 
+def test_where_so_many_rows_fail_and_none_is_answered_it_is_the_server() -> None:
+    server = Server(0.5, lambda moment: DOWN if moment < 3 else None)
+    assert verdicts(gone(server, 8, 8, patience=hasty(attempts=1))) == {"answered": 8}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("attempts", "calls"), [(1, 1), (2, 2), (6, 6)])
+def test_a_row_is_tried_so_often_and_no_more(attempts: int, calls: int) -> None:
+    class Picky(Server):
+        async def ask(self, request: Request) -> Answer:
+            answer = await super().ask(request)
+            if request.sample == 5:
+                raise DOWN
+            return answer
+
+    took = gone(Picky(0.1), 50, 4, patience=hasty(attempts=attempts))
+    failed = next(result for result in took.results if result.verdict == Failure("error"))
+    assert len(failed.calls) == calls
+
+
 def test_a_server_that_rejects_every_request_ends_it_with_its_words() -> None:
     rejected = RejectedError("status-400", "temperature is not supported")
     server = Server(0.1, lambda moment: rejected)

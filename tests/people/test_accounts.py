@@ -27,7 +27,7 @@ from annotation.people.accounts import (
     tells_the_account,
 )
 from annotation.people.errors import PeopleError
-from annotation.people.invitations import invite
+from annotation.people.invitations import invite, join
 from annotation.people.members import add_member
 from annotation.submit import submit
 from tests.api.cast import Script, script_of
@@ -234,6 +234,19 @@ class TestForgotten:
         assert (made.note, made.used_by, made.state) == ("", None, "used")
         assert '"ada"' not in told(study)
         assert_whole(study.campaign)
+
+    def test_what_others_are_at_stays(self, study: Study) -> None:
+        mine, others = study.assignment(study.ada), study.assignment(study.ben)
+        for each in (mine, others):
+            Draft.objects.create(assignment=each, payload=payload("no"))
+        used = invite("annotator", study.campaign, note="Eve", by=study.root).invitation
+        join(used, study.ben)
+        forget(study.ada)
+        assert Draft.objects.get().assignment == others
+        used.refresh_from_db()
+        assert used.note == "Eve"
+        others.refresh_from_db()
+        assert others.status == "open"
 
     def test_who_never_worked_leaves_nothing(self, study: Study) -> None:
         rater_of(study.ben)

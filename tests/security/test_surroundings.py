@@ -108,6 +108,24 @@ class TestSessions:
         assert not self.logged_in(client)
         assert Session.objects.count() == 0
 
+    def test_they_hold_to_the_last_second_of_half_a_day(
+        self, study: Study, clock: list[float]
+    ) -> None:
+        client = client_of(study.ada)
+        for _ in range(2):
+            assert self.logged_in(client)
+            clock[0] += sessions.IDLE
+        assert self.logged_in(client)
+
+    def test_they_hold_to_the_last_second_of_a_week(self, study: Study, clock: list[float]) -> None:
+        client, began = client_of(study.ada), clock[0]
+        while clock[0] < began + sessions.LONGEST:
+            assert self.logged_in(client)
+            clock[0] = min(clock[0] + sessions.IDLE, began + sessions.LONGEST)
+        assert self.logged_in(client)
+        clock[0] += 1
+        assert not self.logged_in(client)
+
     def test_they_end_a_week_after_the_log_in(self, study: Study, clock: list[float]) -> None:
         client = client_of(study.ada)
         for _ in range(14):
