@@ -1,0 +1,462 @@
+"""What stands around a request, piece by piece: sessions, ids, limits, scopes and refusals."""
+
+from __future__ import annotations
+
+import json
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+from django.utils.functional import SimpleLazyObject
+from pytest_django.fixtures import Settings
+from rest_framework.exceptions import AuthenticationFailed
+
+from annotation.models import User
+from config import requests, security, sessions
+from config.rest import REST_KNOX, spectacular
+from config.throttling import LogInGuard, _account
+from datasets.access import role_required, takes_files, wants_data
+from datasets.api import limits, scopes
+from datasets.api.errors import ScopeError
+from datasets.api.tokens import TokenInHeader
+
+MB = 1024 * 1024
+AS_DATA = {"HTTP_ACCEPT": "application/json"}
+
+
+def asked(path: str = "/", **meta: Any) -> HttpRequest:
+    return RequestFactory().get(path, **meta)
+
+
+def answered(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("well")
+
+
+class TestSessions:
+    NOW = 1_000_000
+
+    class Session(dict[str, Any]):
+        session_key = "key"
+
+    @pytest.fixture
+    def out(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        gone: list[Any] = []
+        monkeypatch.setattr(sessions, "logout", gone.append)
+        monkeypatch.setattr(sessions.time, "time", lambda: self.NOW + 0.9)
+        return gone
+
+    def look(self, **kept: Any) -> dict[str, Any]:
+        """What the session holds after a request."""
+        session = self.Session({"_auth_user_id": "1", **kept})
+        request: Any = SimpleNamespace(session=session)
+        assert sessions.sessions_end(lambda asked: HttpResponse("well"))(request)
+        return {name: session[name] for name in ("began", "seen") if name in session}
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("began", "seen", "ends", "noted"),
+        [
+            (0, 0, False, False),
+            (600, 600, False, False),
+            (601, 601, False, True),
+            (43_200, 43_200, False, True),
+            (43_201, 43_201, True, False),
+            (604_800, 0, False, False),
+            (604_800, 601, False, True),
+            (604_801, 0, True, False),
+        ],
+    )
+    def test_one_ends_after_half_a_day_of_silence_or_a_week(
+        self, out: list[Any], began: int, seen: int, ends: bool, noted: bool
+    ) -> None:
+        before = {"began": self.NOW - began, "seen": self.NOW - seen}
+        after = self.look(**before)
+        assert bool(out) == ends
+        assert after == (before | {"seen": self.NOW} if noted else before)
+
+    def test_a_new_one_begins_now(self, out: list[Any]) -> None:
+        assert self.look() == {"began": self.NOW, "seen": self.NOW}
+        assert self.look(seen=self.NOW) == {"began": self.NOW, "seen": self.NOW}
+        assert not out
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("key", "kept"), [(None, {"_auth_user_id": "1"}), ("key", {})])
+    def test_who_is_not_logged_in_has_none_that_ends(
+        self, out: list[Any], key: str | None, kept: dict[str, Any]
+    ) -> None:
+        session = self.Session(kept, seen=0)
+        session.session_key = key  # type: ignore[assignment]
+        request: Any = SimpleNamespace(session=session)
+        sessions.sessions_end(lambda asked: HttpResponse("well"))(request)
+        assert not out
+        assert "began" not in session
+
+
+class TestTheLineInTheLog:
+    def line(
+        self, request: HttpRequest, caplog: pytest.LogCaptureFixture, **more: Any
+    ) -> dict[str, Any]:
+        caplog.set_level(logging.INFO, "tandem.requests")
+        response = requests.request_ids(lambda asked: HttpResponse(status=201))(request)
+        assert response["X-Request-ID"] == request.id  # type: ignore[attr-defined]
+        (record,) = [each for each in caplog.records if each.name == "tandem.requests"]
+        return {name: vars(record)[name] for name in ("method", "path", "status", "user", "ms")}
+
+    def test_it_tells_what_was_asked_without_its_query_and_how_it_ended(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        times = iter([5.0, 5.0 + 0.01234])
+        monkeypatch.setattr(requests.time, "perf_counter", lambda: next(times))
+        assert self.line(asked("/tasks/?key=secret"), caplog) == {
+            "method": "GET", "path": "/tasks/", "status": 201, "user": None, "ms": 12.3,
+        }  # fmt: skip
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("user", "cached", "told"),
+        [
+            (User(pk=7), None, 7),
+            (AnonymousUser(), None, None),
+            (SimpleLazyObject(lambda: pytest.fail("looked up")), None, None),
+            (SimpleLazyObject(lambda: pytest.fail("looked up")), User(pk=8), 8),
+        ],
+        ids=["known", "nobody", "not asked for", "asked for"],
+    )
+    def test_it_names_an_account_that_was_looked_up_anyway(
+        self, caplog: pytest.LogCaptureFixture, user: Any, cached: User | None, told: int | None
+    ) -> None:
+        request = asked()
+        request.user = user
+        if cached is not None:
+            request._cached_user = cached  # type: ignore[attr-defined]
+        assert self.line(request, caplog)["user"] == told
+
+
+class TestWhatBreaks:
+    def canceled(self, state: str = "57014") -> OperationalError:
+        error, cause = OperationalError("x"), Exception("y")
+        cause.sqlstate = state  # type: ignore[attr-defined]
+        error.__cause__ = cause
+        return error
+
+    def after(self, error: Exception, handle: Any, **meta: Any) -> Any:
+        request = asked(**meta)
+        request.id = "the-id"  # type: ignore[attr-defined]
+        try:
+            raise error
+        except Exception as caught:
+            return handle(request, caught)
+
+    def in_a_view(self, error: Exception, **meta: Any) -> Any:
+        return self.after(error, requests.DatabaseAway(answered).process_exception, **meta)
+
+    def outside(self, error: Exception, **meta: Any) -> Any:
+        return self.after(error, lambda request, _: requests.broken(request), **meta)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("error", [OperationalError("x"), InterfaceError("x")])
+    def test_while_the_database_is_away_one_comes_again(self, error: Exception) -> None:
+        for handle in (self.in_a_view, self.outside):
+            answer = handle(error, **AS_DATA)
+            assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+            told = json.loads(answer.content)
+            assert told["problems"] == []
+            assert "the database is away" in told["error"]
+            page = handle(error)
+            assert page.status_code == 503
+            assert page["Content-Type"].startswith("text/html")
+
+    def test_what_takes_too_long_says_so(self) -> None:
+        for handle in (self.in_a_view, self.outside):
+            answer = handle(self.canceled(), **AS_DATA)
+            assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+            assert json.loads(answer.content)["error"] == requests.TOO_LONG
+        assert "is away" in str(self.in_a_view(self.canceled("57P01"), **AS_DATA).content)
+        assert requests.took_too_long(self.canceled())
+        assert not requests.took_too_long(OperationalError("x"))
+        assert not requests.took_too_long(None)
+
+    def test_what_else_breaks_is_told_with_the_id_of_the_request(self) -> None:
+        assert self.in_a_view(ValueError("x")) is None
+        answer = self.outside(ValueError("secret"), **AS_DATA)
+        assert answer.status_code == 500
+        assert "something broke" in json.loads(answer.content)["error"]
+        page = self.outside(ValueError("secret"))
+        assert (page.status_code, b"the-id" in page.content) == (500, True)
+        assert b"secret" not in page.content + answer.content
+
+    def test_a_request_goes_through(self) -> None:
+        for guard in (requests.DatabaseAway(answered), security.BodyGuard(answered)):
+            assert guard(asked()).status_code == 200
+
+
+class TestHeaders:
+    def test_every_page_is_kept_out_of_stores_and_asks_for_no_device(self) -> None:
+        answer = security.headers(answered)(asked())
+        assert answer["Cache-Control"] == "private, no-store"
+        assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "camera=(), " in answer["Permissions-Policy"]
+
+    def test_what_a_page_says_itself_stays(self) -> None:
+        given = HttpResponse(
+            headers={
+                "Cache-Control": "no-store, max-age=0",
+                "Cross-Origin-Resource-Policy": "cross-origin",
+            }
+        )
+        answer = security.headers(lambda request: given)(asked())
+        assert answer["Cache-Control"] == "no-store, max-age=0"
+        assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
+
+
+class TestBodies:
+    def refused(self, view: Any = answered, **meta: Any) -> int | None:
+        request = RequestFactory().post("/", **meta)
+        answer = security.BodyGuard(answered).process_view(request, view)
+        return answer.status_code if answer else None
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("meta", "status"),
+        [
+            ({"HTTP_TRANSFER_ENCODING": "gzip, Chunked"}, 411),
+            ({"HTTP_TRANSFER_ENCODING": "gzip"}, None),
+            ({"content_type": "text/plain; charset=utf-16"}, 415),
+            ({"content_type": "text/plain; charset=UTF-8"}, None),
+            ({"content_type": "text/plain; charset=UTF8"}, None),
+            ({"content_type": "text/plain"}, None),
+            ({"CONTENT_LENGTH": str(8 * MB)}, None),
+            ({"CONTENT_LENGTH": str(8 * MB + 1)}, 413),
+            ({"CONTENT_LENGTH": str(5 * MB // 2), "content_type": "application/json"}, None),
+            ({"CONTENT_LENGTH": str(5 * MB // 2 + 1), "content_type": "application/json"}, 413),
+            ({"CONTENT_LENGTH": ""}, None),
+            ({"CONTENT_LENGTH": "x" * 9}, None),
+            ({"CONTENT_LENGTH": "٣" * 9}, None),
+        ],
+    )
+    def test_one_is_refused_by_what_is_announced(
+        self, meta: dict[str, Any], status: int | None
+    ) -> None:
+        assert self.refused(**meta) == status
+
+    def test_no_limit_is_above_that_of_files(self, settings: Settings) -> None:
+        settings.TANDEM_MAX_UPLOAD_MB = 1
+        assert self.refused(CONTENT_LENGTH=str(MB)) is None
+        assert self.refused(CONTENT_LENGTH=str(MB + 1)) == 413
+        settings.TANDEM_MAX_UPLOAD_MB = 9
+        assert self.refused(CONTENT_LENGTH=str(9 * MB)) == 413
+        upload = takes_files(lambda request: HttpResponse())
+        assert self.refused(upload, CONTENT_LENGTH=str(9 * MB)) is None
+        assert self.refused(upload, CONTENT_LENGTH=str(9 * MB + 1)) == 413
+
+    def test_a_refusal_is_data_for_a_script_and_a_page_for_a_person(self) -> None:
+        answer: Any = security.bad_request(asked(**AS_DATA))
+        assert answer.status_code == 400
+        assert json.loads(answer.content) == {
+            "error": "this request cannot be read; send it again in a plainer form", "problems": [],
+        }  # fmt: skip
+        page: Any = security.bad_request(asked(), ValueError("secret"))
+        assert page.status_code == 400
+        assert "<p>This request cannot be read; send" in page.content.decode()
+        assert security.locked(asked())["Retry-After"] == "3600"
+
+
+class TestDoors:
+    @staticmethod
+    @role_required("admin", "researcher")
+    def view(request: HttpRequest, pk: int, *, more: str = "") -> HttpResponse:
+        return HttpResponse(f"{pk}{more}")
+
+    def test_only_accounts_of_its_roles_come_in(self) -> None:
+        for role in ("admin", "researcher"):
+            request = asked()
+            request.user = User(role=role)
+            page: Any = self.view(request, 7, more="x")
+            assert page.content == b"7x"
+        request.user = User(role="annotator")
+        with pytest.raises(PermissionDenied):
+            self.view(request, 7)
+
+    def test_a_stranger_is_led_to_the_log_in_and_a_script_is_told(self) -> None:
+        request = asked("/x/?y=1")
+        request.user = AnonymousUser()
+        page: Any = self.view(request, 7)
+        assert (page.status_code, page["Location"]) == (302, "/login/?next=/x/%3Fy%3D1")
+        script = asked("/x/", **AS_DATA)
+        script.user = AnonymousUser()
+        told: Any = self.view(script, 7)
+        assert (told.status_code, json.loads(told.content)) == (401, {"message": "log in again"})
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("path", "meta", "wants"),
+        [
+            ("/", {}, False),
+            ("/x/api/", {"HTTP_ACCEPT": "text/html"}, False),
+            ("/", {"HTTP_ACCEPT": "text/plain, application/json;q=0.9"}, True),
+            ("/api/v1/", {"HTTP_ACCEPT": "text/html"}, True),
+            ("/", {"HTTP_HX_REQUEST": "true"}, True),
+        ],
+    )
+    def test_a_script_is_known_by_what_it_asks(
+        self, path: str, meta: dict[str, str], wants: bool
+    ) -> None:
+        assert wants_data(asked(path, **meta)) == wants
+
+    def test_a_token_that_is_no_ascii_is_none(self) -> None:
+        with pytest.raises(AuthenticationFailed):
+            TokenInHeader().authenticate_credentials("tandem_ü".encode())
+
+    def test_tokens_last_a_year_and_the_description_is_for_everybody(self) -> None:
+        assert REST_KNOX["TOKEN_TTL"].days == 365
+        told = spectacular("1.2")
+        assert (told["VERSION"], told["COMPONENT_SPLIT_REQUEST"]) == ("1.2", True)
+        assert told["SERVE_INCLUDE_SCHEMA"] is False
+
+
+class TestHowOften:
+    RATES = {"user": "2/min", "export": "1/h", "slow": "3/d", "quick": "1/s", "join": "2/h"}
+
+    @pytest.fixture(autouse=True)
+    def _clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cache.clear()
+        self.now = 7200.0 + 6.5
+        rates = SimpleNamespace(DEFAULT_THROTTLE_RATES=self.RATES)
+        monkeypatch.setattr(limits, "api_settings", rates)
+        monkeypatch.setattr(limits.time, "time", lambda: self.now)
+
+    def allowed(self, throttle: limits.PerUser, user: int = 1, campaign: int = 3) -> bool:
+        request: Any = SimpleNamespace(user=SimpleNamespace(pk=user))
+        view: Any = SimpleNamespace(kwargs={"pk": campaign})
+        return throttle.allow_request(request, view)
+
+    def test_the_limit_holds_in_each_window_for_each_account(self) -> None:
+        throttle = limits.PerUser()
+        assert [self.allowed(throttle) for _ in range(3)] == [True, True, False]
+        assert throttle.wait() == 54
+        assert self.allowed(throttle, user=2)
+        self.now = 7259.9
+        assert not self.allowed(throttle)
+        assert throttle.wait() == 1
+        self.now = 7260.0
+        assert self.allowed(throttle)
+        assert throttle.wait() == 60
+
+    def test_exports_count_by_campaign(self) -> None:
+        throttle = limits.PerExport()
+        assert [self.allowed(throttle, campaign=n) for n in (3, 3, 4)] == [True, False, True]
+        assert throttle.wait() == 3594
+
+    def test_what_has_no_rate_is_not_counted(self) -> None:
+        assert all(self.allowed(limits.PerReport()) for _ in range(5))
+        assert [limits.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
+
+    def test_kinds_are_counted_apart(self) -> None:
+        throttles = (limits.PerUser, limits.PerExport, limits.PerReport, limits.PerImport)
+        assert [each.scope for each in throttles] == ["user", "export", "report", "import"]
+
+    def test_a_page_counts_together_with_the_api(self) -> None:
+        assert limits.seconds_to_wait("export", 1, 3) is None
+        assert not self.allowed(limits.PerExport(), user=1, campaign=3)
+        assert limits.seconds_to_wait("export", 1, 3) == 3594
+        assert limits.seconds_to_wait("export", 1, 4) is None
+        assert limits.seconds_to_wait("export", 2, 3) is None
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("scope", "most", "wait"),
+        [("quick", 1, 1), ("user", 2, 54), ("join", 2, 3594), ("slow", 3, 79194)],
+    )
+    def test_a_window_is_a_second_a_minute_an_hour_or_a_day(
+        self, scope: str, most: int, wait: int
+    ) -> None:
+        said = [limits.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
+        assert said == [None] * most + [wait]
+
+    def test_a_count_that_the_cache_dropped_begins_anew(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(key: str) -> int:
+            cache.clear()
+            raise ValueError(key)
+
+        assert [limits.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
+        with monkeypatch.context() as within:
+            within.setattr(cache, "incr", gone)
+            assert limits.seconds_to_wait("user", 1) is None
+        assert [limits.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
+
+
+class TestScopes:
+    def test_each_role_has_its_least_and_its_most(self) -> None:
+        every = ("read", "label", "manage", "judge", "people")
+        assert every == scopes.ANY
+        assert scopes.LEAST == {
+            "annotator": ("label",), "researcher": ("read",), "admin": ("read",),
+        }  # fmt: skip
+        assert {
+            "annotator": ("read", "label"),
+            "researcher": every,
+            "admin": ("read", "manage", "judge", "people"),
+        } == scopes.MOST
+        assert scopes.UNLESS_SAID == {"GET": ("read",), "POST": ("manage",), "PUT": ("manage",)}
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("method", "wanted"),
+        [("GET", ("read", "label")), ("HEAD", ("read", "label")), ("POST", ("manage",)),
+         ("DELETE", ())],
+    )  # fmt: skip
+    def test_an_address_says_which_its_methods_want(
+        self, method: str, wanted: tuple[str, ...]
+    ) -> None:
+        view = SimpleNamespace(scopes={"GET": ["read", "label"], "POST": ["manage"]})
+        assert scopes.wanted_by(view, method) == wanted
+        assert scopes.wanted_by(object(), method) == ()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("method", "granted", "enough"),
+        [
+            ("GET", ["label"], True),
+            ("HEAD", ["label"], True),
+            ("GET", ["manage", "judge"], False),
+            ("GET", [], False),
+            ("GET", None, False),
+            ("DELETE", [], True),
+        ],
+    )
+    def test_one_of_them_is_enough(
+        self, method: str, granted: list[str] | None, enough: bool
+    ) -> None:
+        grant = None if granted is None else SimpleNamespace(scopes=granted)
+        request: Any = SimpleNamespace(method=method, auth=SimpleNamespace(grant=grant))
+        view: Any = SimpleNamespace(scopes={"GET": ("read", "label")})
+        if enough:
+            assert scopes.ScopeMaySuffice().has_permission(request, view) is True
+        else:
+            with pytest.raises(ScopeError, match="lacks the scope read or label"):
+                scopes.ScopeMaySuffice().has_permission(request, view)
+
+    def test_no_token_and_one_without_a_grant_have_none(self) -> None:
+        assert scopes.scopes_of(None) == scopes.scopes_of(SimpleNamespace()) == ()
+        assert scopes.scopes_of(SimpleNamespace(grant=SimpleNamespace(scopes=["read"]))) == (
+            "read",
+        )
+
+
+class TestWrongPasswords:
+    def test_a_name_is_cut_as_it_is_kept(self) -> None:
+        assert _account(None) == _account({}) == _account({"username": None}) == ""
+        assert _account({"username": "x" * 300}) == "x" * 255
+        assert _account({"username": 7}) == "7"
+
+    def test_where_no_request_came_nothing_is_counted(self) -> None:
+        LogInGuard().user_login_failed(None, {"username": "ada"}, None)
