@@ -12,6 +12,8 @@ from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Passage, Query, ReadNotes
 from tests.datasets.helpers import DATA, data_lines, jsonl, needs_data, refusal
 
+pytestmark = pytest.mark.every_case
+
 Row = dict[str, Any]
 
 

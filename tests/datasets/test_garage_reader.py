@@ -12,6 +12,8 @@ from datasets.readers import garage, recognise
 from datasets.rows import InputError, Passage, Query, ReadNotes, Reference
 from tests.datasets.helpers import FILES, jsonl, refusal
 
+pytestmark = pytest.mark.every_case
+
 FILE = FILES / "garage.jsonl"
 Row = dict[str, Any]
 

@@ -12,6 +12,8 @@ from datasets.readers import label_studio, recognise
 from datasets.rows import InputError, Passage, Query, ReadNotes, Report
 from tests.datasets.helpers import FILES, refusal
 
+pytestmark = pytest.mark.every_case
+
 FILE = FILES / "label_studio.json"
 Row = dict[str, Any]
 

@@ -10,6 +10,8 @@ from datasets.readers import READERS, read, recognise
 from datasets.rows import InputError, ReadNotes
 from tests.datasets.helpers import jsonl, refusal
 
+pytestmark = pytest.mark.every_case
+
 
 def test_every_format_says_what_it_is_on_one_line() -> None:
     assert list(READERS) == ["crux", "clapnq", "garage", "label-studio", "native"]

@@ -31,6 +31,8 @@ from analysis.measures.answers.win_rate import (
 from analysis.measures.base import estimate
 from analysis.measures.options import Options
 
+pytestmark = pytest.mark.every_case
+
 DEFAULT = Options()
 
 

@@ -16,6 +16,8 @@ from analysis.measures.tokens import tokenizer
 from analysis.statistics import system_rank_correlation
 from analysis.statistics.bootstrap import mean_by_cluster
 
+pytestmark = pytest.mark.every_case
+
 
 class TestOptions:
     def test_every_choice_gives_its_reason(self) -> None:

@@ -16,6 +16,8 @@ from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l
 
+pytestmark = pytest.mark.every_case
+
 QUERIES, PASSAGES, QUESTIONS, RANKS = 30, 12, 6, 15
 
 

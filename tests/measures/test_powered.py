@@ -11,6 +11,8 @@ from analysis.measures.powered import NO_INTERVAL, Labelled, powered_mean, power
 from analysis.measuring.drawn import given_role
 from analysis.statistics import paired_t, prediction_powered_mean, prediction_powered_mean_unequal
 
+pytestmark = pytest.mark.every_case
+
 NAN = np.nan
 
 

@@ -18,7 +18,10 @@ from analysis.measures.options import Options
 from analysis.statistics import Floats, kendall, rouge_l, spearman
 from tests.analysis.conftest import ABSENT, PEOPLE, SHARED
 
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT)
+pytestmark = [
+    pytest.mark.every_case,
+    pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT),
+]
 
 JSON = dict[str, Any]
 SETTINGS = ("oracle", "bm25", "dr_rankfirst")

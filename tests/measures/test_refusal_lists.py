@@ -8,6 +8,8 @@ import pytest
 
 from analysis.measures.answers.refusal_lists import FOLDER, refusal_lists
 
+pytestmark = pytest.mark.every_case
+
 SHIPPED = {"plain-1": "0257e09bc5a6a4d3c096dbf4d840589d2d95896a3da21c672030b94680c9de65"}
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 
+pytestmark = pytest.mark.every_case
+
 
 def ranking(relevance: list[float], ranked: list[int], depth: int) -> Ranked:
     return Ranked(

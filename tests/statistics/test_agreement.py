@@ -26,6 +26,8 @@ from tests.statistics.cast import (
     random_weights,
 )
 
+pytestmark = pytest.mark.every_case
+
 K = 4
 LEVELS = ("nominal", "ordinal", "interval")
 

@@ -18,6 +18,8 @@ from analysis.statistics import (
 )
 from tests.statistics.cast import random_codes, random_weights
 
+pytestmark = pytest.mark.every_case
+
 # People 0 0 0 1 1 2, judge 0 0 1 1 1 1.
 TABLE = np.array([[2.0, 1, 0], [0, 2, 0], [0, 1, 0]])
 

@@ -8,6 +8,8 @@ from analysis.statistics import alt_test, epsilon_curve
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
 from tests.statistics.cast import number
 
+pytestmark = pytest.mark.every_case
+
 ONE_EACH = np.arange(4)
 # Two people and a judge who sides with the one or the other where they differ.
 PEOPLE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])

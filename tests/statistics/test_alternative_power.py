@@ -3,6 +3,8 @@ import pytest
 
 from analysis.statistics import accuracy_of, alt_test, alt_test_power
 
+pytestmark = pytest.mark.every_case
+
 
 def simulated(seed, items, accuracy=0.85, k=3):
     rng = np.random.default_rng(seed)

@@ -13,6 +13,8 @@ from analysis.statistics import (
 )
 from tests.statistics.cast import covers, width
 
+pytestmark = pytest.mark.every_case
+
 TWENTY = np.repeat(np.arange(20), 5)
 
 

@@ -4,6 +4,8 @@ import pytest
 from analysis.statistics import Resamples, ceiling_estimates, cohen_kappa, confusion
 from tests.statistics.cast import random_codes
 
+pytestmark = pytest.mark.every_case
+
 QUERIES = np.arange(60) % 15
 
 

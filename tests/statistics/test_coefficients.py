@@ -25,6 +25,8 @@ from analysis.statistics import (
 )
 from tests.statistics.cast import FOUR_OBSERVERS, number, random_codes
 
+pytestmark = pytest.mark.every_case
+
 K = 4
 QUERIES = np.arange(60) % 15
 LEVELS = ("nominal", "ordinal", "interval")

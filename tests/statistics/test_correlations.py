@@ -9,6 +9,8 @@ from analysis.statistics import correlations as module
 from analysis.statistics.correlations import pairs_of_clusters
 from tests.statistics.cast import covers, number, width
 
+pytestmark = pytest.mark.every_case
+
 SCIPY = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
 TWELVE = np.repeat(np.arange(12), 5)
 

@@ -4,6 +4,8 @@ import pytest
 from analysis.statistics import confusion, counts_of, reason_undefined
 from tests.statistics.cast import random_codes, random_weights
 
+pytestmark = pytest.mark.every_case
+
 
 def test_it_counts_the_labels_of_each_unit_and_passes_over_missing_ones():
     codes = np.array([[0, 0, 2], [1, -1, 1], [-1, -1, -1]])

@@ -12,6 +12,8 @@ from analysis.statistics import (
 )
 from tests.statistics.cast import covers, number
 
+pytestmark = pytest.mark.every_case
+
 ITEMS = 15
 ICCS = (0.1, 0.2, 0.3)
 

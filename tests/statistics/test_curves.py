@@ -7,6 +7,8 @@ from scipy import stats
 from analysis.statistics import average_precision, roc_auc, threshold_sweep
 from tests.statistics.cast import covers, number
 
+pytestmark = pytest.mark.every_case
+
 # Scores 1 2 2 3, people no yes no yes.
 SCORES, PEOPLE = np.array([1.0, 2, 2, 3]), np.array([0, 1, 0, 1])
 

@@ -5,6 +5,8 @@ import pytest
 
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 
+pytestmark = pytest.mark.every_case
+
 
 def test_it_shows_exactly_the_keys_of_the_report():
     shown = Estimate(0.5, 0.4, 0.6, 30, "kappa").as_json()

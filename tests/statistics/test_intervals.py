@@ -6,6 +6,8 @@ from analysis.statistics import Bootstrap, Resamples, Tally, bca_interval, perce
 from analysis.statistics.intervals import acceleration
 from tests.statistics.cast import covers, interval
 
+pytestmark = pytest.mark.every_case
+
 TWENTY = np.repeat(np.arange(20), 5)
 
 

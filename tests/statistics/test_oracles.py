@@ -14,6 +14,8 @@ from analysis.statistics import (
 from analysis.statistics.prediction_powered import tuning
 from tests.statistics.cast import interval, number, random_codes
 
+pytestmark = pytest.mark.every_case
+
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
 K = 4
 UNITS = np.arange(200)

@@ -7,6 +7,8 @@ from scipy import stats
 from analysis.statistics import paired_t, sign_flip, wilcoxon_signed_rank
 from analysis.statistics.paired import signed_rank_below
 
+pytestmark = pytest.mark.every_case
+
 
 def enumerated(differences):
     """Two-sided p over all signs of the ranks, the ranks given by the sizes found."""

@@ -11,6 +11,8 @@ from analysis.statistics import (
 )
 from tests.statistics.cast import covers, interval, number, width
 
+pytestmark = pytest.mark.every_case
+
 
 def scores(seed=0, labelled=40, others=200, lenient=0.1):
     """Hits of people and of a lenient judge on queries with 5 to 15 nuggets: (n, 2) each."""

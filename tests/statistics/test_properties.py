@@ -26,6 +26,8 @@ from analysis.statistics import (
     spearman,
 )
 
+pytestmark = pytest.mark.every_case
+
 K, UNITS, RATERS = 3, 10, 3
 AGREEMENT = {
     "percent": lambda c, w=None: percent_agreement(c, w),

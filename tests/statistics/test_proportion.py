@@ -7,6 +7,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from analysis.statistics import clopper_pearson_interval, proportion, wilson_interval
 
+pytestmark = pytest.mark.every_case
+
 Z = 1.959963984540054
 
 

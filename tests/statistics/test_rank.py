@@ -6,6 +6,8 @@ from analysis.statistics import kendall, pearson, spearman
 from analysis.statistics import rank as module
 from tests.statistics.cast import random_weights
 
+pytestmark = pytest.mark.every_case
+
 ORACLES = {spearman: stats.spearmanr, kendall: stats.kendalltau, pearson: stats.pearsonr}
 every_correlation = pytest.mark.parametrize("function", ORACLES, ids=lambda f: f.__name__)
 

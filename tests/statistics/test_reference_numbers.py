@@ -41,7 +41,7 @@ from tests.statistics.cast import (
     setting_of,
 )
 
-pytestmark = needs_data
+pytestmark = [pytest.mark.every_case, needs_data]
 
 NUMBERS = reference_numbers() if DATA.exists() else {}
 NOT_ASKED = -2

@@ -7,6 +7,8 @@ import pytest
 import analysis.statistics as library
 from analysis.statistics import STATISTICS
 
+pytestmark = pytest.mark.every_case
+
 # Public functions that are tools of the statistics and no statistic themselves.
 TOOLS = {
     "confusion",

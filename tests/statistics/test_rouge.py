@@ -8,6 +8,8 @@ import pytest
 from analysis.statistics import rouge_agreement, rouge_l
 from analysis.statistics.rouge import common_length, words
 
+pytestmark = pytest.mark.every_case
+
 
 def by_table(one, other):
     """The longest common subsequence by the table that textbooks fill."""

@@ -34,6 +34,8 @@ from analysis.statistics import (
 from analysis.statistics.prediction_powered import tuning
 from tests.statistics.cast import interval, random_codes
 
+pytestmark = pytest.mark.every_case
+
 K, N = 4, 120
 SEEDS = range(3)
 

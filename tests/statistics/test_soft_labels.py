@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from analysis.statistics import counts_of, dawid_skene, majority
 from tests.statistics.cast import random_codes
 
+pytestmark = pytest.mark.every_case
+
 
 def labelled(seed, accuracies, units=400, k=3):
     rng = np.random.default_rng(seed)

@@ -15,6 +15,8 @@ from analysis.statistics import (
 )
 from analysis.statistics.spans import SPAN_MEASURES, SpanPairs
 
+pytestmark = pytest.mark.every_case
+
 MEASURES = (exact_f1, overlap_f1, iou_f1, character_f1)
 
 

@@ -7,6 +7,8 @@ from analysis.statistics import Resamples, compare_systems, holm, system_rank_co
 from analysis.statistics.systems import kendall_of_rows, spearman_of_rows
 from tests.statistics.cast import covers, number
 
+pytestmark = pytest.mark.every_case
+
 
 def systems(queries=30, count=5, seed=0, noise=0.5):
     """People's and a judge's scores of systems that differ by 0.3 each."""

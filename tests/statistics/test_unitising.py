@@ -4,6 +4,8 @@ import pytest
 from analysis.statistics import Span, unitising_alpha
 from tests.statistics.cast import covers, number
 
+pytestmark = pytest.mark.every_case
+
 
 def marked(*units, label=""):
     return [Span((unit,), label) for unit in units]
