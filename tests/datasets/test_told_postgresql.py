@@ -1,0 +1,294 @@
+"""What PostgreSQL is told where that differs from SQLite, by a stand-in that writes it down.
+
+That PostgreSQL understands it is tested where the suite runs on it.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from django.db import models as db
+
+from annotation.models import Assignment
+from audit import append_only, locking
+from audit.models import Event
+from datasets import bulk, models, prepared
+
+LOCK = 0x7A6E0A0D
+
+
+class Cursor:
+    def __init__(self, said: list[Any], answers: list[Any]) -> None:
+        self.said, self.answers = said, answers
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.said.append("closed")
+
+    def execute(self, sql: str, values: list[Any] | None = None) -> None:
+        self.said.append((sql, values))
+
+    def fetchall(self) -> Any:
+        return self.answers
+
+    def fetchone(self) -> Any:
+        return self.answers.pop(0)
+
+    def copy(self, sql: str) -> Any:
+        self.said.append(sql)
+        return nullcontext(self)
+
+    def write_row(self, row: Any) -> None:
+        self.said.append(row)
+
+
+class StandIn:
+    """The part of a connection that is asked; `said` is what it was told."""
+
+    def __init__(self, vendor: str = "postgresql", *answers: Any) -> None:
+        self.vendor, self.answers, self.timezone = vendor, list(answers), UTC
+        self.said: list[Any] = []
+        self.ops, self.connection = self, "the driver's"
+        self.wrap_database_errors = nullcontext()
+
+    def quote_name(self, name: str) -> str:
+        return f'"{name}"'
+
+    def cursor(self) -> Cursor:
+        return Cursor(self.said, self.answers)
+
+    def ensure_connection(self) -> None:
+        self.said.append("connected")
+
+    def _prepare_cursor(self, cursor: Any) -> Any:
+        return ("ready", cursor)
+
+    def adapt_datetimefield_value(self, value: Any) -> str:
+        return f"adapted {value}"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    made = StandIn()
+    monkeypatch.setattr(bulk, "connection", made)
+    monkeypatch.setattr(locking, "connection", made)
+    return made
+
+
+def test_rows_are_copied_and_not_inserted(server: StandIn) -> None:
+    rows: list[Any] = [(1, "a", {}), (2, "b", None)]
+    bulk.bulk_write(models.Query, ("batch_id", "key", "meta"), rows)
+    assert server.said == [
+        'COPY "datasets_query" ("batch_id", "key", "meta") FROM STDIN',
+        [1, "a", "{}"],
+        [2, "b", None],
+        "closed",
+    ]
+
+
+def test_keys_are_taken_from_the_tables_sequence(server: StandIn) -> None:
+    server.answers = [(7,), (8,)]
+    assert list(bulk.reserve(models.Query, 2)) == [7, 8]
+    ((sql, values), _) = server.said
+    assert "nextval(pg_get_serial_sequence(%s, %s))" in sql
+    assert values == ["datasets_query", "id", 2]
+
+
+def test_for_no_row_nothing_is_asked(server: StandIn) -> None:
+    assert bulk.reserve(models.Query, 0) == ()
+    assert server.said == []
+
+
+@pytest.mark.parametrize(("vendor", "asked"), [("postgresql", True), ("sqlite", False)])
+def test_only_postgresql_is_asked_to_compress_fast(
+    server: StandIn, vendor: str, asked: bool
+) -> None:
+    server.vendor = vendor
+    bulk.compress_fast()
+    assert bool(server.said) is asked
+    assert all("lz4" in sql for sql, _ in server.said[:1])
+
+
+@pytest.mark.parametrize(("vendor", "asked"), [("postgresql", True), ("sqlite", False)])
+def test_the_planner_hears_of_new_rows_once_they_stand(
+    server: StandIn, monkeypatch: pytest.MonkeyPatch, vendor: str, asked: bool
+) -> None:
+    """Should it fail, what is committed stands, so the failure is only logged."""
+    server.vendor = vendor
+    later: list[tuple[Any, bool]] = []
+
+    class Transactions:
+        atomic = nullcontext
+
+        @staticmethod
+        def on_commit(act: Any, robust: bool = False) -> None:
+            later.append((act, robust))
+
+    monkeypatch.setattr(bulk, "transaction", Transactions)
+    bulk.refresh_statistics(models.Ranking, models.Batch)
+    assert server.said == []
+    assert [robust for _, robust in later] == ([True] if asked else [])
+    for act, _ in later:
+        act()
+    assert [each[0] for each in server.said[:-1]] == (
+        [
+            "SET LOCAL default_statistics_target = 10",
+            'ANALYZE "datasets_ranking" ("id", "query_id", "system", "position")',
+            'ANALYZE "datasets_batch" ("id", "name", "format", "digest", "created_at")',
+        ]
+        if asked
+        else []
+    )
+
+
+def way(model: type[db.Model], name: str) -> Any:
+    return bulk._way(bulk._field(model, name))
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("vendor", ["postgresql", "sqlite", "mysql"])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(models.Query, "text"), (models.Query, "key"), (models.Query, "position"),
+     (models.Question, "weight"), (models.Grounding, "relevant"), (models.Query, "batch_id"),
+     (models.Query, "batch")],
+)  # fmt: skip
+def test_plain_values_go_to_any_driver_as_they_are(
+    server: StandIn, vendor: str, model: type[db.Model], name: str
+) -> None:
+    server.vendor = vendor
+    assert way(model, name) is None
+    rows: list[Any] = []
+    assert bulk.as_taken([bulk._field(model, name)], rows) is rows
+
+
+MOMENT = datetime(2026, 3, 1, 12, 0, 0, 5, UTC)
+EAST = MOMENT.astimezone(timezone(timedelta(hours=2)))
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("vendor", "zone", "value", "taken"),
+    [("sqlite", UTC, MOMENT, "2026-03-01 12:00:00.000005"),
+     ("sqlite", UTC, EAST, f"adapted {EAST}"),
+     ("sqlite", timezone(timedelta(hours=1)), MOMENT, f"adapted {MOMENT}"),
+     ("mysql", UTC, MOMENT, f"adapted {MOMENT}")],
+)  # fmt: skip
+def test_moments_are_written_as_the_database_writes_them(
+    server: StandIn, vendor: str, zone: Any, value: datetime, taken: str
+) -> None:
+    server.vendor, server.timezone = vendor, zone
+    assert way(models.Batch, "created_at")(value) == taken
+
+
+def test_postgresqls_driver_takes_moments_as_they_are(server: StandIn) -> None:
+    assert way(models.Batch, "created_at") is None
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [({}, "{}"), ([], "[]"), ((), "[]"), ("", '""'), (0, "0"), ({"a": 1}, '{"a": 1}')],
+)  # fmt: skip
+def test_json_is_encoded_here(server: StandIn, value: object, taken: str) -> None:
+    assert way(models.Query, "meta")(value) == taken
+
+
+def test_any_other_field_is_prepared_by_django(monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = Assignment().uid
+    assert way(Assignment, "uid")(uid) == uid.hex
+
+
+class TestPrepared:
+    @pytest.mark.parametrize(
+        ("make", "where"),
+        [(prepared._cursor, "django.db.backends.postgresql.base.ServerBindingCursor"),
+         (prepared._cursor_for_rows, "psycopg.RawCursor")],
+    )  # fmt: skip
+    def test_postgresql_keeps_the_plan_of_what_comes_again(
+        self, monkeypatch: pytest.MonkeyPatch, make: Any, where: str
+    ) -> None:
+        server = StandIn()
+        monkeypatch.setattr(where, lambda connection: f"a cursor of {connection}")
+        assert make(server) == ("ready", "a cursor of the driver's")
+        assert server.said == ["connected"]
+        assert isinstance(make(StandIn("sqlite")), Cursor)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("vendor", "values"),
+        [("postgresql", "($1, $2), ($3, $4)"), ("sqlite", "(%s, %s), (%s, %s)")],
+    )  # fmt: skip
+    def test_rows_are_numbered_as_the_database_numbers_values(
+        self, vendor: str, values: str
+    ) -> None:
+        insert = prepared.PreparedInsert(models.Ranking, ("query_id", "system"))
+        into = 'INSERT INTO "datasets_ranking" ("query_id", "system") VALUES'
+        server: Any = StandIn(vendor)
+        assert insert._sql_of(2, server) == f'{into} {values} RETURNING "id"'
+        assert insert._sql_of(1, server) != insert._sql_of(2, server)
+        assert insert._sql_of(2, server) is insert._sql_of(2, server)
+        new = prepared.PreparedInsert(models.Ranking, ("query_id", "system"), new_only=True)
+        assert " ON CONFLICT DO NOTHING RETURNING" in new._sql_of(1, server)
+
+
+class TestTheTrail:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("vendor", "on", "off"), [("postgresql", 3, 2), ("sqlite", 4, 4), ("mysql", 0, 0)]
+    )
+    def test_each_database_has_triggers_of_its_own(self, vendor: str, on: int, off: int) -> None:
+        put, taken = list(append_only.put_on(vendor)), list(append_only.take_off(vendor))
+        assert (len(put), len(taken)) == (on, off)
+        for table in append_only.TABLES if on else ():
+            assert any(table in each for each in put)
+            assert any(table in each for each in taken)
+        assert all(each.startswith("DROP TRIGGER IF EXISTS") for each in taken)
+        assert all("OR DELETE" in each for each in put[1:]) or vendor != "postgresql"
+        if vendor == "sqlite":
+            told = [f"BEFORE {what} ON {table}" for table in append_only.TABLES
+                    for what in ("UPDATE", "DELETE")]  # fmt: skip
+            assert [any(each in sql for sql in put) for each in told] == [True] * 4
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("way", ["migrate", "migrate_back"])
+    def test_a_migration_says_them_to_the_database(self, way: str) -> None:
+        server = StandIn()
+        server.connection = server  # type: ignore[assignment]
+        said: list[str] = []
+        server.execute = said.append  # type: ignore[attr-defined]
+        getattr(append_only, way)(None, server)
+        wanted = append_only.put_on if way == "migrate" else append_only.take_off
+        assert said == list(wanted("postgresql"))
+
+    def test_whoever_writes_holds_the_lock_together_with_others(self, server: StandIn) -> None:
+        locking.hold_off_sealing()
+        assert server.said[0] == ("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
+        server.said.clear()
+        server.vendor = "sqlite"
+        locking.hold_off_sealing()
+        assert server.said == []
+
+    @pytest.mark.django_db
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("tries", [1, 2, 50, 51])
+    def test_the_sealer_tries_fifty_times_and_then_gives_up(
+        self, server: StandIn, monkeypatch: pytest.MonkeyPatch, tries: int
+    ) -> None:
+        last = Event.objects.create(event="login").pk
+        Event.objects.create(event="logout")
+        slept: list[float] = []
+        monkeypatch.setattr(locking.time, "sleep", slept.append)
+        server.answers = [(False,)] * (tries - 1) + [(True,)]
+        assert locking.horizon() == (last + 1 if tries <= 50 else None)
+        assert slept == [0.1] * (min(tries, 50) - 1)
+        assert server.said[0] == ("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+
+    @pytest.mark.django_db
+    def test_of_no_event_the_horizon_is_nought(self) -> None:
+        assert locking.horizon() == 0

@@ -1,0 +1,735 @@
+"""The rules of uploads at their edges: how old, how many, in which state, and what a row says then.
+
+The clock stands still here, so what holds at exactly an hour is told from what holds after it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from annotation.models import User
+from audit.models import Event
+from datasets.models import Batch, Upload
+from datasets.rows import InputError
+from datasets.uploads import apart, cleaning, deciding, launching, quarantine, receiving, working
+from datasets.uploads.deciding import StaleError
+from datasets.uploads.kinds import suffix_of
+from datasets.uploads.receiving import TooOftenError, check_rate
+from datasets.uploads.showing import shown, twins
+from datasets.uploads.understanding import understand
+from tests.cast import FIRST, SECOND, THIRD, write_lines
+from tests.datasets.upload_cast import as_file, changed, received, sent, worked
+from tests.page_cast import _user
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TURN = uuid.UUID(int=7)
+DIGEST = "d" * 64
+State = Upload.State
+database = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _own_quarantine(own_quarantine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def rita(db: None) -> User:
+    return _user("rita", "researcher")
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The uploads that somebody was asked to work on, in words."""
+    told: list[str] = []
+    monkeypatch.setattr(launching, "start", lambda key: told.append(f"start {key}"))
+    monkeypatch.setattr(launching, "start_here", lambda key: told.append(f"here {key}"))
+    return told
+
+
+def upload_of(
+    user: User, state: str = State.READY, seconds_ago: float = 0, **values: Any
+) -> Upload:
+    """A row that was changed so long ago, with one file in the quarantine."""
+    made = Upload.objects.create(
+        user=user, state=state,
+        **{"name": "study", "digest": DIGEST, "found": {"format": "native"},
+           "files": [{"name": "a.jsonl", "bytes": 3, "stored": "0.jsonl"}], **values},
+    )  # fmt: skip
+    changed_at = NOW - timedelta(seconds=seconds_ago)
+    Upload.objects.filter(pk=made.pk).update(changed_at=changed_at, created_at=changed_at)
+    quarantine.folder(made.key).mkdir(parents=True)
+    (quarantine.folder(made.key) / "0.jsonl").write_bytes(as_file())
+    made.refresh_from_db()
+    return made
+
+
+def now_of(upload: Upload) -> Upload:
+    return Upload.objects.get(pk=upload.pk)
+
+
+def lies(upload: Upload) -> bool:
+    return quarantine.folder(upload.key).exists()
+
+
+def events() -> list[tuple[str, str, str]]:
+    rows = Event.objects.order_by("pk").values_list("event", "object_kind", "object_id")
+    return [tuple(map(str, row)) for row in rows]  # type: ignore[misc]
+
+
+class TestWhatMayBeOrdered:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", list(State))
+    def test_only_what_is_ready_is_kept(self, rita: User, rung: list[str], state: str) -> None:
+        upload = upload_of(rita, state)
+        if state in (State.READY, State.KEEPING, State.KEPT):
+            deciding.keep(upload, DIGEST, "")
+        else:
+            with pytest.raises(StaleError, match=deciding.STANDS[State(state)]):
+                deciding.keep(upload, DIGEST, "")
+        ordered = state == State.READY
+        assert now_of(upload).state == (State.KEEPING if ordered else state)
+        assert [name for name, *_ in events()] == (["upload.kept"] if ordered else [])
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", [State.READY, State.KEEPING, State.KEPT])
+    def test_another_digest_than_the_one_seen_is_never_kept(self, rita: User, state: str) -> None:
+        upload = upload_of(rita, state)
+        with pytest.raises(StaleError):
+            deciding.keep(upload, "0" * 64, "")
+        assert now_of(upload).state == state
+
+    @database
+    def test_nothing_seen_is_no_digest_even_of_what_has_none(self, rita: User) -> None:
+        upload = upload_of(rita, digest="")
+        with pytest.raises(StaleError):
+            deciding.keep(upload, "", "")
+
+    def test_an_order_clears_what_went_wrong_before_and_has_it_worked_on(
+        self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
+    ) -> None:
+        upload = upload_of(rita, error="it died", turn=TURN, seconds_ago=50)
+        quarantine.note_progress(upload.key, 5, 9)
+        with django_capture_on_commit_callbacks(execute=True):
+            deciding.keep(upload, DIGEST, "  pilot ")
+        found = now_of(upload)
+        assert (found.state, found.name, found.error) == (State.KEEPING, "pilot", "")
+        assert (found.turn, found.changed_at) == (None, NOW)
+        assert (upload.state, upload.name) == (State.KEEPING, "pilot")
+        assert quarantine.progress(upload.key) is None
+        assert rung == [f"start {upload.key}"]
+        assert events() == [("upload.kept", "upload", str(upload.pk))]
+        assert Event.objects.get().after != ""
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("name", "kept"), [("", "study"), ("  ", "study"), ("x" * 200, "x" * 200), ("x" * 201, "")]
+    )
+    def test_a_name_is_as_long_as_a_batch_has_it(
+        self, rita: User, rung: list[str], name: str, kept: str
+    ) -> None:
+        upload = upload_of(rita)
+        if kept:
+            deciding.keep(upload, DIGEST, name)
+        else:
+            with pytest.raises(InputError, match="blank or longer than 200"):
+                deciding.keep(upload, DIGEST, name)
+        assert now_of(upload).name == (kept or "study")
+
+    def test_a_name_is_free_for_the_same_content(self, rita: User, rung: list[str]) -> None:
+        Batch.objects.create(name="there", format="native", digest=DIGEST)
+        upload = upload_of(rita)
+        deciding.keep(upload, DIGEST, "there")
+        assert upload.state == State.KEEPING
+
+    def test_of_two_orders_at_once_the_second_is_told_what_the_first_did(
+        self, rita: User, rung: list[str]
+    ) -> None:
+        for act in (
+            lambda seen: deciding.keep(seen, DIGEST, ""),
+            lambda seen: deciding.read_as(seen, "native"),
+        ):
+            seen = upload_of(rita)
+            Upload.objects.filter(pk=seen.pk).update(state=State.DISCARDED)
+            with pytest.raises(StaleError, match="it was discarded; upload the files again"):
+                act(seen)
+            assert seen.state == now_of(seen).state == State.DISCARDED
+        seen = upload_of(rita)
+        Upload.objects.filter(pk=seen.pk).update(digest="e" * 64)
+        with pytest.raises(StaleError):
+            deciding.keep(seen, DIGEST, "")
+        assert events() == []
+        assert rung == []
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", list(State))
+    def test_only_what_is_ready_is_read_anew(
+        self, rita: User, rung: list[str], state: str,
+        django_capture_on_commit_callbacks: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        upload = upload_of(rita, state, error="no", turn=TURN)
+        with django_capture_on_commit_callbacks(execute=True):
+            if state == State.READY:
+                deciding.read_as(upload, "clapnq")
+            else:
+                with pytest.raises(StaleError):
+                    deciding.read_as(upload, "clapnq")
+        found = now_of(upload)
+        if state == State.READY:
+            assert (found.state, found.format, found.digest) == (State.READING, "clapnq", "")
+            assert (found.found, found.error, found.turn) == ({}, "", None)
+            assert events() == [("upload.read", "upload", str(upload.pk))]
+            assert rung == [f"start {upload.key}"]
+        else:
+            assert (found.state, found.digest, rung) == (state, DIGEST, [])
+
+    def test_no_format_named_is_one_to_be_recognised(self, rita: User, rung: list[str]) -> None:
+        upload = upload_of(rita, format="clapnq")
+        with pytest.raises(InputError, match="--format: is not one of the formats"):
+            deciding.read_as(upload, "pdf")
+        assert now_of(upload).format == "clapnq"
+        deciding.read_as(upload, "")
+        assert now_of(upload).format == ""
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", list(State))
+    def test_what_is_not_yet_decided_can_be_discarded(self, rita: User, state: str) -> None:
+        upload = upload_of(rita, state, error="no", turn=TURN, seconds_ago=9)
+        if state in (State.READING, State.READY):
+            deciding.discard(upload)
+            found = now_of(upload)
+            assert (found.state, found.turn, found.found) == (State.DISCARDED, None, {})
+            assert (found.error, found.changed_at) == ("", NOW)
+            assert events() == [("upload.discarded", "upload", str(upload.pk))]
+            assert not lies(upload)
+            return
+        if state == State.DISCARDED:
+            deciding.discard(upload)
+        else:
+            with pytest.raises(StaleError, match=deciding.STANDS[State(state)]):
+                deciding.discard(upload)
+        assert (now_of(upload).state, now_of(upload).turn) == (state, TURN)
+        assert events() == []
+        assert lies(upload)
+
+    def test_who_discards_what_another_ordered_meanwhile_is_told_so(self, rita: User) -> None:
+        upload = upload_of(rita)
+        Upload.objects.filter(pk=upload.pk).update(state=State.KEEPING)
+        with pytest.raises(StaleError, match="it is being loaded"):
+            deciding.discard(upload)
+        assert upload.state == State.KEEPING
+        assert lies(upload)
+
+
+class TestWhoseProcessIsGone:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("state", "turn", "seconds", "waits"),
+        [(State.READING, None, 10, False), (State.READING, None, 10.1, True),
+         (State.KEEPING, None, 11, True), (State.READING, TURN, 11, False),
+         (State.READY, None, 11, False), (State.REFUSED, None, 11, False),
+         (State.KEPT, None, 11, False)],
+    )  # fmt: skip
+    def test_it_waits_if_nobody_took_it_up_for_over_ten_seconds(
+        self, state: str, turn: uuid.UUID | None, seconds: float, waits: bool
+    ) -> None:
+        changed_at = NOW - timedelta(seconds=seconds)
+        assert deciding.is_waiting(Upload(state=state, turn=turn, changed_at=changed_at)) is waits
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("state", "turn", "seconds", "silent"),
+        [(State.READING, TURN, 60, False), (State.READING, TURN, 60.1, True),
+         (State.KEEPING, TURN, 61, True), (State.READING, None, 61, False),
+         (State.READY, TURN, 61, False), (State.KEPT, TURN, 61, False)],
+    )  # fmt: skip
+    def test_its_process_is_silent_after_a_minute_without_a_word(
+        self, state: str, turn: uuid.UUID | None, seconds: float, silent: bool
+    ) -> None:
+        upload = Upload(state=state, turn=turn, changed_at=NOW - timedelta(seconds=seconds))
+        assert deciding.is_silent(upload) is silent
+
+    def test_what_a_process_noted_last_counts_and_not_when_it_began(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        upload = Upload(state=State.READING, turn=TURN, changed_at=NOW - timedelta(hours=1))
+        for age, silent in ((60.0, False), (60.1, True)):
+            told = quarantine.Progress(1, 2, age)
+            monkeypatch.setattr(quarantine, "progress", lambda key, told=told: told)
+            assert deciding.is_silent(upload) is silent
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("turn", "seconds", "begun"),
+        [(None, 11, True), (None, 9, False), (TURN, 61, True), (TURN, 59, False)],
+    )
+    def test_what_waits_or_is_silent_can_be_begun_here(
+        self, rita: User, rung: list[str], turn: uuid.UUID | None, seconds: float, begun: bool,
+        django_capture_on_commit_callbacks: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        upload = upload_of(rita, State.KEEPING, seconds, turn=turn)
+        with django_capture_on_commit_callbacks(execute=True):
+            if begun:
+                deciding.begin_here(upload)
+            else:
+                with pytest.raises(StaleError, match="it is being loaded"):
+                    deciding.begin_here(upload)
+        found = now_of(upload)
+        assert rung == ([f"here {upload.key}"] if begun else [])
+        assert found.turn == (None if begun else turn)
+        assert (found.changed_at == NOW) is begun
+
+    def test_what_was_noted_before_is_forgotten_when_it_begins_anew(
+        self, rita: User, rung: list[str]
+    ) -> None:
+        upload = upload_of(rita, State.READING, 11)
+        quarantine.note_progress(upload.key, 5, 9)
+        deciding.begin_here(upload)
+        assert quarantine.progress(upload.key) is None
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "meanwhile", [{"turn": uuid.UUID(int=8)}, {"state": State.READY}, {"state": State.KEPT}]
+    )
+    def test_it_is_not_begun_where_another_was_quicker(
+        self, rita: User, rung: list[str], meanwhile: dict[str, Any]
+    ) -> None:
+        upload = upload_of(rita, State.READING, 11)
+        Upload.objects.filter(pk=upload.pk).update(**meanwhile)
+        with pytest.raises(StaleError, match=deciding.STANDS[State(now_of(upload).state)]):
+            deciding.begin_here(upload)
+        assert now_of(upload).changed_at == NOW - timedelta(seconds=11)
+
+
+class TestHowOftenAndHowMany:
+    def test_the_sixth_oldest_of_an_hour_says_when_one_may_again(self, rita: User) -> None:
+        for minutes in (10, 20, 59, 30, 40, 50):
+            upload_of(rita, State.KEPT, seconds_ago=60 * minutes - 0.4)
+        with pytest.raises(TooOftenError) as error:
+            check_rate(rita)
+        assert error.value.seconds == 60
+        upload_of(rita, State.KEPT, seconds_ago=60)
+        with pytest.raises(TooOftenError, match="come again in 10 minutes") as error:
+            check_rate(rita)
+        assert error.value.seconds == 600
+
+    def test_a_part_of_a_second_is_told_as_one(self, rita: User) -> None:
+        for _ in range(6):
+            upload_of(rita, State.KEPT, seconds_ago=3599.9)
+        with pytest.raises(TooOftenError) as error:
+            check_rate(rita)
+        assert error.value.seconds == 1
+
+    def test_what_came_exactly_an_hour_ago_counts_no_more(self, rita: User) -> None:
+        for _ in range(6):
+            upload_of(rita, State.KEPT, seconds_ago=3600)
+        check_rate(rita)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("seconds", "minutes"), [(1, 1), (60, 1), (61, 2), (120, 2), (3600, 60)]
+    )
+    def test_minutes_are_rounded_up(self, seconds: int, minutes: int) -> None:
+        assert f"come again in {minutes} minutes" in str(TooOftenError(seconds))
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", list(State))
+    def test_three_that_nobody_decided_on_are_the_most(self, rita: User, state: str) -> None:
+        for _ in range(3):
+            upload_of(rita, state, seconds_ago=4000)
+        if state in (State.READING, State.READY, State.KEEPING):
+            with pytest.raises(InputError, match="is the 4th that nobody has decided on"):
+                sent(rita)
+        else:
+            assert sent(rita).state == State.READING
+
+    def test_fifty_files_are_the_most(self, rita: User) -> None:
+        assert len(sent(rita, *[b"{}\n"] * 50).files) == 50
+        with pytest.raises(InputError, match="The upload: has more than 50 files"):
+            sent(rita, *[b"{}\n"] * 51)
+
+    def test_what_was_received_is_told_and_started_once_it_stands(
+        self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
+    ) -> None:
+        old = upload_of(rita, seconds_ago=24 * 3600 + 1)
+        with django_capture_on_commit_callbacks(execute=True):
+            upload = sent(rita, b"{}\n", b"[\n", name="  mine ", format="native")
+            assert rung == []
+        assert rung == [f"start {upload.key}"]
+        assert (upload.name, upload.format, upload.state) == ("mine", "native", State.READING)
+        assert [(f["name"], f["bytes"], f["stored"]) for f in upload.files] == [
+            ("study.jsonl", 3, "0.jsonl"), ("study.jsonl", 2, "1.json"),
+        ]  # fmt: skip
+        assert Event.objects.get().facts == {"files": 2}
+        assert not Upload.objects.filter(pk=old.pk).exists()
+
+    def test_nothing_is_left_of_what_broke_off(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def stopped(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(receiving, "record", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            sent(rita)
+        assert not Upload.objects.exists()
+        assert [p.name for p in quarantine.root().iterdir()] == [quarantine.INCOMING]
+
+    def test_it_is_named_after_its_first_file(self, rita: User) -> None:
+        files = [received(name=f"{'x' * 90}.y.jsonl"), received(name="b.jsonl")]
+        assert receiving.receive(rita, files, " ", "").name == "x" * 90 + ".y"
+        with pytest.raises(InputError, match="has no file"):
+            receiving.receive(rita, [], "", "")
+
+
+class TestCleaning:
+    def test_what_was_touched_exactly_a_day_ago_stays(self, rita: User) -> None:
+        day = 24 * 3600
+        at_the_edge, old = upload_of(rita, seconds_ago=day), upload_of(rita, seconds_ago=day + 1)
+        assert cleaning.clean() == 1
+        assert (lies(at_the_edge), lies(old)) == (True, False)
+        assert list(Upload.objects.all()) == [at_the_edge]
+
+    def test_only_what_is_older_than_asked_is_left_over(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(time, "time", lambda: 10_000.0)
+        incoming = quarantine.root() / quarantine.INCOMING
+        for name, age in (("at", 100), ("over", 101), ("young", 1)):
+            for folder in (quarantine.root(), incoming):
+                (folder / name).mkdir()
+                os.utime(folder / name, (10_000 - age, 10_000 - age))
+        os.utime(incoming, (0, 0))
+        (quarantine.root() / "broken").symlink_to("nowhere")
+        found = quarantine.leftovers(100)
+        assert found == [quarantine.root() / "over", incoming / "over"]
+
+    @database
+    def test_a_folder_goes_only_if_no_upload_has_it(self, rita: User) -> None:
+        mine = upload_of(rita)
+        stray = quarantine.folder("0" * 32)
+        stray.mkdir()
+        (stray / "0.jsonl").write_text("x")
+        young, part = quarantine.root() / "young", quarantine.root() / "incoming" / "part"
+        young.mkdir()
+        part.write_text("x")
+        for path, hours in ((quarantine.folder(mine.key), 4), (stray, 4), (part, 4), (young, 2)):
+            then = time.time() - 3600 * hours
+            os.utime(path, (then, then))
+        assert cleaning.clean() == 0
+        assert (lies(mine), stray.exists(), part.exists(), young.exists()) == (
+            True, False, False, True,
+        )  # fmt: skip
+
+
+class TestTheQuarantine:
+    def test_files_are_taken_by_number_into_a_folder_of_their_own(self) -> None:
+        told = quarantine.take("k", [received(b"[1]", "a.jsonl"), received(b'{"a": 1}\n', "\n")])
+        assert told == [
+            {"name": "a.jsonl", "bytes": 3, "stored": "0.json"},
+            {"name": "a file without a name", "bytes": 9, "stored": "1.jsonl"},
+        ]
+        folder = quarantine.folder("k")
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert (folder / "0.json").read_bytes() == b"[1]"
+        with pytest.raises(FileExistsError):
+            quarantine.take("k", [])
+
+    def test_on_another_disk_a_file_is_copied(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def another_disk(*_: object) -> None:
+            raise OSError
+
+        monkeypatch.setattr(Path, "hardlink_to", another_disk)
+        quarantine.take("k", [received(b"[1]")])
+        assert (quarantine.folder("k") / "0.json").read_bytes() == b"[1]"
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [("x" * 100, "x" * 100), ("x" * 101, "x" * 100), ("a\n\u202eb", "ab"),
+         ("", "a file without a name"), ("\n", "a file without a name")],
+    )  # fmt: skip
+    def test_a_name_is_shown_as_far_as_it_can_be_printed(self, name: str, told: str) -> None:
+        assert quarantine.shown_name(name) == told
+
+    def test_a_message_names_the_files_as_their_sender_does(self) -> None:
+        upload = Upload(files=[{"name": n, "stored": f"{k}.jsonl"} for k, n in enumerate("ab")])
+        first, second = quarantine.paths(upload)
+        folder = quarantine.folder(upload.key)
+        told = quarantine.in_their_words(upload, f"{second} and {first} in {folder}: no")
+        assert told == "b and a in the files: no"
+
+    def test_progress_is_what_was_noted_and_how_long_ago(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        quarantine.folder("k").mkdir()
+        assert quarantine.progress("k") is None
+        quarantine.note_progress("k", 3, 8)
+        monkeypatch.setattr(time, "time", lambda: 1000.0)
+        os.utime(quarantine.folder("k") / quarantine.PROGRESS, (990, 990))
+        assert quarantine.progress("k") == quarantine.Progress(3, 8, 10.0)
+        (quarantine.folder("k") / quarantine.PROGRESS).write_text("{")
+        assert quarantine.progress("k") is None
+        quarantine.forget_progress("k")
+        assert list(quarantine.folder("k").iterdir()) == []
+        quarantine.forget_progress("k")
+
+    def test_a_file_has_a_line_more_than_it_has_ends_of_lines(self) -> None:
+        upload = Upload(files=[{"stored": "0"}, {"stored": "1"}])
+        quarantine.folder(upload.key).mkdir()
+        for path, text in zip(quarantine.paths(upload), (b"a\nb\nc", b""), strict=True):
+            path.write_bytes(text)
+        assert quarantine.lines(upload) == 4
+
+    def test_files_are_removed_whether_they_are_there_or_not(self) -> None:
+        quarantine.take("k", [received()])
+        quarantine.remove("k")
+        quarantine.remove("k")
+        assert not quarantine.folder("k").exists()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", ".jsonl"), (b"[", ".json"), (b"\n \n [1]\n", ".json"), (b"{\n", ".json"),
+        (b" { \n", ".json"), (b'{"id": 1}\n', ".jsonl"), (b"{}\n", ".jsonl"), (b"text", ".jsonl"),
+        (b"\n\nq Q0 d 1 0.5 tag\n{", ".run"), (b"q Q0 d 1 -1.5E+3 tag", ".run"),
+        (b"q Q0 d one 0.5 tag", ".jsonl"), (b"q Q0 d 1 0.5", ".jsonl"),
+        (b"q Q0 d 1 0.5 tag more", ".jsonl"), (b"{}\nq Q0 d 1 0.5 tag", ".jsonl"),
+        (b"\x1f\x8b", "is packed (gzip)"), (b"PK\x03\x04", "is packed (zip, or an office file)"),
+        (b"BZh9", "is packed (bzip2)"), (b"\xfd7zXZ\x00", "is packed (xz)"),
+        (b"\x28\xb5\x2f\xfd", "is packed (zstd)"), (b"7z\xbc\xaf\x27\x1c", "is packed (7z)"),
+        (b"%PDF-1.7", "is a PDF"), (b"PAR1", "is Parquet"),
+        (b"SQLite format 3\x00", "is a database"), (b"\x7fELF", "is a program"),
+        (b"\x89PNG", "is a picture"), (b"\xff\xd8\xff", "is a picture"), (b"xPK\x03\x04", ".jsonl"),
+    ],
+)  # fmt: skip
+def test_content_tells_what_a_file_is(tmp_path: Path, content: bytes, found: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    if found.startswith("."):
+        assert suffix_of(path, "mine") == found
+    else:
+        with pytest.raises(InputError) as error:
+            suffix_of(path, "mine")
+        assert str(error.value).startswith(f"mine: {found}; ")
+
+
+class TestUnderstanding:
+    def read(self, folder: Path, *lines: dict[str, Any]) -> Any:
+        return understand([write_lines(folder / "a.jsonl", lines)], None, lambda done: None)
+
+    def test_it_counts_each_kind_and_a_passage_once(self, tmp_path: Path) -> None:
+        again = changed(SECOND, id="fourth", questions=[], key_points=[], reports=[])
+        done: list[int] = []
+        path = write_lines(tmp_path / "a.jsonl", [FIRST, SECOND, THIRD, again])
+        found = understand([path], "native", done.append)
+        assert found.counts == {
+            "queries": 4, "questions": 7, "key_points": 4, "reports": 6, "rankings": 1,
+            "passages": 4,
+        }  # fmt: skip
+        assert done == [1, 2, 3, 4]
+        assert found.format == "native"
+        assert [line["id"] for line in found.first] == ["q/1", "q 2", "q3"]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("length", "shown"), [(400, 400), (401, 401), (999, 401)])
+    def test_a_text_is_cut_after_four_hundred_characters(
+        self, tmp_path: Path, length: int, shown: int
+    ) -> None:
+        questions = [{"id": f"x{n}", "text": "é" * length, "meta": {"a": 1}} for n in range(3)]
+        line = changed(SECOND, text="ö" * length, questions=questions, meta={"secret": 1})
+        (first,) = self.read(tmp_path, line).first
+        assert len(first["text"]) == len(first["questions"][2]["text"]) == shown
+        assert first["text"].endswith("…" if length > 400 else "ö")
+        assert first["questions"][0].keys() == {"id", "text"}
+        assert "meta" not in first
+        assert first["more"] == {}
+
+    def test_of_each_kind_the_first_three_are_shown_with_how_many_more(
+        self, tmp_path: Path
+    ) -> None:
+        questions = [{"id": f"x{n}", "text": "?"} for n in range(4)]
+        rankings = [{"system": f"s{n}", "passages": ["p2"]} for n in range(5)]
+        line = changed(SECOND, questions=questions, rankings=rankings, asked_at="2024-05-03")
+        (first,) = self.read(tmp_path, line).first
+        assert first["more"] == {"questions": 1, "rankings": 2}
+        assert [each["id"] for each in first["questions"]] == ["x0", "x1", "x2"]
+        assert first["rankings"][0] == {"system": "s0", "passages": ["p2"]}
+        assert first["asked_at"] == "2024-05-03"
+        assert first["reports"][0] == {
+            "id": "s one", "system": "one", "text": "She was born in Ghent 🏙.",
+        }  # fmt: skip
+
+    def test_as_many_queries_as_allowed_are_taken(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("datasets.uploads.understanding.MOST_QUERIES", 2)
+        assert self.read(tmp_path, SECOND, THIRD).counts["queries"] == 2
+        with pytest.raises(InputError, match=r"a\.jsonl: holds more than 2 queries"):
+            self.read(tmp_path, FIRST, SECOND, THIRD)
+
+
+class TestWorking:
+    def test_the_end_frees_the_turn_and_says_when(self, rita: User) -> None:
+        upload = worked(upload_of(rita, State.READING, 30, error="before", format="native"))
+        assert (upload.state, upload.turn, upload.error) == (State.READY, None, "")
+        assert (upload.changed_at, upload.found["warning_count"]) == (NOW, 0)
+        assert upload.found["format"] == "native"
+
+    def test_who_takes_it_up_has_the_turn_by_name(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[Upload] = []
+        monkeypatch.setattr(working, "_look_through", lambda up, count: seen.append(now_of(up)))
+        upload = upload_of(rita, State.READING, 30)
+        working.work(upload.key, TURN)
+        assert [(each.turn, each.changed_at) for each in seen] == [(TURN, NOW)]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", list(State))
+    def test_only_what_waits_for_work_is_worked_on(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch, state: str
+    ) -> None:
+        done: list[str] = []
+        monkeypatch.setattr(working, "_look_through", lambda *_: done.append("reading"))
+        monkeypatch.setattr(working, "_keep", lambda *_: done.append("keeping"))
+        working.work(upload_of(rita, state).key)
+        assert done == ([state] if state in working.AT_WORK else [])
+
+    def test_only_so_many_warnings_are_kept_and_all_are_counted(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(working, "WARNINGS_KEPT", 1)
+        upload = upload_of(rita, State.READING)
+        lines = [changed(FIRST, id="Q"), changed(SECOND, id="q"), changed(THIRD, id="W"),
+                 {"id": "w", "text": "?"}]  # fmt: skip
+        quarantine.paths(upload)[0].write_bytes(as_file(lines))
+        found = worked(upload).found
+        assert len(found["warnings"]) == 1
+        assert found["warnings"][0].startswith("a.jsonl, line 2")
+        assert found["warning_count"] == 2
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("state", "after"), [(State.KEEPING, State.READY), (State.READING, State.REFUSED)]
+    )
+    def test_a_refusal_ends_a_reading_and_leaves_a_preview_to_load_once_more(
+        self, rita: User, state: str, after: str
+    ) -> None:
+        upload = upload_of(rita, state, 30, turn=TURN)
+        working.refuse(upload, " two\n  words ")
+        found = now_of(upload)
+        assert (found.state, found.error, found.turn) == (after, "two words", None)
+        assert found.changed_at == NOW
+        assert lies(upload) is (state == State.KEEPING)
+
+    def test_who_lost_the_turn_refuses_nothing(self, rita: User) -> None:
+        upload = upload_of(rita, State.READING, turn=TURN)
+        Upload.objects.update(turn=uuid.uuid4())
+        working.refuse(upload, "no")
+        assert now_of(upload).error == ""
+        assert lies(upload)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("counts", "total"), [({"queries": 7}, 7), ({}, 4)])
+    def test_how_much_there_is_to_do_is_known_or_the_lines_tell(
+        self, rita: User, counts: dict[str, int], total: int
+    ) -> None:
+        upload = upload_of(rita, State.READING, found={"counts": counts})
+        with working._beating(upload) as count:
+            assert (count.done, count.total) == (0, total)
+            told = quarantine.progress(upload.key)
+            assert told is not None
+            assert (told.done, told.total) == (0, total)
+            count(3)
+            assert count.done == 3
+
+    def test_a_load_says_whether_the_batch_was_there_and_its_files_go(self, rita: User) -> None:
+        for name, unchanged in (("one", False), ("one", True)):
+            upload = worked(upload_of(rita, State.READING))
+            deciding.keep(upload, upload.digest, name)
+            upload = worked(upload)
+            assert (upload.state, upload.found["unchanged"]) == (State.KEPT, unchanged)
+            assert upload.found["counts"]["queries"] == 3
+            assert (upload.batch, lies(upload)) == (Batch.objects.get(name="one"), False)
+
+    def test_a_process_that_died_ends_its_own_turn_at_work_and_no_other(self, rita: User) -> None:
+        for state, turn, error in (
+            (State.READING, TURN, apart.DIED), (State.KEEPING, TURN, apart.DIED),
+            (State.READY, TURN, ""), (State.READING, uuid.UUID(int=8), ""),
+        ):  # fmt: skip
+            upload = upload_of(rita, state, turn=turn)
+            apart.died(upload.key, TURN)
+            assert now_of(upload).error == error
+
+
+class TestShowing:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("state", "word", "kind", "at_work"),
+        [
+            (State.READING, "Being read", "plain", True),
+            (State.READY, "Waits for you", "warn", False),
+            (State.REFUSED, "Refused", "no", False),
+            (State.KEEPING, "Being loaded", "plain", True),
+            (State.KEPT, "Kept", "yes", False),
+            (State.DISCARDED, "Discarded", "other", False),
+        ],
+    )
+    def test_each_state_has_its_word(
+        self, rita: User, state: str, word: str, kind: str, at_work: bool
+    ) -> None:
+        upload = upload_of(rita, state)
+        quarantine.note_progress(upload.key, 3, 8)
+        told = shown(upload)
+        assert (told["word"], told["kind"], told["at_work"]) == (word, kind, at_work)
+        assert (told["progress"] is not None) is at_work
+        assert told["upload"] is upload
+        assert (told["waiting"], told["silent"], told["has_workers"]) == (False, False, False)
+
+    def test_it_tells_what_was_found_in_numbers_and_words(self, rita: User) -> None:
+        line = {"id": "q", "text": "?", "key_points": [1], "reports": [2], "rankings": [],
+                "more": {"key_points": 2}}  # fmt: skip
+        found = {"counts": {"key_points": 1234, "rankings": 0}, "warning_count": 502,
+                 "first": [line]}  # fmt: skip
+        files = [{"name": "a", "bytes": 3, "stored": "0"}, {"name": "b", "bytes": 4, "stored": "1"}]
+        told = shown(upload_of(rita, found=found, files=files))
+        assert told["counts"] == [("1,234", "key points")]
+        assert (told["bytes"], told["more_warnings"]) == (7, 2)
+        parts = [
+            {"name": "key points", "shown": [1], "more": 2},
+            {"name": "reports", "shown": [2], "more": 0},
+        ]
+        assert told["first"] == [{"id": "q", "text": "?", "parts": parts}]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("count", "more"), [(499, 0), (500, 0), (501, 1)])
+    def test_how_many_warnings_are_not_shown(self, rita: User, count: int, more: int) -> None:
+        found = {"warning_count": count}
+        assert shown(upload_of(rita, found=found))["more_warnings"] == more
+        nothing = shown(upload_of(rita, found={}))
+        assert (nothing["more_warnings"], nothing["counts"], nothing["first"]) == (0, [], [])
+
+    def test_the_same_content_is_told_by_name_while_it_can_be_decided(self, rita: User) -> None:
+        for name, digest in (("z", DIGEST), ("a", DIGEST), ("other", "0" * 64)):
+            Batch.objects.create(name=name, format="native", digest=digest)
+        assert [batch.name for batch in twins(upload_of(rita))] == ["a", "z"]
+        assert twins(upload_of(rita, State.KEPT)) == []
+
+    def test_a_site_has_workers_where_its_queue_is_no_folder(
+        self, rita: User, settings: Settings
+    ) -> None:
+        settings.CELERY_BROKER_URL = "redis://x/0"
+        assert shown(upload_of(rita))["has_workers"] is True
