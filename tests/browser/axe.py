@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page as it stands, light and dark, wide and narrow."""
+"""What axe-core finds wrong with a page as it stands; with --all in all four looks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from playwright.sync_api import Page
+
+from tests.extent import Extent
 
 # Evaluated by the browser's own debugger, so that the policy against foreign scripts stays on.
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
@@ -23,11 +25,20 @@ LOOKS: tuple[tuple[Any, int], ...] = (
 )
 
 
-def violations(page: Page, state: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    """Each violation in words, with the state and the look that it was found in."""
+def violations(
+    page: Page, state: str, exclude: tuple[str, ...] = (), rare: bool = False
+) -> list[str]:
+    """Each violation in words, with the state and the look that it was found in.
+
+    Without --all it looks once, light and wide: the other looks have the same elements and words,
+    and a look takes longer than most tests. States that are `rare` it then leaves out.
+    """
+    if rare and not Extent.everything:
+        return []
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE)
     found = []
-    page.evaluate(AXE)
-    for scheme, width in LOOKS:
+    for scheme, width in LOOKS if Extent.everything else LOOKS[:1]:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 860})
         wrong = page.evaluate(RUN, [[each] for each in exclude])

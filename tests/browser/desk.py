@@ -6,8 +6,10 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.models import Assignment
-from tests.page_cast import PASSWORD, Study
+from annotation.models import Assignment, User
+from tests.browser.chromium import come_in
+from tests.page_cast import Study
+from tests.page_cast import page as address_of
 
 POINTS = """([container, from, to]) => {
   const point = (offset) => {
@@ -51,11 +53,15 @@ class Desk:
         self.page, self.study = page, study
 
     def log_in(self, name: str) -> None:
-        self.page.goto("/login/")
-        self.page.get_by_label("Name").fill(name)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Log in").click()
-        self.page.wait_for_url("**/tasks/")
+        come_in(self.page, name)
+        self.page.goto("/tasks/")
+
+    def begin(self, name: str) -> None:
+        """Logs in and opens that person's next item."""
+        come_in(self.page, name)
+        mine = self.study.assignment(User.objects.get(username=name))
+        self.page.goto(address_of("item", mine))
+        self.ready()
 
     def start(self) -> None:
         self.page.get_by_role("button", name="Start").click()
@@ -115,3 +121,8 @@ class Desk:
 
     def state(self, state: str) -> None:
         expect(self.page.locator("#state")).to_have_attribute("data-state", state)
+
+    def saved(self) -> None:
+        """Until the draft is in, which goes out at once where somebody comes back to the page."""
+        self.page.evaluate("() => dispatchEvent(new Event('focus'))")
+        self.state("saved")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Decision, Unit
 from tests.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute
@@ -25,9 +25,9 @@ def there(transactional_db: None) -> Dispute:
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], there: Dispute) -> Page:
+def page(errors: list[str], page: Page, there: Dispute) -> Page:
     """Dora, before the first dispute."""
-    desk = Desk(context.new_page(), there.study)
+    desk = Desk(page, there.study)
     desk.log_in("dora")
     desk.page.get_by_role("link", name="Open").click()
     desk.page.get_by_role("link", name="Go on").click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from datasets.models import Report
 from tests import cast
@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LONG = "\n\n".join(f"Paragraph {n} of an answer that goes on and on. שלום 🌉" for n in range(80))
 
 
-def begin(context: BrowserContext, folder: Path, yes: bool = False, long: bool = False) -> Desk:
+def begin(page: Page, folder: Path, yes: bool = False, long: bool = False) -> Desk:
     study = blind_study("answer-preference", folder, reports=2)
     if long:
         Report.objects.filter(position=0).update(text=LONG)
         Report.objects.filter(position=1).update(text=LONG.replace("answer", "reply") + "\n\nEnd.")
     mine = turned(study, study.ada, yes)
-    desk = Desk(context.new_page(), study)
+    desk = Desk(page, study)
     desk.log_in("ada")
     desk.page.goto(page_of("item", mine))
     desk.ready()
@@ -75,15 +75,14 @@ def tops_beyond(page: Page, left: float) -> list[float]:
     [(False, "ArrowLeft", "first"), (True, "ArrowLeft", "second"), (True, "ArrowRight", "first")],
 )
 def test_by_keyboard_a_side_is_stored_as_the_answer_that_stood_there(
-    context: BrowserContext,
     errors: list[str],
-    transactional_db: None,
+    page: Page,
     tmp_path: Path,
     yes: bool,
     key: str,
     stored: str,
 ) -> None:
-    desk = begin(context, tmp_path, yes)
+    desk = begin(page, tmp_path, yes)
     left = desk.page.locator("[data-side=left] .reading").evaluate("one => one.textContent")
     assert left == list(TEXTS.values())[int(yes)]
     desk.page.keyboard.press(key)
@@ -94,9 +93,9 @@ def test_by_keyboard_a_side_is_stored_as_the_answer_that_stood_there(
 
 
 def test_by_mouse_a_tie_is_named_and_a_choice_can_be_changed_and_undone(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, True)
+    desk = begin(page, tmp_path, True)
     for word in ("Left is better", "Both good", "Both bad"):
         desk.page.locator(".choice", has_text=word).click()
         assert chosen(desk.page) == word
@@ -116,9 +115,9 @@ def test_by_mouse_a_tie_is_named_and_a_choice_can_be_changed_and_undone(
 
 
 def test_digits_choose_in_the_order_of_the_page(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path)
+    desk = begin(page, tmp_path)
     for key, word in zip("1234", ("Left", "Right", "Both good", "Both bad"), strict=True):
         desk.page.keyboard.press(key)
         assert str(chosen(desk.page)).startswith(word)
@@ -126,9 +125,9 @@ def test_digits_choose_in_the_order_of_the_page(
 
 
 def test_the_answers_scroll_together_until_that_is_switched_off(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, long=True)
+    desk = begin(page, tmp_path, long=True)
     page = desk.page
     page.locator("[data-side=right] .side-scroll").hover()
     page.mouse.wheel(0, 700)
@@ -149,9 +148,9 @@ def test_the_answers_scroll_together_until_that_is_switched_off(
 
 
 def test_differences_are_marked_on_demand_and_leave_the_texts_alone(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, long=True)
+    desk = begin(page, tmp_path, long=True)
     page = desk.page
     marks = page.locator(".only")
     expect(marks).to_have_count(0)
@@ -173,9 +172,9 @@ def test_differences_are_marked_on_demand_and_leave_the_texts_alone(
 
 
 def test_on_a_narrow_screen_one_answer_is_shown_and_a_key_shows_the_other(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, long=True)
+    desk = begin(page, tmp_path, long=True)
     page = desk.page
     page.set_viewport_size({"width": 360, "height": 740})
     left, right = page.locator("[data-side=left]"), page.locator("[data-side=right]")
@@ -198,9 +197,9 @@ def test_on_a_narrow_screen_one_answer_is_shown_and_a_key_shows_the_other(
 
 
 def test_axe_finds_nothing_wrong_with_marks_and_a_verdict(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, long=True)
+    desk = begin(page, tmp_path, long=True)
     desk.page.keyboard.press("d")
     found = []
     for key in ("ArrowLeft", "3", "4"):

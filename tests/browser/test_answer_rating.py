@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Assignment
 from tests import cast
@@ -19,12 +19,9 @@ Values = dict[tuple[str, str], str]
 GRADES = ("appropriate", "natural", "abstains", "irrelevant", "eligibility", "faithful")
 
 
-def begin(context: BrowserContext, folder: Path, *variables: str, reports: int = 3) -> Desk:
-    desk = Desk(
-        context.new_page(), blind_study("answer-rating", folder, *variables, reports=reports)
-    )
-    desk.log_in("ada")
-    desk.start()
+def begin(page: Page, folder: Path, *variables: str, reports: int = 3) -> Desk:
+    desk = Desk(page, blind_study("answer-rating", folder, *variables, reports=reports))
+    desk.begin("ada")
     desk.page.keyboard.press("g")
     return desk
 
@@ -54,10 +51,8 @@ def passages(desk: Desk) -> Locator:
     return desk.page.locator("#passages")
 
 
-def test_a_whole_item_by_keyboard(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
-) -> None:
-    desk = begin(context, tmp_path)
+def test_a_whole_item_by_keyboard(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path)
     keys, mine = desk.page.keyboard, desk.assignment
     expected: Values = {}
     for place, report in enumerate(reports_of(mine)):
@@ -89,12 +84,8 @@ def test_a_whole_item_by_keyboard(
     assert exported() == expected
 
 
-def test_a_whole_item_by_mouse(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
-) -> None:
-    desk = begin(
-        context, tmp_path, "appropriate", "faithful", "support", "needed_answer", reports=2
-    )
+def test_a_whole_item_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path, "appropriate", "faithful", "support", "needed_answer", reports=2)
     mine = desk.assignment
     expected: Values = {}
     for place, report in enumerate(reports_of(mine)):
@@ -122,9 +113,9 @@ def test_a_whole_item_by_mouse(
 
 
 def test_the_passages_are_out_of_reach_until_the_answer_has_its_grade(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path)
+    desk = begin(page, tmp_path)
     keys = desk.page.keyboard
     faithful = desk.page.locator(".rates.now [data-variable=faithful]")
     for key in ("p", "j", "k", "n", "b", "s", "s"):
@@ -156,9 +147,9 @@ def test_the_passages_are_out_of_reach_until_the_answer_has_its_grade(
 
 
 def test_two_answers_stand_side_by_side_and_the_texts_stay_as_stored(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "support")
+    desk = begin(page, tmp_path, "support")
     shown = desk.page.locator(".answer:not([hidden])")
     expect(shown).to_have_count(1)
     desk.page.keyboard.press("1")
@@ -181,9 +172,9 @@ def test_two_answers_stand_side_by_side_and_the_texts_stay_as_stored(
 
 
 def test_a_support_code_is_told_by_word_and_line_and_not_by_colour_alone(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "support", reports=1)
+    desk = begin(page, tmp_path, "support", reports=1)
     styles = []
     for digit in "123":
         desk.page.keyboard.press(digit)
@@ -197,9 +188,9 @@ def test_a_support_code_is_told_by_word_and_line_and_not_by_colour_alone(
 
 
 def test_answers_are_read_where_only_the_passages_are_asked_about(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "needed_question", "needed_answer")
+    desk = begin(page, tmp_path, "needed_question", "needed_answer")
     desk.page.locator("[data-round='2']").click()
     expect(desk.page.locator("[data-shown='2']")).to_be_visible()
     desk.page.keyboard.press("1")
@@ -210,9 +201,9 @@ def test_answers_are_read_where_only_the_passages_are_asked_about(
 
 
 def test_work_comes_back_and_goes_on_where_it_stopped(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "appropriate", "faithful", reports=2)
+    desk = begin(page, tmp_path, "appropriate", "faithful", reports=2)
     for digit in "43":
         desk.page.keyboard.press(digit)
     desk.page.keyboard.press("n")
@@ -234,10 +225,8 @@ def test_work_comes_back_and_goes_on_where_it_stopped(
     }
 
 
-def test_axe_finds_nothing_wrong_at_any_step(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
-) -> None:
-    desk = begin(context, tmp_path, reports=2)
+def test_axe_finds_nothing_wrong_at_any_step(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path, reports=2)
     keys, page = desk.page.keyboard, desk.page
     keys.press("3")
     found = violations(page, "graded")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Page, expect
 
 from datasets.granting import make_token
 from tests.api.test_description import operations
@@ -13,10 +13,11 @@ from tests.page_cast import Study
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.usefixtures("context")
 def test_the_description_is_drawn_without_a_violation(
-    context: BrowserContext, errors: list[str], study: Study
+    errors: list[str], page: Page, study: Study
 ) -> None:
-    desk = Desk(context.new_page(), study)
+    desk = Desk(page, study)
     desk.log_in("ada")
     outside: list[str] = []
     own = str(desk.page.url).split("/")[2]
@@ -32,10 +33,8 @@ def test_the_description_is_drawn_without_a_violation(
     assert [url for url in outside if not url.startswith(("data:", "blob:"))] == []
 
 
-def test_a_call_from_the_page_needs_a_token(
-    context: BrowserContext, errors: list[str], study: Study
-) -> None:
-    desk = Desk(context.new_page(), study)
+def test_a_call_from_the_page_needs_a_token(errors: list[str], page: Page, study: Study) -> None:
+    desk = Desk(page, study)
     desk.log_in("ada")
     token = make_token(study.ada)[1]
     desk.page.goto("/api/docs/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.opening import change
 from annotation.people.members import add_member
@@ -12,7 +12,7 @@ from audit.asking import Asking, on_behalf
 from audit.recording import record
 from audit.sealing import seal
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.page_cast import Study, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,9 +33,8 @@ def study(transactional_db: None) -> Study:
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], study: Study) -> Page:
-    page = context.new_page()
-    enter(page, "rita")
+def page(errors: list[str], page: Page, study: Study) -> Page:
+    come_in(page, "rita")
     return page
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMPARE = """async ([pairs]) => {
@@ -27,8 +27,7 @@ WORDS = [
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], transactional_db: None) -> Page:
-    page = context.new_page()
+def page(errors: list[str], page: Page, transactional_db: None) -> Page:
     page.goto("/login/")
     return page
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Page, expect
 
 from annotation.campaigns import create_campaign
 from annotation.design import Design
@@ -15,7 +15,7 @@ from tests.page_cast import Study
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def begin(context: BrowserContext, study: Study, protocol: str) -> Desk:
+def begin(page: Page, study: Study, protocol: str) -> Desk:
     """Ada before the first item of a campaign of another protocol, which is the only open one."""
     batch = study.campaign.batch
     study.campaign.is_open = False
@@ -25,18 +25,15 @@ def begin(context: BrowserContext, study: Study, protocol: str) -> Desk:
         query=batch.queries.get(), passage=passage, position=0, title="A crossing"
     )
     made = create_campaign("Second", protocol, batch, Design())
-    desk = Desk(
-        context.new_page(), Study(made.campaign, study.ada, study.ben, study.rita, study.root)
-    )
-    desk.log_in("ada")
-    desk.start()
+    desk = Desk(page, Study(made.campaign, study.ada, study.ben, study.rita, study.root))
+    desk.begin("ada")
     return desk
 
 
 def test_questions_appear_when_their_condition_holds(
-    context: BrowserContext, errors: list[str], study: Study
+    errors: list[str], page: Page, study: Study
 ) -> None:
-    desk = begin(context, study, "question-typing")
+    desk = begin(page, study, "question-typing")
     group = desk.page.locator("[data-variable='complexity']")
     expect(group).to_be_hidden()
     for key in ("1", "2", "1"):

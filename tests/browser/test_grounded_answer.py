@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Response
 from tests.annotation.test_second_round import FIRST_TEXT, after, write
@@ -27,13 +27,13 @@ def study(transactional_db: None, tmp_path: Path) -> Study:
 
 
 @pytest.fixture
-def answers(context: BrowserContext, errors: list[str], study: Study) -> Desk:
+def answers(errors: list[str], page: Page, study: Study) -> Desk:
     """Ada before her first item."""
-    return begin(context, study, "ada")
+    return begin(page, study, "ada")
 
 
-def begin(context: BrowserContext, study: Study, name: str) -> Desk:
-    desk = Desk(context.new_page(), study)
+def begin(page: Page, study: Study, name: str) -> Desk:
+    desk = Desk(page, study)
     desk.log_in(name)
     desk.start()
     if desk.page.locator("#guideline [data-close]").is_visible():
@@ -207,12 +207,12 @@ def test_ticks_come_back_with_undo_and_after_a_reload(answers: Desk) -> None:
 
 class TestTheSecondRound:
     @pytest.fixture
-    def second(self, context: BrowserContext, errors: list[str], study: Study) -> Desk:
+    def second(self, errors: list[str], page: Page, study: Study) -> Desk:
         after(study)
         write(study)
         study.campaign.is_open = False
         study.campaign.save()
-        return begin(context, study, "ben")
+        return begin(page, study, "ben")
 
     def finish(self, desk: Desk) -> None:
         for box in desk.page.locator("#checklist input").all():
@@ -269,13 +269,13 @@ class TestTheSecondRound:
 
 
 def test_sentences_are_validated_by_one_key_each(
-    context: BrowserContext, errors: list[str], study: Study
+    errors: list[str], page: Page, study: Study
 ) -> None:
     write(study)
     after(study, "Third", variables=("grounded",))
     study.campaign.is_open = False
     study.campaign.save()
-    desk = begin(context, study, "ben")
+    desk = begin(page, study, "ben")
     cards = desk.page.locator("[data-card]")
     expect(cards.nth(0).locator(".cited-here")).to_be_visible()
     expect(cards.nth(1).locator(".cited-here")).to_be_hidden()

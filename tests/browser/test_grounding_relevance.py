@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests import cast
 from tests.browser.desk import Desk
@@ -34,15 +34,13 @@ BATCH: list[dict[str, Any]] = [
 
 @pytest.fixture
 def desk(
-    context: BrowserContext,
     errors: list[str],
-    transactional_db: None,
+    page: Page,
     tmp_path: Path,
 ) -> Desk:
     """Ada before the four passages of the first question."""
-    desk = Desk(context.new_page(), study_of("grounding-relevance", tmp_path, lines=BATCH))
-    desk.log_in("ada")
-    desk.start()
+    desk = Desk(page, study_of("grounding-relevance", tmp_path, lines=BATCH))
+    desk.begin("ada")
     return desk
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Draft
-from tests.browser.conftest import PAGE_PATIENCE
+from tests.browser.chromium import new_context
 from tests.browser.desk import POINTS, Desk, units_of
 from tests.page_cast import TEXT, Study
 
@@ -390,16 +390,14 @@ class TestSpoken:
 class TestFingers:
     @pytest.fixture
     def context(self, chromium: Browser, live_server: LiveServer) -> Iterator[BrowserContext]:
-        context = chromium.new_context(
-            base_url=live_server.url,
-            viewport={"width": 390, "height": 844},
-            has_touch=True,
-            is_mobile=True,
+        narrow = {"width": 390, "height": 844}
+        context = new_context(
+            chromium, live_server.url, viewport=narrow, has_touch=True, is_mobile=True
         )
-        context.set_default_timeout(PAGE_PATIENCE)
         yield context
         context.close()
 
+    @pytest.mark.usefixtures("context")
     def test_they_highlight_and_remove(self, desk: Desk) -> None:
         page = desk.page
         left, top, *_ = places_of(desk, "crossed")

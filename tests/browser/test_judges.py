@@ -12,14 +12,14 @@ from django.core.cache import cache
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Campaign, User
 from judging.backends.base import FinalError, Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.rows import runs
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.judging.cast import campaign_of, judge, run_scripted, yes
 from tests.page_cast import _user
 
@@ -34,9 +34,8 @@ def campaign(transactional_db: None, tmp_path: Path) -> Campaign:
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], campaign: Campaign) -> Page:
-    page = context.new_page()
-    enter(page, "rita")
+def page(errors: list[str], page: Page, campaign: Campaign) -> Page:
+    come_in(page, "rita")
     return page
 
 

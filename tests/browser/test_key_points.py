@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation import exporting
 from annotation.models import Assignment
@@ -21,10 +21,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SUGGESTED = "opened in 1901"
 
 
-def begin(context: BrowserContext, folder: Path, protocol: str) -> Desk:
-    desk = Desk(context.new_page(), study_of(protocol, folder))
-    desk.log_in("ada")
-    desk.start()
+def begin(page: Page, folder: Path, protocol: str) -> Desk:
+    desk = Desk(page, study_of(protocol, folder))
+    desk.begin("ada")
     if desk.page.locator("#guideline").is_visible():
         desk.page.locator("#guideline [data-close]").click()
     return desk
@@ -77,10 +76,8 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.name ?? document.activeElement.className"))
 
 
-def test_a_key_point_is_verified_by_keyboard(
-    context: BrowserContext, errors: list[str], tmp_path: Path
-) -> None:
-    desk = begin(context, tmp_path, "key-point-verification")
+def test_a_key_point_is_verified_by_keyboard(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path, "key-point-verification")
     until(desk, "k/1")
     keys = desk.page.keyboard
     marked = desk.page.locator("mark[data-kind='suggested']")
@@ -102,10 +99,8 @@ def test_a_key_point_is_verified_by_keyboard(
     assert spans(desk.study) == [("k/1", cast.BRIDGE.index(SUGGESTED), SUGGESTED)]
 
 
-def test_a_key_point_is_verified_by_mouse(
-    context: BrowserContext, errors: list[str], tmp_path: Path
-) -> None:
-    desk = begin(context, tmp_path, "key-point-verification")
+def test_a_key_point_is_verified_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path, "key-point-verification")
     until(desk, "k/1")
     own = "Anna Lee\u0301 built"
     drag(desk, cast.BRIDGE, own)
@@ -125,10 +120,8 @@ def test_a_key_point_is_verified_by_mouse(
     assert spans(desk.study) == [("k/1", cast.BRIDGE.index(own), own)]
 
 
-def test_one_goes_to_an_item_by_its_number(
-    context: BrowserContext, errors: list[str], tmp_path: Path
-) -> None:
-    desk = begin(context, tmp_path, "key-point-verification")
+def test_one_goes_to_an_item_by_its_number(errors: list[str], page: Page, tmp_path: Path) -> None:
+    desk = begin(page, tmp_path, "key-point-verification")
     first = desk.page.url
     for key in ("2", "2"):
         desk.page.keyboard.press(key)
@@ -146,9 +139,9 @@ def test_one_goes_to_an_item_by_its_number(
 
 
 def test_key_points_of_a_report_are_judged_by_keyboard(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-recall")
+    desk = begin(page, tmp_path, "key-point-recall")
     until(desk, "r")
     keys = desk.page.keyboard
     keys.press("1")
@@ -180,9 +173,9 @@ def test_key_points_of_a_report_are_judged_by_keyboard(
 
 
 def test_key_points_of_a_report_are_judged_by_mouse(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-recall")
+    desk = begin(page, tmp_path, "key-point-recall")
     until(desk, "r")
     desk.page.locator("#glance ol button").nth(1).click()
     desk.answer(2, "Neutral")
@@ -197,9 +190,9 @@ def test_key_points_of_a_report_are_judged_by_mouse(
 
 
 def test_key_points_are_written_and_matched_by_keyboard(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-writing")
+    desk = begin(page, tmp_path, "key-point-writing")
     until(desk, "q/1/p")
     page, keys = desk.page, desk.page.keyboard
     assert "It opened in 1901." not in page.content()
@@ -258,9 +251,9 @@ def test_key_points_are_written_and_matched_by_keyboard(
 
 
 def test_key_points_are_written_and_matched_by_mouse(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-writing")
+    desk = begin(page, tmp_path, "key-point-writing")
     until(desk, "q/1/p")
     page = desk.page
     page.locator(".point textarea").fill("It opened.\nLong ago.")
@@ -289,9 +282,9 @@ def test_key_points_are_written_and_matched_by_mouse(
 
 
 def test_a_list_that_is_not_finished_is_there_again(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-writing")
+    desk = begin(page, tmp_path, "key-point-writing")
     until(desk, "q/1/p")
     page = desk.page
     page.locator(".point textarea").fill("Half a point 🌉")
@@ -308,9 +301,9 @@ def test_a_list_that_is_not_finished_is_there_again(
 
 
 def test_a_text_without_points_leaves_the_extracted_ones_unmatched(
-    context: BrowserContext, errors: list[str], tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(context, tmp_path, "key-point-writing")
+    desk = begin(page, tmp_path, "key-point-writing")
     until(desk, "q/1/p#1")
     assert Passage.objects.get(key="p#1").text == cast.RIVER
     page = desk.page

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_powered import QUERIES, labels, line
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.cast import write_lines
 from tests.page_cast import make_study
 
@@ -35,9 +35,7 @@ def types() -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def page(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
-) -> Page:
+def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
     """Rita looks at three systems that people and a judge have labelled."""
     caches["reports"].clear()
     make_study()
@@ -50,8 +48,7 @@ def page(
         "--option", "variables=sensitivity,popularity")  # fmt: skip
     path = write_lines(tmp_path / "t.jsonl", list(types()))
     run("import_labels", str(path), "--campaign", "typing")
-    page = context.new_page()
-    enter(page, "rita")
+    come_in(page, "rita")
     page.goto(reverse("measures", args=[Campaign.objects.get(name="c").pk]))
     return page
 

@@ -430,6 +430,7 @@ def test_a10_highlights_over_awkward_letters_are_exported_where_they_stand(desk:
     assert Span.objects.count() == len(quotes)
 
 
+@pytest.mark.usefixtures("context")
 def test_a_full_store_is_told_and_the_tab_asks_before_it_closes(desk: Desk) -> None:
     desk.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")
     desk.page.route("**/draft", lambda route: route.abort())

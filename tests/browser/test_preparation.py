@@ -9,14 +9,14 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import User
 from datasets.models import Batch
 from judging.models import Review
 from judging.preparation.running import campaign_for
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.page_cast import _user
 from tests.preparation.cast import EMPTY, STEPS, TOPIC, author, load, prepare
 from tests.preparation.test_preparing import WROTE
@@ -44,9 +44,8 @@ def batch(transactional_db: None, tmp_path: Path) -> Batch:
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], batch: Batch) -> Page:
-    page = context.new_page()
-    enter(page, "rita")
+def page(errors: list[str], page: Page, batch: Batch) -> Page:
+    come_in(page, "rita")
     page.goto(reverse("preparation", args=[batch.pk]))
     return page
 

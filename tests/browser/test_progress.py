@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Assignment, User
 from annotation.models.people import rater_of
 from annotation.submit import submit
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.page_cast import Study, make_study, payload
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -37,9 +37,8 @@ def answer(study: Study, user: User, code: str) -> None:
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], study: Study) -> Page:
-    page = context.new_page()
-    enter(page, "rita")
+def page(errors: list[str], page: Page, study: Study) -> Page:
+    come_in(page, "rita")
     page.goto(reverse("campaign-progress", args=[study.campaign.pk]))
     return page
 

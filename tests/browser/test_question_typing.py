@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from annotation.design import Design
 from tests import cast
@@ -16,18 +16,15 @@ from tests.page_cast import study_of
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def begin(context: BrowserContext, folder: Path, **design: tuple[str, ...]) -> Desk:
-    desk = Desk(context.new_page(), study_of("question-typing", folder, Design(**design)))  # type: ignore[arg-type]
-    desk.log_in("ada")
-    desk.start()
+def begin(page: Page, folder: Path, **design: tuple[str, ...]) -> Desk:
+    desk = Desk(page, study_of("question-typing", folder, Design(**design)))  # type: ignore[arg-type]
+    desk.begin("ada")
     return desk
 
 
 @pytest.fixture
-def desk(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
-) -> Desk:
-    return begin(context, tmp_path)
+def desk(errors: list[str], page: Page, tmp_path: Path) -> Desk:
+    return begin(page, tmp_path)
 
 
 def group(desk: Desk, variable: str) -> Locator:
@@ -169,10 +166,10 @@ def test_the_field_is_left_by_keys_and_finds_nothing_in_words(desk: Desk) -> Non
 
 
 def test_a_campaign_s_own_long_list_is_found_by_its_plain_letters(
-    context: BrowserContext, errors: list[str], transactional_db: None, tmp_path: Path
+    errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     own = ("Ägypten", "Öl & Gas", "שלום", *(f"topic {n}" for n in range(9)))
-    desk = begin(context, tmp_path, categories=own, variables=("category",))
+    desk = begin(page, tmp_path, categories=own, variables=("category",))
     desk.page.keyboard.press("f")
     desk.page.keyboard.type("agy")
     desk.page.keyboard.press("Enter")

@@ -100,6 +100,7 @@ def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
     assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
 
+@pytest.mark.usefixtures("context")
 def test_another_person_on_the_same_computer_does_not_send_it(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,15 +340,13 @@ def test_a_finger_gets_a_button(desk: Desk) -> None:
     assert desk.quotes(1) == ["Zoë 🛶"]
 
 
-def test_hostile_text_stays_text(context: BrowserContext, errors: list[str], study: Study) -> None:
+def test_hostile_text_stays_text(errors: list[str], page: Page, study: Study) -> None:
     hostile = "</div><script>document.title='broken'</script><img src=x onerror=alert(1)> {{7*7}}"
     for report in study.campaign.batch.queries.get().reports.all():
         report.text = hostile
         report.save()
-    page: Page = context.new_page()
     desk = Desk(page, study)
-    desk.log_in("ada")
-    desk.start()
+    desk.begin("ada")
     assert desk.reading.evaluate("element => element.textContent") == hostile
     assert "broken" not in page.title()
     assert page.locator("img").count() == 0

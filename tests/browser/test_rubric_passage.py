@@ -26,16 +26,14 @@ CODES = {"a/b#1": "no", " blank ": "yes", "🌉": "no"}
 
 
 @pytest.fixture
-def rated(context: BrowserContext, errors: list[str], tmp_path: Path) -> Desk:
+def rated(errors: list[str], page: Page, tmp_path: Path) -> Desk:
     """Ada before the first passage; in one of two reports she found who built the bridge."""
     study = study_of("report-coverage", tmp_path, Design(raters_per_item=2))
     design = Design(prerequisite="Study", sampling="own", seed=3)
     made = create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
     for codes in (CODES, dict.fromkeys(CODES, "no")):
         submit(study.assignment(study.ada), coverage(codes), "page")
-    desk = Desk(
-        context.new_page(), Study(made.campaign, study.ada, study.ben, study.rita, study.root)
-    )
+    desk = Desk(page, Study(made.campaign, study.ada, study.ben, study.rita, study.root))
     desk.log_in("ada")
     section = desk.page.locator(".study", has_text="Ratings")
     section.get_by_role("button", name="Start").click()

@@ -32,6 +32,7 @@ class TestTimeOnTask:
         found: float = page.evaluate("Math.max(timer.seconds(), other.seconds())")
         return found
 
+    @pytest.mark.usefixtures("context")
     def test_it_counts_while_the_page_is_seen_and_somebody_is_there(self, desk: Desk) -> None:
         page = desk.page
         page.clock.install()

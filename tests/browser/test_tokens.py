@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Page, expect
 
 from tests.api.cast import Script, assert_told
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in
 from tests.page_cast import Study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_token_is_made_shown_once_and_taken_back(
-    context: BrowserContext, errors: list[str], study: Study
+    errors: list[str], page: Page, study: Study
 ) -> None:
-    page = context.new_page()
-    enter(page, "rita")
+    come_in(page, "rita")
+    page.goto("/campaigns/")
     page.get_by_title("Your API tokens").click()
     assert violations(page, "empty") == []
     page.get_by_label("What it is for").fill("the nightly export")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.uploads.working import work
 from tests.browser.axe import violations
-from tests.browser.test_access import enter
+from tests.browser.chromium import come_in, new_context
 from tests.cast import BATCH, FIRST, SECOND, load, write_lines
 from tests.page_cast import _user
 
@@ -62,9 +62,8 @@ def go(rita: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]
 
 
 @pytest.fixture
-def page(context: BrowserContext, errors: list[str], go: threading.Event) -> Page:
-    page = context.new_page()
-    enter(page, "rita")
+def page(errors: list[str], page: Page, go: threading.Event) -> Page:
+    come_in(page, "rita")
     return page
 
 
@@ -124,9 +123,9 @@ def test_it_works_without_scripts(
     chromium: Browser, live_server: LiveServer, go: threading.Event, tmp_path: Path
 ) -> None:
     go.set()
-    context = chromium.new_context(base_url=live_server.url, java_script_enabled=False)
+    context = new_context(chromium, live_server.url, java_script_enabled=False)
     page = context.new_page()
-    enter(page, "rita")
+    come_in(page, "rita")
     choose(page, write_lines(tmp_path / "plain.jsonl", BATCH))
     page.wait_for_url(re.compile("/batches/uploads/"))
     for word, button in (("Waits for you", "Keep"), ("Kept", None)):

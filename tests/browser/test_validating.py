@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Label, Response, User
 from annotation.models.people import rater_of
@@ -38,8 +38,8 @@ def study(transactional_db: None, tmp_path: Path) -> Study:
 
 
 @pytest.fixture
-def desk(context: BrowserContext, errors: list[str], study: Study) -> Desk:
-    found = Desk(context.new_page(), study)
+def desk(errors: list[str], page: Page, study: Study) -> Desk:
+    found = Desk(page, study)
     found.log_in("ada")
     found.start()
     expect(found.page.locator(".unit .judged")).to_have_count(3)
@@ -175,18 +175,16 @@ def test_its_quotes_are_outlined_where_they_stand(desk: Desk) -> None:
 
 @pytest.mark.parametrize("protocol", VALIDATED)
 def test_on_no_protocols_page_is_anything_confirmed_by_itself(
-    context: BrowserContext,
     errors: list[str],
-    transactional_db: None,
+    page: Page,
     tmp_path: Path,
     protocol: str,
 ) -> None:
     judge()
     of = study_of(protocol, tmp_path, validating())
     judge_all(of.campaign)
-    desk = Desk(context.new_page(), of)
-    desk.log_in("ada")
-    desk.start()
+    desk = Desk(page, of)
+    desk.begin("ada")
     page, first = desk.page, desk.assignment
     still_open = page.locator(".unit .judged[data-state='open']")
     for left in range(len(first.asked), 0, -1):

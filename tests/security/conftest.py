@@ -1,5 +1,18 @@
-"""Chromium, as the tests of the pages use it."""
+"""Chromium, for the one module here that looks with it."""
 
 from __future__ import annotations
 
-from tests.browser.conftest import chromium, context  # noqa: F401
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.chromium import started
+from tests.browser.conftest import context, requests  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def chromium(django_db_setup: None) -> Iterator[Browser]:
+    """Ends with its module: others of this folder start event loops of their own."""
+    with started() as browser:
+        yield browser

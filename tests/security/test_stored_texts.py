@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 from annotation.drafts import save_draft
 from annotation.models import Assignment, Campaign, User
 from annotation.presenting import asked_units, present, schema
-from tests.page_cast import PASSWORD
+from tests.browser.chromium import come_in
 from tests.security.hostile import ALL, make, packed, work_of
 from tests.security.payloads import PAYLOADS
 
@@ -71,15 +71,6 @@ def campaigns(transactional_db: None, tmp_path: Path) -> dict[str, Campaign]:
     return make(tmp_path)
 
 
-def log_in(page: Page, name: str) -> None:
-    page.context.clear_cookies()
-    page.goto("/login/")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url(lambda url: "login" not in url)
-
-
 def opened(page: Page, address: str, *texts: str) -> str:
     """What an address shows; the texts are all there, and nothing of them is more than text."""
     page.goto(address)
@@ -110,9 +101,9 @@ def test_an_annotator_sees_texts(
     context: BrowserContext, watch: Watch, campaigns: dict[str, Campaign]
 ) -> None:
     page = context.new_page()
-    log_in(page, "ada")
+    come_in(page, "ada")
     ada = User.objects.get(username="ada")
-    assert PAYLOADS[0] in looked_at(page)
+    assert PAYLOADS[0] in opened(page, "/tasks/")
     for protocol, mine in work_of(ada, campaigns):
         save_draft(mine, written(mine), 0, 0)
         shown = opened(page, reverse("item", args=[mine.uid]), *PAYLOADS)
@@ -131,15 +122,16 @@ def test_a_researcher_and_an_admin_see_texts(
     page = context.new_page()
     study = campaigns["report-coverage"]
     raters = packed(140)
-    log_in(page, "rita")
+    come_in(page, "rita")
     assert study.name in opened(page, "/campaigns/", *PAYLOADS)
     page.goto(reverse("report", args=[study.pk]))
-    page.wait_for_selector("#report table", timeout=30_000)
+    page.wait_for_selector("#report table")
     assert raters[0] in looked_at(page, study.name, *raters)
     whole = page.request.get(reverse("report-html", args=[study.pk]))
     (tmp_path / "report.html").write_bytes(whole.body())
     opened(page, (tmp_path / "report.html").as_uri(), study.name, *raters)
-    log_in(page, "root")
+    context.clear_cookies()
+    come_in(page, "root")
     assert study.batch.name in opened(page, "/batches/", *PAYLOADS)
     opened(page, reverse("batch", args=[study.batch_id]), *PAYLOADS)
 
@@ -154,7 +146,9 @@ def test_whatever_runs_or_asks_would_be_seen(
     markup = "<img src=//leak.example/1><a href=javascript:caught(2)><p onclick=caught(3)>"
     page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", markup)
     page.evaluate("() => { alert(1); caught(1); }")
-    page.wait_for_timeout(500)
+    seen = ("dialog 1", "caught 1", "Content Security Policy")
+    while not all(word in " ".join(watch.found) for word in seen):
+        page.wait_for_event("console")
     told = " ".join(watch.found)
     assert "dialog 1" in told
     assert "caught 1" in told

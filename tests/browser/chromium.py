@@ -1,0 +1,127 @@
+"""Chromium, the page that tests share, and the requests that pages have under way."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
+
+from annotation.models import User
+from tests.page_cast import client_of
+
+PAGE_PATIENCE = 120_000  # milliseconds; a page that is there sooner is not waited for
+expect.set_options(timeout=PAGE_PATIENCE)
+
+WIDE: ViewportSize = {"width": 1360, "height": 900}
+WATCH = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  console.error("CSP: " + event.violatedDirective);
+});
+"""
+
+
+@contextmanager
+def started() -> Iterator[Browser]:
+    """The system's Chromium, else Playwright's own."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path)
+        except Error:
+            pytest.skip("there is no Chromium on this machine; install the package chromium")
+        yield browser
+        browser.close()
+
+
+def new_context(browser: Browser, address: str, **options: Any) -> BrowserContext:
+    context = browser.new_context(base_url=address, **({"viewport": WIDE} | options))
+    context.add_init_script(WATCH)
+    context.set_default_timeout(PAGE_PATIENCE)
+    return context
+
+
+def note(page: Page, found: list[str]) -> None:
+    """Whatever a page complains of; none is expected but the network's own, when it is cut."""
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            found.append(message.text)
+
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("console", said)
+
+
+def come_in(page: Page, name: str) -> None:
+    """Logs in without the form: the session's cookie is put into the browser."""
+    session = client_of(User.objects.get(username=name)).cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies(
+        [{"name": session.key, "value": session.value, "domain": "localhost", "path": "/"}]
+    )
+
+
+class Kept:
+    """A page that goes from test to test, since a new one costs a second of the processor."""
+
+    def __init__(self, browser: Browser, address: str) -> None:
+        self.context = new_context(browser, address)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        note(self.page, self.complaints)
+
+    def empty(self) -> None:
+        """Leaves nothing to the next test. The cookies go first: whatever a page sends as it is
+        left comes from nobody then."""
+        self.context.clear_cookies()
+        self.context.set_offline(False)
+        for other in self.context.pages[1:]:
+            other.close()
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.set_viewport_size(WIDE)
+        self.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+        self.page.goto("/static/icon.svg")
+        self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.mouse.move(-1, -1)
+        self.complaints.clear()
+
+
+class Requests:
+    """Those that the live server is at: the database is emptied once there are none."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed = threading.Condition()
+        request_started.connect(self._one_more)
+        request_finished.connect(self._one_less)
+
+    def _one_more(self, **_: object) -> None:
+        self._add(1)
+
+    def _one_less(self, **_: object) -> None:
+        self._add(-1)
+
+    def _add(self, number: int) -> None:
+        if "process_request_thread" in threading.current_thread().name:
+            with self.changed:
+                self.count += number
+                self.changed.notify_all()
+
+    def let_end(self) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.count == 0, PAGE_PATIENCE / 1000)
