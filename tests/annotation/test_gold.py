@@ -12,8 +12,17 @@ from django.core.management.base import CommandError
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.gold.scoring import Score, checked, is_ready, practised, score, scores
-from annotation.gold.setting import MANY
+from annotation.gold.admitting import admit
+from annotation.gold.scoring import (
+    Score,
+    checked,
+    is_ready,
+    passes,
+    practised,
+    score,
+    scores,
+)
+from annotation.gold.setting import EVERY, LONGEST_REASON, MANY
 from annotation.gold.standing import standings
 from annotation.gold.turns import gold_to_come, is_gold_turn
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
@@ -267,6 +276,34 @@ class TestPractice:
         report = campaign_report(campaign, Choices(resamples=2))
         assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
 
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("told", "qualify", "passed"),
+        [
+            (Score(2, 2, 3, 4), 0.75, True),
+            (Score(2, 2, 2, 4), 0.75, False),
+            (Score(1, 2, 2, 2), 0.75, False),
+            (Score(3, 2, 4, 4), 0.75, True),
+            (Score(2, 2, 0, 4), None, True),
+            (Score(1, 2, 2, 2), None, False),
+            (Score(2, 2, 0, 0), 0.75, False),
+            (Score(2, 2, 0, 0), 0.0, True),
+            (Score(10, 10, 7, 10), 0.7, True),
+        ],
+    )
+    def test_all_of_it_has_to_be_answered_and_enough_to_be_right(
+        self, told: Score, qualify: float | None, passed: bool
+    ) -> None:
+        assert passes(Campaign(qualify=qualify), told) == passed
+
+    def test_to_be_let_in_holds_for_one_person_and_one_campaign(self, campaign: Campaign) -> None:
+        other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "1", name="d")
+        ann, bo = rater("ann"), rater("bo")
+        assert admit(campaign, ann, "known to me")
+        assert not admit(campaign, ann, "again")
+        told = [is_ready(where, who) for where in (campaign, other) for who in (ann, bo)]
+        assert told == [True, False, False, False]
+
 
 class TestFeedback:
     def test_the_page_tells_what_is_right_and_why_and_only_afterwards(
@@ -357,6 +394,48 @@ class TestRefusals:
         set_known(known(folder, 1, code="yes"), "practice")
         assert set(KnownAnswer.objects.values_list("value", flat=True)) == {"yes"}
         assert Item.objects.get(key="r1").use == "practice"
+
+    def test_known_answers_to_other_items_stay(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage")
+        set_known(known(folder, 1, 2), "gold")
+        other = campaign_of("report-coverage", name="other")
+        set_known(known(folder, 1, code="yes"), "gold", "other")
+        set_known(known(folder, 2, code="invalid"), "practice")
+        told = KnownAnswer.objects.values_list("unit__item__campaign", "unit__item__key", "value")
+        assert set(told) == {
+            (campaign.pk, "r1", "no"), (campaign.pk, "r2", "invalid"), (other.pk, "r1", "yes"),
+        }  # fmt: skip
+        uses = Item.objects.filter(key__in=("r1", "r2")).order_by("campaign", "key")
+        assert list(uses.values_list("use", flat=True)) == ["gold", "practice", "gold", "study"]
+
+    def test_a_line_without_a_value_and_a_rater_who_is_not_there(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "missing": "refused",
+                "rater": "a"}  # fmt: skip
+        path = write_lines(folder / "none.jsonl", [line])
+        assert "a known answer needs a value" in self.said(path)
+        with pytest.raises(CommandError, match="no label by 'b' is there"):
+            run("set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b")
+
+    def test_how_often_gold_comes_is_kept_where_it_was_chosen(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "3")
+        set_known(known(folder, 1), "gold")
+        campaign.refresh_from_db()
+        assert (campaign.gold_every, campaign.practice_of) == (3, None)
+        set_known(known(folder, 4), "practice")
+        other = campaign_of("report-coverage", "--practice-of", "c", name="d")
+        set_known(known(folder, 2), "gold", "d")
+        set_known(known(folder, 3), "practice", "d")
+        other.refresh_from_db()
+        assert (other.gold_every, other.practice_of) == (EVERY, campaign)
+
+    def test_a_reason_is_kept_up_to_its_longest(self, folder: Path) -> None:
+        campaign_of("report-coverage")
+        long = "x" * (LONGEST_REASON + 1)
+        set_known(known(folder, 1, meta={"reason": long}), "gold")
+        assert set(KnownAnswer.objects.values_list("reason", flat=True)) == {long[:-1]}
+        set_known(known(folder, 1, meta={"reason": 7}), "gold")
+        assert set(KnownAnswer.objects.values_list("reason", flat=True)) == {""}
 
     def test_practice_of_a_campaign_that_has_none(self, folder: Path) -> None:
         campaign_of("report-coverage")

@@ -65,6 +65,29 @@ def test_nobody_is_given_what_was_imported_as_theirs(coverage: Campaign, tmp_pat
     assert coverage.items.get(key="r").taken == 0
 
 
+def test_items_of_other_campaigns_are_not_given(coverage: Campaign) -> None:
+    other = campaign_of("report-coverage", "--raters-per-item", "2", name="other")
+    for campaign in (coverage, other):
+        first = next_assignment(campaign, ann())
+        assert first is not None
+        assert Item.objects.get(pk=first.item_id).campaign == campaign
+        assert next_assignment(campaign, ann()) == first
+    assert sorted(other.items.values_list("taken", flat=True)) == [0, 0, 0, 0, 0, 1]
+    for _ in range(2):
+        keys = list(coverage.items.values_list("key", flat=True))
+        Assignment.objects.filter(item__campaign=other).update(status="done")
+        assert set(take_all(coverage, ann("bo"))) <= set(keys)
+    assert not Assignment.objects.filter(item__campaign=other, rater__name="bo").exists()
+
+
+def test_what_a_judge_has_open_is_no_place_of_a_person(coverage: Campaign) -> None:
+    item = coverage.items.get(key="r")
+    Assignment.objects.create(item=item, rater=ann(), asked=[], replicate=1, slot=None)
+    found = next_assignment(coverage, ann("bo"))
+    assert found is not None
+    assert found.slot == 1
+
+
 def test_a_free_slot_is_the_lowest(coverage: Campaign) -> None:
     item = coverage.items.get(key="r")
     assert [person(item, name).slot for name in ("a", "b")] == [1, 2]

@@ -103,6 +103,27 @@ def test_an_account_has_fifty_tokens_that_have_not_run_out(
     assert make_token(study.ada)
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize("deed", ["make", "take back", "take all back"])
+def test_what_is_not_written_down_does_not_happen(
+    study: Study, monkeypatch: pytest.MonkeyPatch, deed: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    grant, _ = make_token(study.ada)
+    monkeypatch.setattr(granting, "record", broken)
+    deeds = {
+        "make": lambda: make_token(study.ada),
+        "take back": lambda: take_back(grant),
+        "take all back": lambda: take_all_back(study.ada),
+    }
+    with pytest.raises(OSError, match="no space"):
+        deeds[deed]()
+    assert tokens_of(study.ada).get() == grant
+    assert AuthToken.objects.count() == 1
+
+
 def test_a_guest_gets_none_and_nobody_a_scope_without_use(study: Study) -> None:
     with pytest.raises(TokenError, match="no use for the scope manage"):
         make_token(study.ada, ["read", "manage"])

@@ -21,7 +21,7 @@ from judging.costs.budgets import Budget
 from judging.costs.prices import Rates
 from judging.pump.dispatching import Dispatcher
 from judging.pump.writing import GROUP
-from tests.judging.virtual import Ride, Server, in_virtual_time, ride, verdicts
+from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")
 GONE = TransientError("refused-connection", "nobody listens", unreachable=True)
@@ -118,6 +118,15 @@ def test_a_budget_of_money_counts_what_calls_cost() -> None:
     assert took.ended[0][0] == "budget"
     assert took.ended[0][1].startswith("the budget of 1.00 USD is spent: ")
     assert Decimal("0.7") < budget.cost <= Decimal("1.00")
+
+
+def test_calls_that_fail_spend_nothing_of_a_budget() -> None:
+    server = Server(0.1, lambda moment: TransientError("status-500", "no") if moment < 2 else None)
+    budget = Budget(most_tokens=15 * 20, max_tokens=5)
+    took = gone(server, 20, 1, budget=budget, patience=hasty(attempts=40))
+    assert verdicts(took) == {"answered": 20}
+    assert len(server.asked) > 20
+    assert budget.tokens == 15 * 20
 
 
 def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_are_kept() -> None:

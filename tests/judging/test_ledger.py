@@ -30,6 +30,41 @@ def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     assert ledger.standing(campaign, rater) == {"open": ITEMS}
 
 
+def test_planning_in_many_steps_makes_the_same(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "CHUNK", 5)
+    twice = {"samples": 2, "temperature": 1.0}
+    rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit", params=twice)
+    planning.plan(campaign, rater)
+    rows = ledger.rows_of(campaign, rater)
+    assert rows.count() == 2 * UNITS
+    assert rows.filter(replicate=1).count() == UNITS
+    planning.plan(campaign, rater)
+    assert rows.count() == 2 * UNITS
+
+
+def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    mine, other = judge(), judge("other")
+    elsewhere = campaign_of(tmp_path, "rubric-passage")
+    for where, who in ((campaign, mine), (campaign, other), (elsewhere, mine)):
+        planning.plan(where, who)
+        assert ledger.claim(where, who, uuid.uuid4(), 1)
+    ledger.reopen(campaign, mine)
+    assert ledger.standing(campaign, mine) == {"open": ITEMS}
+    assert ledger.standing(campaign, other)["leased"] == 1
+    assert ledger.standing(elsewhere, mine)["leased"] == 1
+    ledger.cancel(campaign, mine)
+    assert ledger.standing(campaign, mine) == {"cancelled": ITEMS}
+    assert set(ledger.standing(campaign, other)) == {"leased", "open"}
+    ledger.cancel(campaign, other)
+    ledger.revive(campaign, mine)
+    assert ledger.standing(campaign, other) == {"cancelled": ITEMS}
+    assert ledger.waiting(campaign, mine) == ledger.unclosed({"open": 3, "leased": 1, "done": 9})
+
+
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     planning.plan(campaign, rater)

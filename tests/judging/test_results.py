@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.submit import LostLeaseError
+from judging.answers import results
 from judging.answers.calls import Call
 from judging.answers.results import Failure, Result, record, stored_results
 from judging.backends.base import Answer
@@ -147,6 +148,32 @@ def test_what_is_paid_is_counted_though_the_lease_is_lost(held: Held) -> None:
     assert JudgeCall.objects.get().cost == Decimal("0.5")
     assert not Response.objects.exists()
     assert held.row.status == "leased"
+
+
+def test_where_closing_fails_the_call_is_kept_and_no_row_counts(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(rows: list[int]) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(results, "_forget_strikes", broken)
+    paid = call(said("no"), cost=Decimal("0.5"))
+    with pytest.raises(ZeroDivisionError):
+        held.store(Result(held.prepared, (paid,), said("no")))
+    held.run.refresh_from_db()
+    assert (held.run.cost, held.run.calls, held.run.done) == (Decimal("0.5"), 1, 0)
+    assert not Response.objects.exists()
+    assert (held.row.status, held.row.attempts) == ("leased", 1)
+
+
+def test_what_one_run_pays_is_no_other_runs(held: Held) -> None:
+    other = runs.start(held.run.campaign, judge("other"))
+    paid = call(said("no"), cost=Decimal("0.5"))
+    held.store(Result(held.prepared, (paid,), said("no")))
+    held.run.refresh_from_db()
+    other.refresh_from_db()
+    assert (held.run.cost, held.run.done) == (Decimal("0.5"), 1)
+    assert (other.cost, other.calls, other.done) == (0, 0, 0)
 
 
 def test_a_row_that_went_to_another_is_counted_by_nobody(held: Held) -> None:

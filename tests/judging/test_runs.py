@@ -13,9 +13,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
+from judging.answers.reusing import Equals
 from judging.backends.scripted import Scripted
+from judging.batches.requests import preparer_of
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.pump.claiming import ENOUGH_FAILED, past
+from judging.prompts.preparing import Prepared
+from judging.pump.claiming import ENOUGH_FAILED, claimed, past
 from judging.rows import lanes, ledger, runs
 from judging.running import work as working
 from judging.running.work import work
@@ -177,6 +180,9 @@ class TestQueueing:
         assert Lane.objects.get().paused == ""
 
     def test_one_that_ended_or_is_being_written_is_not(self, campaign: Campaign) -> None:
+        ended, token = held(campaign, judge())
+        runs.finish(ended, token, "done")
+        runs.start(campaign, judge("other"))
         with pytest.raises(runs.HeldError, match="has ended just now"):
             runs.queue_active(campaign, judge())
         run = runs.start(campaign, judge())
@@ -271,6 +277,38 @@ def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
         work(run, token, None, Scripted(yes), HASTY)
     assert (fresh(run).state, fresh(run).lease) == ("running", None)
     assert ledger.standing(campaign, rater) == {"open": ITEMS}
+
+
+class TestARowsOwnPast:
+    """How often a row was late, and for how long it was refused, in pumps before this one."""
+
+    def prepared(self, campaign: Campaign, *calls: tuple[str, int]) -> Prepared:
+        """The first row as the next pump claims it, after calls that began so long ago."""
+        rater = judge()
+        run, token = held(campaign, rater)
+        first, second = Assignment.objects.filter(rater=rater.rater).order_by("pk")[:2]
+        for state, ago in calls:
+            JudgeCall.objects.create(
+                run=run, assignment=second if state == "answered" else first, attempt=1,
+                state=state, seconds=1.0, sent_at=timezone.now() - timedelta(seconds=ago),
+            )  # fmt: skip
+        Assignment.objects.filter(pk=first.pk).update(attempts=len(calls))
+        preparer = preparer_of(campaign, rater, Scripted(yes))
+        return claimed(run, token, preparer, Equals(run), 1).ready[0]
+
+    def test_only_calls_without_an_answer_in_time_were_late(self, campaign: Campaign) -> None:
+        calls = ("status-500", 5), ("deadline", 4), ("rate", 3), ("abandoned", 2)
+        assert self.prepared(campaign, *calls).late == 2
+
+    def test_it_was_refused_since_the_first_refusal_if_another_was_answered_then(
+        self, campaign: Campaign
+    ) -> None:
+        calls = ("status-500", 900), ("rate", 600), ("rate", 300), ("answered", 100)
+        assert 600 <= self.prepared(campaign, *calls).refused_for < 610
+
+    def test_where_no_other_was_answered_meanwhile_it_begins_anew(self, campaign: Campaign) -> None:
+        calls = ("answered", 900), ("rate", 600)
+        assert self.prepared(campaign, *calls).refused_for == 0.0
 
 
 class TestThePast:

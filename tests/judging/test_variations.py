@@ -19,7 +19,7 @@ from judging.conditions.attacks import FAMILIES, LABEL_WORDS, VERSION
 from judging.conditions.favourable import favourable, share_of_best
 from judging.conditions.paraphrasing import paraphrase_of
 from judging.conditions.variations import varied
-from judging.models import Judge, JudgeCall
+from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompting import read_prompt
 from judging.rows import planning
 from judging.rows.planning import plan_trial
@@ -340,6 +340,23 @@ def test_a_trial_that_makes_no_sense_is_refused(
         run_scripted(campaign, base)
     with pytest.raises(TrialError, match=message):
         trials_of(campaign, base, kind)
+
+
+def test_a_prompt_that_changed_since_is_tried_with_a_new_judge(
+    campaign: Campaign, base: Judge
+) -> None:
+    JudgeRun.objects.update(prompt_sha256="0" * 64)
+    with pytest.raises(TrialError, match="has changed since judge base ran"):
+        trials_of(campaign, base, "again")
+
+
+def test_with_one_query_alone_no_text_is_of_another(campaign: Campaign, base: Judge) -> None:
+    assert trials_of(campaign, base, "random")
+    first = campaign.items.order_by("position")[0].query
+    Assignment.objects.exclude(item__query=first).delete()
+    campaign.items.exclude(query=first).delete()
+    with pytest.raises(TrialError, match="has one query alone"):
+        trials_of(campaign, base, "random")
 
 
 def test_questions_without_texts_have_no_controls(tmp_path: Path, db: None) -> None:

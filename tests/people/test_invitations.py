@@ -13,6 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Invitation, Membership, User
 from annotation.people import invitations
 from annotation.people.accounts import change_role, switch_off
@@ -29,6 +31,7 @@ from annotation.people.invitations import (
     revoke_all_of,
 )
 from annotation.people.members import end_membership, set_pool
+from datasets.models import Batch
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
@@ -226,6 +229,16 @@ class TestWhoInvites:
         assert not revoke(used.invitation)
         assert revoke(other.invitation)
         assert not revoke(other.invitation)
+
+    def test_to_read_one_campaign_is_to_invite_to_that_one_alone(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        made = invite("annotator", study.campaign, by=study.rita).invitation
+        set_pool(study.campaign, "named")
+        with pytest.raises(PeopleError, match="not yours"):
+            invite("annotator", study.campaign, by=study.rita)
+        with pytest.raises(PeopleError, match="has left the campaign"):
+            join(made, study.ada)
+        assert invite("annotator", other, by=study.rita)
 
 
 class TestUsingItUp:
