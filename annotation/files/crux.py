@@ -56,7 +56,7 @@ def _answers(fields: Fields, rater: str, texts: Texts) -> Iterator[LabelRow]:
     asked = texts(item)
     for number, label in enumerate(labels):
         unit = f"{_topic(item)}:q{number}"
-        if label in _NOT_ASKED and not isinstance(label, bool):
+        if label in _NOT_ASKED:
             continue
         if isinstance(label, bool) or label not in (0, 1):
             raise InputError(
@@ -75,7 +75,7 @@ def _ratings(fields: Fields, rater: str, texts: Texts, notes: ReadNotes) -> Iter
     item, rationales = f"{topic}/{passage}", fields.object("rationales") or {}
     asked = texts(item)
     for number, rating in (fields.object("relevances") or {}).items():
-        if rating in _NOT_ASKED and not isinstance(rating, bool):
+        if rating in _NOT_ASKED:
             continue
         if asked and f"{topic}:q{number}" not in asked:
             notes.skip("ratings of null questions")
