@@ -58,7 +58,7 @@ def _hash(text: str) -> str:
 class Map:
     def __init__(self, file: Path = FILE) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        self.database = sqlite3.connect(file, check_same_thread=False)
+        self.database = sqlite3.connect(file, timeout=60, check_same_thread=False)
         self.database.executescript(TABLES)
         self.lock = threading.Lock()
 

@@ -49,9 +49,9 @@ class Nearest:
         shared = {name for _, names, _, _ in wanted for name in names}
         return sum(each[0] for each in wanted) + sum(self.fixtures.get(n, 0) for n in shared)
 
-    def limits(self, tests: Iterable[str], patience: float) -> dict[str, float]:
-        """How long each test may take: many times what it took."""
-        return {test: 20 + patience * self.seconds([test]) for test in tests}
+    def limits(self, tests: Iterable[str], least: float, patience: float) -> dict[str, float]:
+        """How many seconds each test may take: `patience` times what it took, and `least` more."""
+        return {test: least + patience * self.seconds([test]) for test in tests}
 
     def _covering(self, path: str) -> dict[str, set[int]]:
         if path not in self.covering:

@@ -159,6 +159,8 @@ class Judge:
                 if not wanted:
                     continue
                 session = self._session(copy, wanted, template)
+                if session.late:  # an endless loop, or a machine that has much else to do
+                    session = self._session(copy, wanted, template, slowness=4)
                 ran, seconds = ran + session.passed, seconds + session.seconds
                 if session.caught is not None:
                     return Result(mutant.id, CAUGHT, session.caught, session.how, ran + 1, seconds)
@@ -166,9 +168,12 @@ class Judge:
         how = f"{ran} tests pass, {nearest} the nearest" if ran else "no test runs it"
         return Result(mutant.id, SURVIVED, how=how, tests=ran, seconds=seconds)
 
-    def _session(self, copy: Copy, tests: Sequence[str], template: bool) -> Session:
-        limits = self.nearest.limits(tests, PATIENCE)
-        limit = 120 + PATIENCE * self.nearest.seconds(tests)
+    def _session(
+        self, copy: Copy, tests: Sequence[str], template: bool, slowness: int = 1
+    ) -> Session:
+        patience = PATIENCE * slowness
+        limits = self.nearest.limits(tests, 20 * slowness, patience)
+        limit = 120 * slowness + patience * self.nearest.seconds(tests)
         return copy.test(tests, limits=limits, limit=limit, template=template)
 
     def _failing_anyway(self, made: Sequence[Copy], results: Sequence[Result]) -> set[str]:

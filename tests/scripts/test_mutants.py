@@ -258,6 +258,22 @@ class TestTheVerdict:
         assert results.by_id[mutant.id].outcome == SURVIVED
         assert judge.untrusted == {"tests/audit/test_first.py::grades"}
 
+    def test_a_test_that_takes_too_long_is_given_more_time_before_it_counts(
+        self, tree: Path, known: Map
+    ) -> None:
+        class Busy(FakeCopy):
+            def test(self, wanted, *_: object, **given: object) -> Session:
+                self.asked.append([*wanted, str(given["limit"])])
+                late = len(self.asked) == 1
+                return Session(caught=wanted[0] if late else None, late=late, passed=1)
+
+        copy = Busy(tree)
+        judge = Judge(Nearest(known, sampling.sources(tree)), print)
+        assert judge.one(copy, _mutant(tree, "if False:")).outcome == SURVIVED
+        first, second, _ = copy.asked
+        assert first[:-1] == second[:-1]
+        assert float(second[-1]) == 4 * float(first[-1])
+
     def test_results_are_there_for_the_next_run(self, tree: Path) -> None:
         Results(1, tree).keep(Result("a", SURVIVED))
         before = Results(1, tree).by_id["a"]
