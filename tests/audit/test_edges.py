@@ -1,0 +1,346 @@
+"""The trail at its edges: what an event holds, what a seal is over, and what is told of a fault."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.signals import user_logged_in, user_logged_out
+from django.db import IntegrityError
+from django.test import RequestFactory
+from django.utils import timezone
+
+from annotation.models import Campaign, User
+from audit import sealing
+from audit.asking import NOBODY, Asking, address_class, asking, on_behalf
+from audit.checking import broken, known, named, unsealed
+from audit.events import EVENTS
+from audit.exports import record_export, was_told
+from audit.models import SITE, Event, Seal
+from audit.recording import digest_of, folded, made, record, write
+from audit.sealing import START, digest_over, line, seal
+from tests.audit.test_seals import a_thief
+from tests.page_cast import _user
+
+database = pytest.mark.django_db
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class TestWhatAnEventHolds:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("of", "kind", "key"),
+        [(None, "", ""), (("account", 5), "account", "5"), (("account", None), "account", ""),
+         (("account", 0), "account", "0"), (Campaign(pk=9), "campaign", "9"),
+         (User(pk=3), "user", "3")],
+    )  # fmt: skip
+    def test_it_names_what_it_happened_to(self, of: Any, kind: str, key: str) -> None:
+        event = made("login", 4, of, {"a": 1}, {"a": 2}, by=6, n=1)
+        assert (event.event, event.campaign, event.who) == ("login", 4, 6)
+        assert (event.object_kind, event.object_id) == (kind, key)
+        assert event.before == digest_of(kind, key, {"a": 1})
+        assert event.after == digest_of(kind, key, {"a": 2}) != event.before
+        assert event.facts == {"n": 1}
+
+    def test_who_acts_is_the_account_of_the_request_unless_another_is_named(self) -> None:
+        with on_behalf(Asking(lambda: 4, "r", "private")):
+            assert (made("login").who, made("login", by=0).who) == (4, 0)
+            assert (made("login").request, made("login").address) == ("r", "private")
+        nobody = made("login")
+        assert (nobody.who, nobody.request, nobody.address) == (None, "", "command")
+        assert asking() is NOBODY
+
+    def test_a_request_that_fails_leaves_its_name_to_nobody(self) -> None:
+        with pytest.raises(RuntimeError), on_behalf(Asking(lambda: 4)):
+            raise RuntimeError
+        assert asking() is NOBODY
+        with on_behalf(Asking(lambda: 4)):
+            with on_behalf(Asking(lambda: 5)):
+                assert asking().who() == 5
+            assert asking().who() == 4
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("fact", [None, 0, 7, True, False, "", "x" * 60, "a.b_c:d+e-f9"])
+    def test_numbers_and_words_of_our_own_are_facts(self, fact: Any) -> None:
+        assert made("login", fact=fact).facts == {"fact": fact}
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("fact", ["x" * 61, "a b", "a\n", "é", 0.5, b"a", ["a"]])
+    def test_nothing_else_is(self, fact: Any) -> None:
+        with pytest.raises(ValueError, match="the fact fact is neither"):
+            made("login", fact=fact)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("state", ["", 0, False, [], {}])
+    def test_a_state_that_is_empty_has_a_digest_and_none_has_none(self, state: object) -> None:
+        assert len(digest_of("a", "1", state)) == 64
+        assert digest_of("a", "1", None) == ""
+
+    def test_a_digest_is_over_kind_key_and_state_in_any_order_of_names(self) -> None:
+        digests = {digest_of(*each) for each in (
+            ("a", "1", {"x": 1, "y": 2}), ("b", "1", {"x": 1, "y": 2}),
+            ("a", "2", {"x": 1, "y": 2}), ("a", "1", {"x": 1, "y": 3}),
+        )}  # fmt: skip
+        assert len(digests) == 4
+        assert digest_of("a", "1", {"y": 2, "x": 1}) in digests
+        assert len(digest_of("a", "1", NOW)) == 64
+
+    @database
+    def test_parts_of_something_are_written_again_once_it_is_over(self) -> None:
+        def fails() -> None:
+            record("login")
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError), folded():
+            fails()
+        record("logout")
+        with folded():
+            with folded():
+                record("login")
+            record("login")
+        write([])
+        write([made("login"), made("logout")])
+        told = Event.objects.order_by("pk").values_list("event", flat=True)
+        assert list(told) == ["logout", "login", "logout"]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("address", "found"),
+        [("127.0.0.1", "loopback"), ("::1", "loopback"), ("10.0.0.7", "private"),
+         ("fe80::1", "private"), ("8.8.8.8", "public"), ("2001:4860:4860::8888", "public"),
+         ("0.0.0.0", "private"), ("x", "unknown")],
+    )  # fmt: skip
+    def test_an_address_is_told_by_its_class(self, address: str, found: str) -> None:
+        assert address_class(address) == found
+
+    def test_only_what_raters_do_is_told_under_a_pseudonym(self) -> None:
+        assert {name for name, kind in EVENTS.items() if kind.by_rater} == {
+            "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
+        }  # fmt: skip
+
+    @database
+    def test_log_ins_and_log_outs_are_told_of_their_account(self) -> None:
+        ada = _user("ada", "annotator")
+        request = RequestFactory().get("/")
+        request.session = type("Session", (), {"cycle_key": lambda self: None})()
+        user_logged_in.send(User, user=ada, request=request)
+        user_logged_out.send(User, user=ada, request=request)
+        user_logged_out.send(User, user=None, request=request)
+        told = Event.objects.order_by("pk").values_list("event", "object_kind", "object_id", "who")
+        pk = str(ada.pk)
+        assert list(told) == [("login", "account", pk, ada.pk), ("logout", "account", pk, ada.pk)]
+
+
+@database
+class TestExports:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("method", "campaign", "of", "told"),
+        [("GET", 7, None, [(7, "campaign", "7")]), ("GET", None, None, [(None, "", "")]),
+         ("GET", 7, ("report", 3), [(7, "report", "3")]), ("HEAD", 7, None, []),
+         ("GET", 0, None, [(0, "campaign", "0")])],
+    )  # fmt: skip
+    def test_who_takes_a_file_along_is_told_with_what_it_is_of(
+        self, method: str, campaign: int | None, of: Any, told: list[Any]
+    ) -> None:
+        record_export(RequestFactory().generic(method, "/"), campaign, "labels", "csv", of)
+        found = Event.objects.values_list("campaign", "object_kind", "object_id")
+        assert list(found) == told
+        assert [each.facts for each in Event.objects.all()] == [
+            {"what": "labels", "form": "csv"} for _ in told
+        ]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [({}, True), ({"event": "login"}, False), ({"campaign": 8}, False), ({"who": 2}, False),
+         ({"facts": {"what": "items", "form": "csv"}}, False),
+         ({"facts": {"what": "labels", "form": "jsonl"}}, False),
+         ({"at": NOW - timedelta(days=1)}, True),
+         ({"at": NOW - timedelta(days=1, seconds=1)}, False)],
+    )  # fmt: skip
+    def test_a_file_is_begun_once_a_day_by_account_campaign_content_and_form(
+        self, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], told: bool
+    ) -> None:
+        monkeypatch.setattr(timezone, "now", lambda: NOW)
+        request = RequestFactory().get("/")
+        request.user = User(pk=1)
+        facts = {"what": "labels", "form": "csv"}
+        Event.objects.create(
+            **{"event": "export", "campaign": 7, "who": 1, "at": NOW, "facts": facts, **changes}
+        )
+        assert was_told(request, 7, "labels", "csv") is told
+
+
+class TestWhatASealIsOver:
+    def test_the_digest_before_each_line_and_the_heads(self) -> None:
+        events = [
+            Event(pk=n, event="login", at=NOW, who=n, campaign=None, facts={"ü": 1}) for n in (1, 2)
+        ]
+        heads: sealing.Heads = {"7": [1, "d"]}
+        told = (START + line(events[0]) + line(events[1]) + '{"7":[1,"d"]}').encode()
+        assert digest_over(START, iter(events), heads) == (2, hashlib.sha256(told).hexdigest())
+        assert digest_over("x", [], {}) == (0, hashlib.sha256(b"x{}").hexdigest())
+
+    def test_a_line_holds_every_column_by_name(self) -> None:
+        east = NOW.astimezone(timezone.get_fixed_timezone(60))
+        event = Event(pk=3, event="login", at=east, who=1, campaign=2, facts={"ü": 1})
+        assert line(event).endswith("}\n")
+        assert '"ü":1' in line(event)
+        told = json.loads(line(event))
+        assert list(told) == sorted(told)
+        assert told == {
+            "id": 3, "event": "login", "at": "2026-03-01T12:00:00.000000+00:00", "who": 1,
+            "campaign": 2, "object_kind": "", "object_id": "", "before": "", "after": "",
+            "request": "", "address": "", "facts": {"ü": 1},
+        }  # fmt: skip
+
+
+@database
+class TestSealing:
+    def test_each_chain_goes_on_where_the_site_was_sealed_last(self) -> None:
+        assert seal() == []
+        for campaign in (9, None, 3):
+            record("login", campaign)
+        first = seal()
+        last = Event.objects.latest("pk").pk
+        assert [(s.chain, s.number, s.since, s.last, s.count) for s in first] == [
+            (3, 1, 0, last, 1), (9, 1, 0, last, 1), (SITE, 1, 0, last, 1),
+        ]  # fmt: skip
+        assert [s.previous for s in first] == [START] * 3
+        assert first[-1].heads == {"3": [1, first[0].digest], "9": [1, first[1].digest]}
+        assert first[0].heads == {}
+        assert seal() == []
+        record("login", 9)
+        record("login", 9)
+        second = seal()
+        assert [(s.chain, s.number, s.since, s.last, s.count) for s in second] == [
+            (9, 2, last, last + 2, 2), (SITE, 2, last, last + 2, 0),
+        ]  # fmt: skip
+        assert [s.previous for s in second] == [first[1].digest, first[2].digest]
+        assert second[-1].heads == {"9": [2, second[0].digest]}
+        assert list(broken()) == []
+        for each in [*first, *second]:
+            rows = sealing.of_chain(each.chain).filter(pk__gt=each.since, pk__lte=each.last)
+            assert digest_over(each.previous, rows, each.heads) == (each.count, each.digest)
+
+    def test_nothing_is_sealed_beyond_what_is_surely_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        record("login")
+        upto = Event.objects.latest("pk").pk
+        record("logout")
+        monkeypatch.setattr(sealing, "horizon", lambda: upto)
+        assert [(s.last, s.count) for s in seal()] == [(upto, 1)]
+        assert unsealed() == 1
+        assert seal() == []
+        monkeypatch.setattr(sealing, "horizon", lambda: None)
+        assert seal() == []
+        assert unsealed() == 1
+
+    def test_who_comes_second_seals_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def quicker(upto: int) -> list[Seal]:
+            Seal.objects.create(chain=5, number=1, since=0, last=1, count=0)
+            raise IntegrityError
+
+        record("login")
+        monkeypatch.setattr(sealing, "_sealed", quicker)
+        assert seal() == []
+        assert not Seal.objects.exists()
+
+    def test_what_was_sealed_is_logged_with_its_digest(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        logged: list[Any] = []
+        monkeypatch.setattr(sealing.logger, "info", lambda what, extra: logged.append(extra))
+        record("login", 4)
+        told = seal()
+        assert logged == [{"seal": str(each), "digest": each.digest} for each in told]
+
+
+@database
+class TestChecking:
+    @pytest.fixture
+    def trail(self) -> list[Seal]:
+        """Three seals of campaign 7 and of the site."""
+        found = []
+        for _ in range(3):
+            record("login", 7)
+            record("login")
+            found += seal()
+        return found
+
+    def test_a_chain_is_named_by_its_campaign(self) -> None:
+        assert named(SITE, 2) == "seal 2 of the site"
+        assert named(7, 3) == "seal 3 of campaign 7"
+
+    def test_a_digest_is_known_if_a_seal_has_it(self, trail: list[Seal]) -> None:
+        assert known(trail[0].digest)
+        assert not known("0" * 64)
+
+    def test_what_the_site_has_not_sealed_waits_even_if_a_campaign_has(
+        self, trail: list[Seal]
+    ) -> None:
+        assert unsealed() == 0
+        with a_thief():
+            trail[-1].delete()
+        assert unsealed() == 2
+
+    def test_a_seal_that_is_missing_is_named_and_those_after_it_are_still_checked(
+        self, trail: list[Seal]
+    ) -> None:
+        with a_thief():
+            Seal.objects.filter(chain=7, number=2).delete()
+        assert list(broken()) == [
+            "seal 2 of campaign 7 is missing",
+            "3 events of campaign 7 are there where its seals hold 2",
+            "seal 2 of campaign 7 is not the one that the site's seals name",
+        ]
+        with a_thief():
+            Seal.objects.filter(chain=7, number=3).update(digest="0" * 64)
+        assert "seal 3 of campaign 7 is over other events than are there now" in list(broken())
+
+    def test_a_seal_that_does_not_follow_is_named(self, trail: list[Seal]) -> None:
+        with a_thief():
+            Seal.objects.filter(chain=7, number=2).update(previous="1" * 64)
+        assert list(broken()) == [
+            "seal 2 of campaign 7 does not follow from the one before",
+            "seal 2 of campaign 7 is over other events than are there now",
+        ]
+
+    def test_a_first_seal_follows_from_nothing(self, trail: list[Seal]) -> None:
+        with a_thief():
+            Seal.objects.filter(chain=SITE, number=1).update(previous="1" * 64)
+        assert "seal 1 of the site does not follow from the one before" in list(broken())
+
+    def test_other_heads_break_the_sites_seal_and_name_another(self, trail: list[Seal]) -> None:
+        with a_thief():
+            Seal.objects.filter(chain=SITE, number=2).update(heads={"7": [2, "0" * 64]})
+        assert list(broken()) == [
+            "seal 2 of the site is over other events than are there now",
+            "seal 2 of campaign 7 is not the one that the site's seals name",
+        ]
+
+    def test_another_count_is_told_with_both(self, trail: list[Seal]) -> None:
+        with a_thief():
+            Seal.objects.filter(chain=7, number=1).update(count=5)
+        assert list(broken()) == [
+            "seal 1 of campaign 7 was over 5 events, and 1 are there",
+            "3 events of campaign 7 are there where its seals hold 7",
+        ]
+
+    def test_events_without_any_seal_of_their_chain_are_told(self, trail: list[Seal]) -> None:
+        with a_thief():
+            Event.objects.filter(pk=trail[0].last).update(campaign=8)
+            Event.objects.filter(pk=trail[0].last - 1).update(campaign=8)
+        told = list(broken())
+        assert "2 events of campaign 8 are there where its seals hold 0" in told
+        assert "2 events of the site are there where its seals hold 3" in told
+        assert "2 events of campaign 7 are there where its seals hold 3" in told
+
+    def test_what_waits_for_a_seal_is_no_fault(self, trail: list[Seal]) -> None:
+        record("login", 8)
+        assert list(broken()) == []
