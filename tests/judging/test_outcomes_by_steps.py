@@ -1,0 +1,536 @@
+"""What becomes of one row, step by step: a clock that stands still, and everything that hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from judging.answers.calls import Call
+from judging.answers.results import Failure, Result
+from judging.backends.base import (
+    STARTING,
+    Answer,
+    BackendError,
+    FatalError,
+    FinalError,
+    Message,
+    RateError,
+    RejectedError,
+    Request,
+    TransientError,
+)
+from judging.costs.budgets import Budget, Estimate
+from judging.costs.prices import Rates
+from judging.pump.asking import Came, Patience, Row
+from judging.pump.outcomes import DEAD_AFTER, Means, Outcomes
+from tests.judging.clock import Clock
+from tests.judging.virtual import Server, refused_before, rows
+
+ANSWER = Answer("{}", usage={"prompt_tokens": 10, "completion_tokens": 5})
+DOWN = TransientError("status-500", "it is down")
+GONE = TransientError("dns", "nobody is there", unreachable=True)
+LATE = TransientError("deadline", "too late")
+BUSY = RateError("later", wait=20.0)
+REJECTED = RejectedError("status-400", "no such picture")
+KEY = FatalError("status-401", "no such key")
+PATIENCE = Patience(attempts=3, backoff=4.0, rate_patience=100.0, outage=60.0, unproven=30.0)
+
+
+@dataclass
+class Limited:
+    """Notes what a limit is told."""
+
+    told: list[tuple[Any, ...]] = field(default_factory=list)
+    under_way: int = 0
+    latencies: Any = field(default_factory=lambda: SimpleNamespace(median=None, p95=None))
+
+    def answered(self, begun: float) -> None:
+        self.told.append(("answered", begun))
+
+    def refused(self, begun: float, wait: float) -> None:
+        self.told.append(("refused", begun, wait))
+
+    def overran(self, begun: float) -> None:
+        self.told.append(("overran", begun))
+
+    def failed(self) -> None:
+        self.told.append(("failed",))
+
+
+@dataclass
+class Written:
+    """A writer that writes nothing."""
+
+    results: list[Result] = field(default_factory=list)
+    hurried: int = 0
+    owed: int = 7
+
+    def add(self, result: Result) -> None:
+        self.results.append(result)
+
+    def hurry(self) -> None:
+        self.hurried += 1
+
+
+class Desk:
+    """Outcomes with all that they tell; the clock stands at 1,000."""
+
+    def __init__(self, held: int = 9, refused: float = 0.0, **means: Any) -> None:
+        self.clock, self.limit, self.writer = Clock(1000.0), Limited(), Written()
+        self.ended: list[tuple[str, str, bool]] = []
+        self.changes = 0
+        means = {"patience": PATIENCE, "budget": Budget()} | means
+        self.outcomes = Outcomes(
+            Means(
+                backend=Server(), limit=cast("Any", self.limit), writer=cast("Any", self.writer),
+                end=lambda *told: self.ended.append(told), clock=self.clock, **means,
+            ),
+            self._changed,
+        )  # fmt: skip
+        self.outcomes.held = held
+        self.rows = [Row(each) for each in refused_before(rows(20), {0: refused})]
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def comes(self, came: Came, row: int = 0, sent: float = 0.0, *, probe: bool = False) -> Row:
+        """A call comes back that was begun `sent` seconds ago."""
+        mine = self.rows[row]
+        mine.begun, mine.probe = self.clock.now - sent, probe
+        mine.first_sent = mine.begun if mine.first_sent is None else mine.first_sent
+        answer = came if isinstance(came, Answer) else getattr(came, "answer", None)
+        state = "answered" if isinstance(came, Answer) else came.state
+        call = Call(state, datetime.now(UTC), 2.5, answer=answer)
+        self.outcomes.received(mine, call, came)
+        return mine
+
+    @property
+    def verdicts(self) -> list[tuple[int, Any]]:
+        """The rows that were closed, by number, each with its reason or its answer."""
+        return [
+            (each.prepared.request.sample, getattr(each.verdict, "reason", each.verdict))
+            for each in self.writer.results
+        ]
+
+    @property
+    def due(self) -> float | None:
+        return self.outcomes.line.ready_at(0.0, self.clock.now, None)
+
+    def others(self, row: int = 19) -> None:
+        """Another row is answered, at this moment."""
+        self.comes(ANSWER, row)
+        self.writer.results.clear()
+        self.limit.told.clear()
+        self.changes = 0
+
+
+@pytest.fixture(autouse=True)
+def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all waits that chance may choose the longest is taken."""
+    monkeypatch.setattr("random.uniform", lambda low, high: high)
+
+
+def seconds_ago(words: str) -> float:
+    """How long ago the moment is that a trouble names."""
+    moment = words.partition("since ")[2].partition(" UTC")[0]
+    since = datetime.strptime(moment, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    return (datetime.now(UTC) - since).total_seconds()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("came", "told"),
+    [
+        (ANSWER, ("answered", 997.0)),
+        (LATE, ("overran", 997.0)),
+        (DOWN, ("failed",)),
+        (REJECTED, ("failed",)),
+        (FinalError("refused", "no"), ("failed",)),
+        (BUSY, ("refused", 997.0, 22.0)),
+    ],
+    ids=["answer", "late", "down", "rejected", "final", "busy"],
+)
+def test_the_limit_hears_of_every_call(came: Came, told: tuple[Any, ...]) -> None:
+    desk = Desk()
+    desk.comes(came, sent=3.0)
+    assert desk.limit.told == [told]
+
+
+def test_a_busy_server_is_left_alone_longer_each_time_or_as_calls_take() -> None:
+    silent = RateError("later", wait=None)
+    desk = Desk()
+    assert [desk.comes(silent).rates for _ in range(3)] == [1, 2, 3]
+    desk.limit.latencies.median = 5.0
+    desk.comes(silent, row=1)
+    assert [told[-1] for told in desk.limit.told] == [4.0, 8.0, 16.0, 10.0]
+    assert desk.due == 1004.0
+
+
+def test_an_answer_closes_its_row_and_the_last_one_is_written_at_once() -> None:
+    desk = Desk(held=2)
+    desk.comes(ANSWER)
+    assert (desk.verdicts, desk.outcomes.held, desk.changes) == ([(0, ANSWER)], 1, 1)
+    assert desk.writer.hurried == 0
+    desk.comes(FinalError("too-long", "no"), row=1)
+    assert desk.verdicts[1] == (1, "too-long")
+    assert (desk.outcomes.held, desk.changes, desk.writer.hurried) == (0, 2, 1)
+    (call,) = desk.writer.results[1].calls
+    assert (call.state, desk.writer.results[1].seconds) == ("too-long", 2.5)
+
+
+def test_a_budget_is_settled_with_what_came() -> None:
+    rates = Rates(Decimal(1_000_000), Decimal(0), Decimal(1_000_000))
+    budget = Budget(most_tokens=1000, rates=lambda: rates, max_tokens=20)
+    desk = Desk(budget=budget)
+    request = Request((Message("user", "x" * 40),), {}, desk.rows[0].prepared.request.facts)
+    for row, came in ((0, ANSWER), (1, DOWN), (2, FinalError("refused", "", answer=ANSWER))):
+        desk.rows[row].estimate = budget.reserve(request) or Estimate(0, 0)
+        desk.comes(came, row)
+    assert (budget.tokens, budget.cost) == (30, 30)
+    full = Budget(most_tokens=60, spent_tokens=30, rates=lambda: rates, max_tokens=20)
+    assert budget.reserve(request) == full.reserve(request) == Estimate(10, 20, Decimal(30))
+
+
+class TestRepairs:
+    AGAIN = Request((Message("user", "again"),), {}, rows(1)[0].request.facts)
+
+    def desk(self, repair: Callable[..., Request | None]) -> Desk:
+        return Desk(repair=repair)
+
+    def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_owed(self) -> None:
+        desk = self.desk(lambda prepared, answer: self.AGAIN)
+        row = desk.rows[0]
+        row.tries = 2
+        desk.comes(ANSWER)
+        assert (row.repair, row.answer, row.tries) == (self.AGAIN, ANSWER, 0)
+        assert (desk.outcomes.owed, desk.outcomes.held, desk.verdicts) == (8, 9, [])
+        assert desk.outcomes.line.take(desk.clock.now, 1, None) is row
+        better = Answer('{"a": 1}')
+        desk.comes(better)
+        assert (desk.outcomes.owed, desk.outcomes.held) == (7, 8)
+        assert desk.verdicts == [(0, better)]
+        assert desk.writer.results[0].first == ANSWER
+        assert len(desk.writer.results[0].calls) == 2
+
+    def test_the_first_answer_stands_where_the_repair_fails(self) -> None:
+        desk = self.desk(lambda prepared, answer: self.AGAIN)
+        desk.comes(ANSWER)
+        desk.comes(FinalError("refused", "no"))
+        assert (desk.verdicts, desk.outcomes.owed) == ([(0, ANSWER)], 7)
+
+    def test_what_can_be_read_is_closed_at_once(self) -> None:
+        desk = self.desk(lambda prepared, answer: None)
+        desk.comes(ANSWER)
+        assert (desk.verdicts, desk.outcomes.owed) == ([(0, ANSWER)], 7)
+
+
+class TestFailures:
+    def test_a_row_is_tried_so_often_and_then_closed_where_others_are_answered(self) -> None:
+        desk = Desk()
+        desk.comes(DOWN, sent=5.0)
+        assert desk.due == 1004.0
+        desk.clock.now = 1002.0
+        desk.comes(DOWN)
+        assert desk.due == 1004.0
+        desk.others()
+        row = desk.comes(LATE)
+        assert (row.tries, desk.verdicts, desk.outcomes.held) == (3, [(0, "timeout")], 7)
+
+    def test_the_second_wait_is_twice_the_first(self) -> None:
+        desk = Desk()
+        desk.rows[0].tries = 1
+        desk.comes(DOWN)
+        assert (desk.rows[0].tries, desk.due) == (2, 1008.0)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("answered", "closed"), [(990.0, False), (990.5, True)])
+    def test_an_answer_counts_that_came_after_the_row_was_first_asked(
+        self, answered: float, closed: bool
+    ) -> None:
+        desk = Desk()
+        desk.clock.now = answered
+        desk.others()
+        desk.clock.now = 1000.0
+        desk.comes(REJECTED, sent=10.0)
+        assert desk.verdicts == ([(0, "error")] if closed else [])
+        assert desk.changes == 1
+        assert len(desk.outcomes.open_rows()) == (0 if closed else 1)
+
+    def test_rows_that_failed_wait_for_an_answer_or_for_the_end(self) -> None:
+        desk = Desk(held=3)
+        desk.comes(REJECTED, row=1)
+        desk.rows[2].tries = 2
+        assert not desk.outcomes.only_suspects
+        desk.comes(LATE, row=2)
+        assert (desk.verdicts, desk.changes) == ([], 2)
+        assert [len(left.calls) for left in desk.outcomes.open_rows()] == [1, 1]
+        desk.comes(ANSWER)
+        assert desk.verdicts == [(1, "error"), (2, "timeout"), (0, ANSWER)]
+        assert desk.outcomes.held == 0
+        assert desk.outcomes.only_suspects
+        assert desk.outcomes.open_rows() == []
+        desk.outcomes.judge_suspects()
+        assert len(desk.verdicts) == 3
+
+    def test_where_only_they_are_left_it_says_so_and_the_end_closes_them(self) -> None:
+        desk = Desk(held=1)
+        desk.comes(BackendError("KeyError", "a mistake"))
+        assert desk.outcomes.only_suspects
+        desk.outcomes.judge_suspects()
+        assert (desk.verdicts, desk.outcomes.held) == ([(0, "error")], 0)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("under_way", "ends"), [(4, True), (5, False)])
+    def test_a_server_that_rejects_five_rows_ends_it_unless_more_are_under_way(
+        self, under_way: int, ends: bool
+    ) -> None:
+        desk = Desk()
+        desk.limit.under_way = under_way
+        for row in range(DEAD_AFTER - 1):
+            desk.comes(REJECTED, row)
+        assert desk.ended == []
+        desk.comes(REJECTED, DEAD_AFTER - 1)
+        assert desk.ended == ([("fatal", "no such picture", False)] if ends else [])
+        assert len(desk.outcomes.open_rows()) == DEAD_AFTER
+
+    def test_five_rows_that_failed_in_transport_are_waited_out_for_once_more(self) -> None:
+        desk = Desk()
+        desk.comes(REJECTED, 0)
+        for row in range(1, DEAD_AFTER):
+            desk.rows[row].tries = 2
+            desk.comes(DOWN, row)
+        assert desk.outcomes.breaker.is_open
+        assert [row.tries for row in desk.rows[: DEAD_AFTER + 1]] == [0, 2, 2, 2, 2, 0]
+        assert desk.due == 1001.0
+        assert desk.outcomes.trouble.endswith(": it is down")
+        assert (desk.verdicts, desk.ended) == ([], [])
+        desk.others()
+        waiting = len(desk.outcomes.line.tried())
+        assert (waiting, len(desk.outcomes.open_rows())) == (4, 4)
+
+    def test_what_nobody_answers_at_all_opens_the_breaker_at_once(self) -> None:
+        desk = Desk()
+        desk.rows[0].tries = 2
+        desk.comes(GONE)
+        assert desk.outcomes.breaker.is_open
+        assert (desk.rows[0].tries, desk.due, desk.changes) == (2, 1001.0, 0)
+        desk.comes(DOWN, row=1)
+        assert desk.rows[1].tries == 0
+
+    def test_where_retries_are_used_up_a_row_waits_for_the_others(self) -> None:
+        desk = Desk()
+        fresh = desk.rows[15]
+        desk.outcomes.line.fresh.add(fresh)
+        while desk.outcomes.retries.allow():
+            pass
+        desk.comes(DOWN)
+        line = desk.outcomes.line
+        assert line.take(1004.0, 1, None) is fresh
+        assert line.take(1003.9, 1, None) is None
+        assert line.take(1004.0, 1, None) is desk.rows[0]
+
+    def test_a_wrong_key_ends_it_and_one_that_may_be_chance_is_tried_again(self) -> None:
+        desk = Desk()
+        desk.comes(FatalError("status-403", "no"))
+        assert (desk.ended, desk.rows[0].tries, desk.due) == ([], 1, 1004.0)
+        desk.comes(KEY, row=1)
+        assert desk.ended == [("fatal", "no such key", True)]
+        assert [len(left.calls) for left in desk.outcomes.open_rows()] == [1, 1]
+
+    def test_an_answer_forgets_the_refusals_before_it(self) -> None:
+        desk = Desk()
+        for row in (0, 1):
+            desk.comes(FatalError("status-403", "no"), row)
+        desk.others()
+        for row in (2, 3):
+            desk.comes(FatalError("status-403", "no"), row)
+        assert desk.ended == []
+        desk.comes(FatalError("status-403", "no"), 4)
+        assert desk.ended == [("fatal", "no", True)]
+
+
+class TestOutages:
+    def down(self, passed: float, came: TransientError = DOWN, **means: Any) -> Desk:
+        """A server whose breaker opened so long ago; another call fails."""
+        desk = Desk(**means)
+        desk.outcomes.breaker.trip()
+        desk.clock.now += passed
+        desk.comes(came)
+        return desk
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("passed", "means", "ends"),
+        [
+            (29.5, {}, False), (30.0, {}, True),
+            (30.0, {"proven": True}, False), (59.5, {"proven": True}, False),
+            (60.0, {"proven": True}, True),
+            (9.5, {"down_for": 20.0}, False), (10.0, {"down_for": 20.0}, True),
+            (39.5, {"proven": True, "down_for": 20.0}, False),
+            (40.0, {"proven": True, "down_for": 20.0}, True),
+        ],
+    )  # fmt: skip
+    def test_patience_is_long_with_a_server_that_answered_and_counts_all_pumps(
+        self, passed: float, means: dict[str, Any], ends: bool
+    ) -> None:
+        desk = self.down(passed, **means)
+        assert len(desk.ended) == ends
+        assert all(told[0] == "fatal" and not told[2] for told in desk.ended)
+        assert desk.outcomes.trouble.startswith("endpoint down since ")
+        ago = passed + means.get("down_for", 0.0)
+        assert seconds_ago(desk.outcomes.trouble) == pytest.approx(ago, abs=3)
+        assert desk.ended == [] or desk.ended[0][1] == desk.outcomes.trouble
+
+    def test_our_own_server_is_given_its_time_to_start(self) -> None:
+        starting = TransientError(STARTING, "it starts", unreachable=True)
+        assert self.down(59.5, starting).ended == []
+        assert len(self.down(60.0, starting).ended) == 1
+
+    def test_an_answer_in_this_pump_proves_the_server_and_ends_what_was_before(self) -> None:
+        desk = Desk(down_for=50.0)
+        desk.others()
+        desk.outcomes.breaker.trip()
+        desk.clock.now += 59.5
+        desk.comes(DOWN)
+        assert desk.ended == []
+        assert seconds_ago(desk.outcomes.trouble) == pytest.approx(59.5, abs=3)
+
+    def test_the_first_trouble_is_told_as_of_now(self) -> None:
+        desk = Desk()
+        desk.rows[0].tries = 2
+        desk.comes(GONE)
+        assert seconds_ago(desk.outcomes.trouble) == pytest.approx(0, abs=3)
+
+    def test_a_probe_that_is_answered_ends_the_trouble_and_hurries_those_who_wait(self) -> None:
+        desk = self.down(1.0, trouble="before")
+        desk.outcomes.line.wait(desk.rows[5], 5000.0)
+        desk.comes(REJECTED, row=1, probe=True)
+        assert not desk.outcomes.breaker.is_open
+        assert desk.outcomes.trouble == ""
+        line = desk.outcomes.line
+        taken = [line.take(1002.0, 1, None) for _ in range(2)]
+        assert set(map(id, taken)) == {id(desk.rows[0]), id(desk.rows[5])}
+
+    def test_an_answer_behind_an_open_breaker_leaves_the_trouble_standing(self) -> None:
+        desk = self.down(1.0)
+        trouble = desk.outcomes.trouble
+        desk.comes(ANSWER, row=1)
+        assert desk.outcomes.trouble == trouble
+        assert Desk(trouble="said before").outcomes.trouble == "said before"
+        other = Desk(trouble="said before")
+        other.comes(ANSWER)
+        assert other.outcomes.trouble == ""
+
+
+class TestBusy:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("before", "waited", "ends"),
+        [(0.0, 99.5, False), (0.0, 100.0, True), (60.0, 39.5, False), (60.0, 40.0, True)],
+    )
+    def test_a_server_that_refuses_everything_is_waited_for_so_long(
+        self, before: float, waited: float, ends: bool
+    ) -> None:
+        desk = Desk(busy_for=before)
+        desk.comes(BUSY)
+        desk.clock.now += waited
+        desk.comes(BUSY, row=1)
+        assert desk.ended == ([("fatal", desk.outcomes.trouble, False)] if ends else [])
+        assert len(desk.outcomes.open_rows()) == 2
+        assert (desk.verdicts, desk.due) == ([], 1022.0)
+        assert seconds_ago(desk.outcomes.trouble) == pytest.approx(before + waited, abs=3)
+        assert desk.outcomes.trouble.startswith("endpoint busy since ")
+        assert desk.outcomes.trouble.endswith(": later")
+
+    def test_while_calls_are_under_way_it_is_not_said_to_refuse_everything(self) -> None:
+        desk = Desk(busy_for=500.0)
+        desk.limit.under_way = 1
+        desk.comes(BUSY)
+        assert (desk.ended, desk.outcomes.trouble, desk.due) == ([], "", 1022.0)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("patience", "waited", "shown"),
+        [(100.0, 9.5, False), (100.0, 10.0, True), (5.0, 4.5, False), (5.0, 5.0, True)],
+    )
+    def test_it_is_told_after_ten_seconds_or_the_patience_there_is(
+        self, patience: float, waited: float, shown: bool
+    ) -> None:
+        desk = Desk(patience=Patience(rate_patience=patience))
+        desk.comes(BUSY)
+        assert desk.outcomes.trouble == ""
+        desk.clock.now += waited
+        desk.comes(BUSY)
+        assert bool(desk.outcomes.trouble) == shown
+
+    def test_an_answer_begins_the_patience_anew(self) -> None:
+        desk = Desk(busy_for=99.0)
+        desk.others()
+        desk.clock.now += 90.0
+        desk.comes(BUSY)
+        assert (desk.ended, desk.outcomes.trouble) == ([], "")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("before", "sent", "tries"),
+        [(0.0, 99.5, 0), (0.0, 100.0, 1), (60.0, 39.5, 0), (60.0, 40.0, 1)],
+    )  # fmt: skip
+    def test_a_row_refused_for_so_long_while_others_are_answered_has_failed(
+        self, before: float, sent: float, tries: int
+    ) -> None:
+        desk = Desk(refused=before)
+        desk.others()
+        row = desk.comes(BUSY, sent=sent)
+        assert row.tries == tries
+        assert desk.due == (1004.0 if tries else 1022.0)
+
+    def test_a_row_that_others_passed_in_a_pump_before_fails_without_another_answer(self) -> None:
+        desk = Desk(refused=60.0)
+        desk.rows[0].tries = 2
+        desk.comes(BUSY, sent=40.0)
+        assert desk.verdicts == [(0, "error")]
+
+
+def test_a_call_that_was_called_off_is_kept_with_its_time_and_its_row_stays() -> None:
+    desk = Desk()
+    row = desk.rows[0]
+    row.begun = 990.0
+    desk.outcomes.abandoned(row)
+    (left,) = desk.outcomes.open_rows()
+    (call,) = left.calls
+    assert (call.state, call.seconds, left.verdict) == ("abandoned", 10.0, None)
+    ago = (datetime.now(UTC) - call.sent_at).total_seconds()
+    assert ago == pytest.approx(10.0, abs=3)
+
+
+def test_rows_that_were_never_asked_have_no_calls_to_keep() -> None:
+    desk = Desk()
+    desk.outcomes.line.wait(desk.rows[0], 1100.0)
+    desk.comes(DOWN, row=1)
+    (left,) = desk.outcomes.open_rows()
+    assert left.prepared is desk.rows[1].prepared
+
+
+def test_a_request_that_has_come_back_lets_the_others_of_its_item_follow() -> None:
+    desk = Desk(grouped=True)
+    fresh = desk.outcomes.line.fresh
+    first, second = (Row(each) for each in rows(2, items_of=2))
+    fresh.add(first)
+    fresh.add(second)
+    assert fresh.take(1000.0, 1, None) is first
+    assert fresh.take(1000.0, 1, None) is None
+    desk.outcomes.received(first, Call("answered", datetime.now(UTC), 1.0, answer=ANSWER), ANSWER)
+    assert fresh.take(1000.0, 1, None) is second
+    assert desk.verdicts == [(0, ANSWER)]
+
+
+def test_a_failure_is_a_reason_and_nothing_else() -> None:
+    desk = Desk()
+    desk.comes(FinalError("filtered", "no"))
+    assert desk.writer.results[0].verdict == Failure("filtered")
