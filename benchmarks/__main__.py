@@ -16,7 +16,7 @@ from benchmarks.suite import DATABASES, measure, throw_away
 from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
-FILES, SCALE, MEASURES = "files", "scale", "measures"
+FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -28,6 +28,8 @@ def main(arguments: list[str]) -> int:
         return _judges(options)
     if options.only == STATISTICS:
         return _statistics(options)
+    if options.only == COVERAGE:
+        return _coverage(options)
     if options.only == MEASURES:
         return _measures(options)
     if options.only == FILES:
@@ -69,6 +71,15 @@ def _statistics(options: argparse.Namespace) -> int:
 
     figures = measure_statistics(QUICK if options.quick else FULL)
     _write({"machine": machine(), "statistics": figures}, lines(figures), options.output)
+    return 0
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    """How often intervals hold the truth, by simulation; it takes minutes and no database."""
+    from benchmarks.coverage import FULL, QUICK, lines, measure_coverage
+
+    figures = measure_coverage(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "coverage": figures}, lines(figures), options.output)
     return 0
 
 
@@ -132,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
     parser.add_argument(
         "--only",
-        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES],
+        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE],
         help="one part",
     )
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")

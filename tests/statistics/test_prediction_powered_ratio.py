@@ -106,7 +106,7 @@ def test_people_and_judge_stand_for_the_same_queries():
 def test_a_lenient_judge_is_corrected_to_within_the_interval():
     # The chance of a hit is beta (3, 3): the ratio is 1/2. The judge alone would say 0.6.
     covered = []
-    for seed in range(150):
-        made = prediction_powered_ratio(*scores(seed), resamples=400, seed=seed)
+    for seed in range(60):
+        made = prediction_powered_ratio(*scores(seed), resamples=200, seed=seed)
         covered.append(covers(made, 0.5))
     assert np.mean(covered) >= 0.9
