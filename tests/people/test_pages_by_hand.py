@@ -1,0 +1,255 @@
+"""The pages of people by their parts: who is counted, what is refused with which status."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.api.visible import visible_campaigns, visible_open_campaigns, visible_studies
+from annotation.models import Campaign, Exclusion, Invitation, Membership, User
+from annotation.models.people import rater_of
+from annotation.people.accounts import forget
+from annotation.people.exclusions import exclude, include
+from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite
+from annotation.people.members import end_membership, set_pool
+from annotation.submit import submit
+from annotation.views.people import inviting
+from annotation.views.people.campaign import _number
+from judging.api.visible import visible_judges, visible_runs, visible_written
+from tests.judging.cast import judge
+from tests.page_cast import Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("", 0), ("x", 0), ("-7", 0), ("٣", 0), ("9" * 15, 10**15 - 1), ("9" * 16, 0)],
+)
+def test_a_number_that_is_none_names_nobody(text: str, number: int) -> None:
+    assert _number(RequestFactory().post("/", {"rater": text}), "rater") == number
+
+
+def test_forgetting_one_account_forgets_no_tries_at_others(study: Study) -> None:
+    for name in ("ada", "ben"):
+        AccessAttempt.objects.create(username=name, failures_since_start=1)
+    forget(study.ada)
+    assert [each.username for each in AccessAttempt.objects.all()] == ["ben"]
+
+
+def test_a_key_has_a_length(study: Study) -> None:
+    made = invite("annotator", by=study.root).invitation
+    for length, there in ((LONGEST_KEY, True), (LONGEST_KEY + 1, False)):
+        Invitation.objects.update(digest=digest_of("k" * length))
+        assert (invitation_of("k" * length) == made) == there
+    assert LONGEST_KEY == 200
+
+
+class TestWhatCannotBeWrittenDown:
+    """Where the trail cannot be written, nothing has happened."""
+
+    @pytest.fixture(autouse=True)
+    def _full(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+        submit(study.assignment(study.ada), payload("no"), "page")
+        self.rater = rater_of(study.ada)
+        self.monkeypatch = monkeypatch
+
+    def fill(self, module: str) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("the trail is full")
+
+        self.monkeypatch.setattr(f"annotation.people.{module}.record", fail)
+
+    def test_an_exclusion_stands_as_it_stood(self, study: Study) -> None:
+        exclude(study.campaign, self.rater, "too fast")
+        self.fill("exclusions")
+        with pytest.raises(RuntimeError):
+            include(study.campaign, self.rater)
+        with pytest.raises(RuntimeError):
+            exclude(study.campaign, self.rater, "asked for it")
+        assert Exclusion.objects.get(undone_at=None).reason == "too fast"
+
+    def test_nobody_is_put_out(self, study: Study) -> None:
+        held = study.assignment(study.ada)
+        self.fill("members")
+        with pytest.raises(RuntimeError):
+            end_membership(study.campaign, study.ada)
+        held.refresh_from_db()
+        assert (held.status, Membership.objects.count()) == ("open", 0)
+
+    def test_the_pool_stays_as_it_is(self, study: Study) -> None:
+        self.fill("members")
+        with pytest.raises(RuntimeError):
+            set_pool(study.campaign, "named")
+        assert Campaign.objects.get().pool == "open"
+
+    def test_no_invitation_is_made_or_taken_back(self, study: Study) -> None:
+        made = invite("annotator", by=study.root).invitation
+        self.fill("invitations")
+        with pytest.raises(RuntimeError):
+            invite("annotator", by=study.root)
+        with pytest.raises(RuntimeError):
+            inviting.revoke(made)
+        assert Invitation.objects.get().state == "open"
+
+
+class TestTheListOfAccounts:
+    def test_guests_stand_apart(self, study: Study) -> None:
+        User.objects.create(username="guest", role="annotator", is_guest=True)
+        root, where = client_of(study.root), reverse("people")
+        context = root.get(where).context
+        assert context["number_of_guests"] == 1
+        assert {each.username for each in context["page"]} == {"ada", "ben", "rita", "root"}
+        assert [each.username for each in root.get(where, {"guests": "1"}).context["page"]] == [
+            "guest"
+        ]
+
+    def test_an_order_that_is_none_changes_nothing(self, study: Study) -> None:
+        where = reverse("person-change", args=[study.ada.pk])
+        answer: Any = client_of(study.root).post(where, {"order": "promote"})
+        assert (answer.status_code, answer["Location"]) == (302, f"/people/{study.ada.pk}/")
+
+
+class TestSettings:
+    def change(self, study: Study, user: User, **given: str) -> int:
+        where = reverse("campaign-people-change", args=[study.campaign.pk])
+        status = client_of(user).post(where, {"order": "settings", **given}).status_code
+        study.campaign.refresh_from_db()
+        return status
+
+    def test_each_is_set_and_emptied(self, study: Study) -> None:
+        given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
+        assert self.change(study, study.rita, **given) == 302
+        told = study.campaign
+        assert (told.pool, told.hold_minutes, told.items_per_person) == ("named", 30, 2)
+        assert Membership.objects.get().user == study.rita
+        assert self.change(study, study.rita, pool="open") == 302
+        assert (told.pool, told.hold_minutes, told.items_per_person) == ("open", None, None)
+
+    def test_what_stays_as_it_is_changes_no_place(self, study: Study) -> None:
+        held = study.assignment(study.ada)
+        assert self.change(study, study.rita, pool="open", hold_minutes="30") == 302
+        held.refresh_from_db()
+        until = held.held_until
+        assert until is not None
+        assert self.change(study, study.rita, pool="open", hold_minutes="30") == 302
+        held.refresh_from_db()
+        assert held.held_until == until
+        assert not Membership.objects.exists()
+
+    def test_what_cannot_be_is_refused(self, study: Study) -> None:
+        assert self.change(study, study.rita, pool="shut") == 422
+        assert self.change(study, study.rita, pool="open", hold_minutes="4") == 422
+        assert study.campaign.hold_minutes is None
+
+
+class TestInviting:
+    GOOD = {"role": "annotator", "campaign_role": "annotator"}
+
+    def test_the_form_is_shown_then_taken_or_shown_again(self, study: Study) -> None:
+        root, where = client_of(study.root), reverse("invite")
+        shown = root.get(where)
+        assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
+        assert shown.context["form"].initial == self.GOOD
+        assert shown.context["life"] == 7
+        assert root.post(where, {"role": "boss"}).status_code == 422
+        assert not Invitation.objects.exists()
+        made = root.post(where, self.GOOD)
+        assert (made.status_code, made.context["life"]) == (200, 7)
+        assert Invitation.objects.get().by == study.root
+        wrong = {**self.GOOD, "campaign": study.campaign.pk, "campaign_role": "researcher"}
+        assert root.post(where, wrong).status_code == 422
+
+    def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in ("inviting", "campaign"):
+            monkeypatch.setattr(f"annotation.views.people.{module}.seconds_to_wait", lambda *_: 90)
+        assert client_of(study.root).post(reverse("invite"), self.GOOD).status_code == 429
+        here = reverse("campaign-invite", args=[study.campaign.pk])
+        given = {"campaign_role": "annotator"}
+        assert client_of(study.rita).post(here, given).status_code == 429
+        made = invite("annotator", by=study.root)
+        assert Invitation.objects.count() == 1
+        late: Any = Client().post(f"{reverse('join')}?key={made.key}", {"name": "eve"})
+        assert (late.status_code, late["Retry-After"]) == (429, "90")
+
+    def test_a_stranger_sees_an_empty_form(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        shown = Client().get(f"{reverse('join')}?key={made.key}")
+        assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
+
+    def test_taking_one_back_leads_to_where_one_was(self, study: Study) -> None:
+        here = reverse("campaign-people", args=[study.campaign.pk])
+        for user, given, where in (
+            (study.root, {}, "/people/"),
+            (study.root, {"from": "campaign"}, here),
+            (study.rita, {}, here),
+        ):
+            made = invite("annotator", study.campaign, by=study.root).invitation
+            answer: Any = client_of(user).post(reverse("invitation-revoke", args=[made.pk]), given)
+            assert answer["Location"] == where
+            made.refresh_from_db()
+            assert made.state == "revoked"
+
+    def test_it_holds_for_seven_days_from_now(self, study: Study) -> None:
+        left = invite("annotator", by=study.root).invitation.expires_at - timezone.now()
+        assert timedelta(days=6, hours=23) < left <= timedelta(days=7)
+
+
+class TestWhatAnAccountSees:
+    def test_studies_are_for_those_who_read_them(self, study: Study) -> None:
+        told = {
+            user.username: (
+                visible_studies(user).count(),
+                visible_open_campaigns(user).count(),
+                visible_campaigns(user).count(),
+            )
+            for user in (study.ada, study.rita, study.root)
+        }
+        assert told == {"ada": (0, 1, 1), "rita": (1, 1, 1), "root": (1, 0, 1)}
+        Campaign.objects.update(is_open=False)
+        assert [visible_open_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 0]
+        assert [visible_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 1]
+
+    def test_what_one_has_begun_stays_in_sight(self, study: Study) -> None:
+        study.assignment(study.ada)
+        Campaign.objects.update(is_open=False)
+        assert visible_campaigns(study.ada).count() == 1
+        assert visible_campaigns(study.ben).count() == 0
+
+    def test_a_campaign_without_a_free_item_is_nobodys(self, study: Study) -> None:
+        study.campaign.items.update(quota=0)
+        assert visible_campaigns(study.ada).count() == 0
+        study.campaign.items.filter(position=0).update(quota=1, use="gold")
+        assert visible_campaigns(study.ada).count() == 0
+        study.campaign.items.filter(position=0).update(use="practice")
+        assert visible_campaigns(study.ada).count() == 1
+
+    def test_standing_answers_are_read_in_ones_own_campaigns(self, study: Study) -> None:
+        answers = submit(study.assignment(study.ada), payload("no"), "page")
+        assert answers is not None
+        assert [visible_written(u).count() for u in (study.rita, study.root, study.ada)] == [
+            1,
+            1,
+            0,
+        ]
+        set_pool(study.campaign, "named")
+        assert [visible_written(u).count() for u in (study.rita, study.root)] == [0, 1]
+
+    def test_judges_and_runs_are_for_those_who_read_studies(self, study: Study) -> None:
+        second, first = judge("zeta"), judge("alpha")
+        assert list(visible_judges(study.rita)) == list(visible_judges(study.root)) == [
+            first, second,
+        ]  # fmt: skip
+        assert visible_judges(study.ada).count() == visible_runs(study.ada).count() == 0
