@@ -57,7 +57,8 @@ class Expressions(ast.NodeVisitor):
         names = tuple(self.scope)
         targets = getattr(outer, "targets", None) or [getattr(outer, "target", None)]
         if not self.functions:
-            names += tuple(each.id for each in targets if isinstance(each, ast.Name))
+            single = [each for target in targets for each in getattr(target, "elts", [target])]
+            names += tuple(each.id for each in single if isinstance(each, ast.Name))
         self.found.append(
             Edit(start, end, text, operator, ".".join(self.scope) or "<module>",
                  (first, min(last, max(first, around[1]))), around, names, not self.functions)
