@@ -60,8 +60,7 @@ def _cuts(folded: str) -> list[int]:
     """Folded offsets at which a piece may begin or end, both ends of the quote among them."""
     end = len(folded.rstrip())
     begin = len(folded) - len(folded.lstrip())
-    inner = (match.start() for match in _BREAK.finditer(folded, begin, end))
-    return sorted({begin, end, *(cut for cut in inner if begin < cut < end)})
+    return sorted({begin, end, *(each.start() for each in _BREAK.finditer(folded, begin, end))})
 
 
 def _longest(

@@ -1,0 +1,156 @@
+"""Quotes of several stretches: where they may be cut, and how short a stretch may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from datasets.folding import fold
+from datasets.joined import (
+    Piece,
+    _cuts,
+    _is_long,
+    _longest,
+    _place,
+    _skip,
+    _stands_out,
+    _with_rest,
+    pieces,
+)
+
+TEXT = "One two three four five. Six seven eight nine ten. Red green blue black white."
+
+
+def words(quote: str, text: str = TEXT) -> list[tuple[str, str | None]]:
+    """Each piece of the quote, and what stands in its place."""
+    return [
+        (quote[piece.begin : piece.end], text[slice(*piece.place)] if piece.place else None)
+        for piece in pieces(text, quote)
+    ]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("quote", "cuts"),
+    [
+        ("", [0]),
+        ("ab", [0, 2]),
+        ("ab cd", [0, 2, 5]),
+        (" ab ", [1, 3]),
+        ("ab. cd", [0, 3, 6]),
+        ("ab.cd", [0, 3, 5]),
+        ("ab-cd", [0, 5]),
+        ("a.b!c?d,e;f:g)h]i", [0, 2, 4, 6, 8, 10, 12, 14, 16, 17]),
+        ("a..b", [0, 3, 4]),
+    ],
+)
+def test_a_piece_ends_before_a_blank_or_behind_a_stop(quote: str, cuts: list[int]) -> None:
+    assert _cuts(quote) == cuts
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("part", "is_long"),
+    [
+        ("", False),
+        ("a b", False),
+        ("ab cd efghij", True),
+        ("ab cd efghi", False),
+        ("abcdefg hijklmnop", False),
+        ("a b c d e f g", True),
+        ("a b c d e f", False),
+        ("a b c d e f g h", True),
+        ("桥梁开放于十九", False),
+        ("桥梁开放于十九八", True),
+    ],
+)
+def test_a_stretch_has_three_words_and_twelve_characters_or_eight_short_words(
+    part: str, is_long: bool
+) -> None:
+    assert _is_long(part) is is_long
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("part", "stands_out"), [("a b c d e", True), ("a b c d", False)])
+def test_beside_what_is_lost_a_stretch_has_five_words(part: str, stands_out: bool) -> None:
+    assert _stands_out(part) is stands_out
+
+
+def test_a_blank_before_a_piece_is_no_part_of_it() -> None:
+    assert [_skip("a b", at) for at in (0, 1, 2, 3)] == [0, 2, 2, 3]
+
+
+def test_what_stands_behind_the_last_piece_comes_before_what_stands_anywhere() -> None:
+    there = fold("ab cd ab", True)
+    assert _place(there, "ab", 0) == (0, 2)
+    assert _place(there, "ab", 1) == (6, 8)
+    assert _place(there, "cd", 4) == (3, 5)
+    assert _place(there, "x", 0) is None
+
+
+def test_the_longest_stretch_is_found_from_each_cut() -> None:
+    there, wanted = fold(TEXT, True), fold("One two three four red", True).text
+    cuts = _cuts(wanted)
+    assert _longest(there, wanted, cuts, 0, 0) == (4, (0, 18))
+    assert _longest(there, wanted, cuts, 3, 0) is None
+    assert _longest(there, "one two three", _cuts("one two three"), 0, 0) == (3, (0, 13))
+    assert _longest(there, "six two three", _cuts("six two three"), 0, 0) is None
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("One two three four five.", ["One two three four five."]),
+        (
+            "One two three four five. Red green blue black white.",
+            ["One two three four five.", "Red green blue black white."],
+        ),
+        (
+            "Red green blue black white. One two three four five.",
+            ["Red green blue black white.", "One two three four five."],
+        ),
+        (
+            "One two three four five.Red green blue black white.",
+            ["One two three four five.", "Red green blue black white."],
+        ),
+    ],
+)
+def test_stretches_come_back_in_the_order_of_the_quote(quote: str, found: list[str]) -> None:
+    assert words(quote) == [(each, each) for each in found]
+
+
+def test_what_is_in_no_stretch_comes_back_by_itself() -> None:
+    assert words("Nobody knows. One two three four five. Nor why") == [
+        ("Nobody knows.", None),
+        ("One two three four five.", "One two three four five."),
+        ("Nor why", None),
+    ]
+    assert words("zebra zebra") == [("zebra zebra", None)]
+
+
+def test_a_short_stretch_counts_only_where_most_of_the_quote_is_found() -> None:
+    lost = "Zebras graze where nobody ever looks for them, they say, at noon. "
+    assert words(f"{lost}two three four five.") == [(f"{lost}two three four five.", None)]
+    assert words(f"{lost}One two three four five.")[1][1] == "One two three four five."
+    assert words("Zebras two three four five.") == [
+        ("Zebras", None), ("two three four five.", "two three four five."),
+    ]  # fmt: skip
+
+
+def test_the_first_words_of_the_next_piece_stay_with_it() -> None:
+    """The words "He said" stand behind the first piece, too, and belong to the second."""
+    text = "The bridge was opened early. He said nothing more. Then he left. He said that it fell."
+    quote = "The bridge was opened early. He said that it fell."
+    assert words(quote, text) == [
+        ("The bridge was opened early.", "The bridge was opened early."),
+        ("He said that it fell.", "He said that it fell."),
+    ]
+
+
+def test_the_rest_is_told_without_the_blanks_around_it() -> None:
+    found = [Piece(4, 6, (0, 2)), Piece(6, 8, None), Piece(8, 9, (3, 4))]
+    quote = " a  bbccd ee "
+    assert list(_with_rest(found, quote)) == [
+        Piece(1, 2, None), Piece(4, 6, (0, 2)), Piece(8, 9, (3, 4)), Piece(10, 12, None),
+    ]  # fmt: skip
+    assert list(_with_rest([], "  ")) == []
