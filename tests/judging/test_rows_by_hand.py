@@ -1,0 +1,189 @@
+"""Which rows a judge has and which of them a trial asks again, row by row."""
+
+from __future__ import annotations
+
+import hashlib
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Campaign
+from judging.models import Judge
+from judging.rows import planning, sampling
+from judging.rows.sampling import Draw, draw_for, drawn
+from tests.judging.cast import judge
+
+pytestmark = pytest.mark.django_db
+
+
+def sampler(name: str, samples: int) -> Judge:
+    """A judge that is asked several times; only a model can be."""
+    return judge(name, "openai", model="m", base_url="http://127.0.0.1:9/v1",
+                 params={"samples": samples, "temperature": 0.7})  # fmt: skip
+
+
+def rows(who: Judge) -> list[Assignment]:
+    return list(Assignment.objects.filter(rater=who.rater).order_by("pk"))
+
+
+def ranked(campaign: Campaign, seed: int) -> list[str]:
+    """The keys of all items in the order of a draw, as the docs describe it."""
+    keys = campaign.items.values_list("key", flat=True)
+    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key}".encode()).hexdigest())
+
+
+def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> None:
+    who = judge("whole")
+    planning.plan(campaign, who)
+    made = rows(who)
+    assert [row.item.position for row in made] == sorted(
+        campaign.items.values_list("position", flat=True)
+    )
+    for row in made:
+        assert row.asked == list(row.item.units.order_by("position").values_list("name", flat=True))
+        told = (row.status, row.reason, row.missing, row.attempts, row.assisted_by, row.shown)
+        assert told == ("open", "", {}, 0, "", [])
+        assert (row.slot, row.replicate, row.scope) == (None, 0, "")
+    assert len({row.uid for row in made}) == len(made)
+
+
+def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign) -> None:
+    who = judge("single", granularity="unit")
+    planning.plan(campaign, who)
+    made = rows(who)
+    assert all(row.asked == [row.scope] for row in made)
+    assert {(row.item_id, row.scope) for row in made} == set(
+        campaign.items.values_list("pk", "units__name")
+    )
+
+
+def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
+    who, other = judge("whole"), judge("other")
+    planning.plan(campaign, who)
+    first = rows(who)
+    assert list(planning.unplanned(campaign, who)) == []
+    first[1].delete()
+    left = list(planning.unplanned(campaign, who))
+    assert [(row.item_id, row.asked, row.pk) for row in left] == [
+        (first[1].item_id, first[1].asked, None)
+    ]
+    assert left[0].rater == who.rater
+    planning.plan(campaign, who)
+    assert sorted(row.item_id for row in rows(who)) == [row.item_id for row in first]
+    assert rows(other) == []
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 1000])
+def test_however_many_are_written_together_all_are(
+    campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "CHUNK", chunk)
+    monkeypatch.setattr(planning, "STATEMENT", 2)
+    who = sampler("whole", 2)
+    planning.plan(campaign, who)
+    assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
+
+
+def test_where_one_of_a_chunk_cannot_be_written_none_is(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "STATEMENT", 2)
+    write, said = planning._insert.rows, list[int]()
+
+    def second_fails(some: list[Any]) -> Any:
+        said.append(len(some))
+        if len(said) == 2:
+            raise RuntimeError("the disk is full")
+        return write(some)
+
+    monkeypatch.setattr(planning, "_insert", SimpleNamespace(rows=second_fails))
+    who = judge("whole")
+    with pytest.raises(RuntimeError):
+        planning.plan(campaign, who)
+    assert (said, rows(who)) == ([2, 2], [])
+
+
+def test_a_judge_is_asked_once_unless_it_says_more(campaign: Campaign) -> None:
+    assert planning.samples_of(judge("one")) == 1
+    assert planning.samples_of(sampler("three", 3)) == 3
+
+
+class TestTrials:
+    @pytest.fixture
+    def base(self, campaign: Campaign) -> Judge:
+        who = sampler("base", 2)
+        planning.plan(campaign, who)
+        Assignment.objects.filter(rater=who.rater).update(status="done")
+        return who
+
+    def keys(self, campaign: Campaign, base: Judge, draw: Draw, seed: int = 3) -> list[str]:
+        return [row.item.key for row in drawn(campaign, base, draw, seed)]
+
+    def test_only_first_answers_are_asked_again(self, campaign: Campaign, base: Judge) -> None:
+        found = drawn(campaign, base, Draw(items=100), 3)
+        assert [row.item.key for row in found] == ranked(campaign, 3)
+        assert {row.replicate for row in found} == {0}
+        Assignment.objects.filter(pk=found[0].pk).update(status="failed")
+        Assignment.objects.filter(pk=found[1].pk).update(status="open")
+        assert self.keys(campaign, base, Draw(items=100)) == ranked(campaign, 3)[2:]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("items", [0, 1, 3, 4])
+    def test_so_many_items_are_drawn_as_are_named(
+        self, campaign: Campaign, base: Judge, items: int
+    ) -> None:
+        assert self.keys(campaign, base, Draw(items)) == ranked(campaign, 3)[:items]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("least", "share", "items"),
+        [(3, 0.0, 1), (4, 0.0, 2), (6, 0.0, 2), (7, 0.0, 3), (1, 0.25, 1), (1, 0.5, 2),
+         (1, 0.51, 3), (7, 0.25, 3), (99, 0.0, 4)],
+    )  # fmt: skip
+    def test_without_a_number_as_many_as_hold_the_share_and_the_least(
+        self, campaign: Campaign, base: Judge, least: int, share: float, items: int,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        """Each of the four items has three units."""
+        monkeypatch.setattr(sampling, "LEAST_UNITS", least)
+        found = self.keys(campaign, base, Draw(share=share))
+        assert found == ranked(campaign, 3)[:items]
+
+    def test_rows_of_an_item_stay_together_in_their_order(self, campaign: Campaign) -> None:
+        who = judge("single", granularity="unit")
+        planning.plan(campaign, who)
+        Assignment.objects.filter(rater=who.rater).update(status="done")
+        found = drawn(campaign, who, Draw(items=2), 3)
+        assert [row.item.key for row in found] == [
+            key for key in ranked(campaign, 3)[:2] for _ in range(3)
+        ]
+        pks = [row.pk for row in found]
+        assert (pks[:3], pks[3:]) == (sorted(pks[:3]), sorted(pks[3:]))
+
+    def test_its_share_and_its_least_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for unconstrained, share in ((False, 0.05), (True, 0.02)):
+            monkeypatch.setattr(
+                sampling, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
+            )
+            trial: Any = SimpleNamespace()
+            assert draw_for(trial, None) == Draw(None, share)
+            assert draw_for(trial, 7) == Draw(7, share)
+        assert Draw() == Draw(None, 0.05)
+        assert sampling.LEAST_UNITS == 200
+
+    def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
+        with pytest.raises(ValueError, match="is no trial"):
+            planning.plan_trial(campaign, base, Draw())
+
+    def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:
+        trial = judge("trial")
+        Judge.objects.filter(pk=trial.pk).update(base=base, variation={"kind": "again", "seed": 3})
+        trial.refresh_from_db()
+        planning.plan(campaign, trial)
+        assert list(planning.unplanned(campaign, trial)) == []
+        assert planning.plan_trial(campaign, trial, Draw(items=2)) == 6
+        assert [row.item.key for row in rows(trial)] == ranked(campaign, 3)[:2]
+        assert {row.status for row in rows(trial)} == {"open"}
+        assert planning.plan_trial(campaign, trial, Draw(items=3)) == 9
+        assert planning.plan_trial(campaign, trial, Draw(items=1)) == 9
