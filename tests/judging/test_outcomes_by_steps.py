@@ -534,3 +534,11 @@ def test_a_failure_is_a_reason_and_nothing_else() -> None:
     desk = Desk()
     desk.comes(FinalError("filtered", "no"))
     assert desk.writer.results[0].verdict == Failure("filtered")
+
+
+def test_rows_of_an_item_go_at_once_where_nothing_else_is_asked_for() -> None:
+    desk = Desk()
+    fresh = desk.outcomes.line.fresh
+    for each in rows(2, items_of=2):
+        fresh.add(Row(each))
+    assert [fresh.take(1000.0, 1, None) is None for _ in range(3)] == [False, False, True]

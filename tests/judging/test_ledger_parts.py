@@ -1,0 +1,307 @@
+"""The ledger and the answers taken over, one query at a time: whose rows, which state, how many."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import QuerySet
+
+from annotation.models import Assignment, Campaign
+from judging.answers import reusing
+from judging.answers.results import Failure, Result
+from judging.answers.reusing import Equals, answers_to, may_take, reusable, reused_results
+from judging.backends.base import Answer
+from judging.backends.scripted import Scripted
+from judging.batches.requests import preparer_of
+from judging.models import Judge, JudgeCall, JudgeRun, Strike
+from judging.prompts.preparing import Prepared
+from judging.rows import ledger, planning
+from tests.judging.cast import command, judge, run_scripted, yes
+from tests.judging.virtual import rows as plain_rows
+
+STATES = ("open", "leased", "done", "failed", "cancelled")
+
+
+@pytest.fixture
+def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
+    """Rows of a judge, two in each state; one with a lease and a strike in each."""
+    rater = judge(granularity="unit")
+    planning.plan(campaign, rater)
+    rows = list(ledger.rows_of(campaign, rater).order_by("id"))
+    for number, row in enumerate(rows[:10]):
+        lease = uuid.uuid4() if STATES[number // 2] == "leased" else None
+        Assignment.objects.filter(pk=row.pk).update(status=STATES[number // 2], lease=lease)
+        if number % 2:
+            Strike.objects.create(assignment=row, count=2)
+    for row in rows[10:]:
+        row.delete()
+    return campaign, rater
+
+
+def standing(campaign: Campaign, rater: Judge) -> dict[str, int]:
+    return ledger.standing(campaign, rater)
+
+
+def test_rows_are_counted_by_their_state(ten: tuple[Campaign, Judge]) -> None:
+    assert standing(*ten) == dict.fromkeys(STATES, 2)
+    assert ledger.waiting(*ten) == ledger.unclosed(standing(*ten)) == 4
+    assert ledger.unclosed({"open": 3}) == ledger.unclosed({"leased": 3}) == 3
+    assert ledger.unclosed({"done": 5}) == 0
+    assert ledger.set_aside(*ten) == 1
+    Strike.objects.update(count=1)
+    assert ledger.set_aside(*ten) == 0
+
+
+def test_failed_rows_are_counted_by_their_reason(ten: tuple[Campaign, Judge]) -> None:
+    Assignment.objects.update(reason="timeout")
+    failed = Assignment.objects.filter(status="failed").order_by("id").values_list("pk", flat=True)
+    Assignment.objects.filter(pk=failed[0]).update(reason="error")
+    assert ledger.reasons(*ten) == {"error": 1, "timeout": 1}
+
+
+def test_what_is_given_back_is_open_without_a_lease(ten: tuple[Campaign, Judge]) -> None:
+    ledger.reopen(*ten)
+    assert standing(*ten) == {"open": 4, "done": 2, "failed": 2, "cancelled": 2}
+    assert not Assignment.objects.exclude(lease=None).exists()
+
+
+def test_what_has_no_result_is_cancelled_and_comes_back(ten: tuple[Campaign, Judge]) -> None:
+    ledger.cancel(*ten)
+    assert standing(*ten) == {"done": 2, "failed": 2, "cancelled": 6}
+    assert not Assignment.objects.exclude(lease=None).exists()
+    ledger.revive(*ten)
+    assert standing(*ten) == {"open": 6, "done": 2, "failed": 2}
+
+
+def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> None:
+    campaign, rater = ten
+    command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
+    other = Campaign.objects.get(name="other")
+    further = judge("further")
+    for place, who in ((other, rater), (campaign, further)):
+        planning.plan(place, who)
+        kept = standing(place, who)
+        ledger.cancel(campaign, rater)
+        ledger.revive(campaign, rater)
+        ledger.reopen(campaign, rater)
+        assert standing(place, who) == kept
+
+
+def test_a_claim_brings_open_rows_with_their_items_under_the_lease(
+    ten: tuple[Campaign, Judge],
+) -> None:
+    campaign, rater = ten
+    lease = uuid.uuid4()
+    assert ledger.claim(campaign, rater, lease, 0) == []
+    (row,) = ledger.claim(campaign, rater, lease, 5)
+    assert (row.status, row.lease, row.item.campaign) == ("leased", lease, campaign)
+    stored = Assignment.objects.get(pk=row.pk)
+    assert (stored.status, stored.lease) == ("leased", lease)
+    assert ledger.claim(campaign, rater, lease, 5) == []
+
+
+def test_a_struck_row_is_given_out_alone_and_to_who_wants_any(
+    ten: tuple[Campaign, Judge],
+) -> None:
+    campaign, rater = ten
+    ledger.rows_of(campaign, rater).exclude(strike=None).update(status="open")
+    ledger.rows_of(campaign, rater).filter(strike=None).update(status="done")
+    assert ledger.claim(campaign, rater, uuid.uuid4(), 0) == []
+    (first,) = ledger.claim(campaign, rater, uuid.uuid4(), 3)
+    assert first.pk == min(Strike.objects.values_list("assignment", flat=True))
+    assert ledger.claim(campaign, rater, uuid.uuid4(), 3) == []
+
+
+def test_a_row_that_came_back_before_the_place_reached_is_claimed_again(
+    campaign: Campaign,
+) -> None:
+    rater, lease = judge(granularity="unit"), uuid.uuid4()
+    planning.plan(campaign, rater)
+    first, second = ledger.claim(campaign, rater, lease, 2)
+    Assignment.objects.filter(pk=first.pk).update(status="open", lease=None)
+    further = ledger.claim(campaign, rater, lease, 2)
+    assert min(row.pk for row in further) > second.pk
+    rest = ledger.claim(campaign, rater, lease, 12)
+    assert rest[0].pk == first.pk
+    assert len(rest) == 9
+
+
+def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater, lease = judge(granularity="unit"), uuid.uuid4()
+    planning.plan(campaign, rater)
+    free_rows = ledger.free_rows
+
+    def late(*told: Any, **more: Any) -> list[Assignment]:
+        rows = free_rows(*told, **more)
+        Assignment.objects.filter(pk=rows[0].pk).update(status="leased", lease=uuid.uuid4())
+        return rows
+
+    monkeypatch.setattr(ledger, "free_rows", late)
+    rows = ledger.claim(campaign, rater, lease, 3)
+    first = ledger.rows_of(campaign, rater).order_by("id")[0]
+    assert len(rows) == 2
+    assert first.pk not in {row.pk for row in rows}
+    assert {row.lease for row in rows} == {lease}
+
+
+def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
+    ten: tuple[Campaign, Judge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, rater = ten
+    monkeypatch.setattr(ledger, "CHUNK", 1)
+    run = JudgeRun.objects.create(campaign=campaign, judge=rater)
+    plain, struck = ledger.rows_of(campaign, rater).filter(status="leased").order_by("id")
+    others = dict(Strike.objects.exclude(assignment=struck).values_list("assignment", "count"))
+    assert ledger.take_over(run) == 1
+    assert standing(campaign, rater) == {"open": 3, "done": 2, "failed": 3, "cancelled": 2}
+    strikes = dict(Strike.objects.values_list("assignment", "count"))
+    assert strikes == others | {struck.pk: 3, plain.pk: 1}
+    poisoned = Assignment.objects.get(pk=struck.pk)
+    assert (poisoned.status, poisoned.reason, poisoned.lease) == ("failed", "error", None)
+    assert poisoned.attempts == struck.attempts + 1
+    call = JudgeCall.objects.get()
+    assert (call.run, call.assignment, call.attempt) == (run, poisoned, poisoned.attempts)
+    assert (call.state, call.seconds, call.completion) == ("poisoned", 0.0, None)
+    assert call.detail == "three workers died while they held it"
+    assert not Assignment.objects.exclude(lease=None).exists()
+    assert ledger.take_over(run) == 0
+
+
+class TestReuse:
+    @pytest.fixture
+    def first(self, campaign: Campaign) -> JudgeRun:
+        return run_scripted(campaign, judge("first"))[0]
+
+    def test_calls_that_cannot_serve_are_left_out(
+        self, campaign: Campaign, first: JudgeRun
+    ) -> None:
+        second = judge("second")
+        call = JudgeCall.objects.order_by("id")[1]
+        calls = JudgeCall.objects.filter(pk=call.pk)
+        rows = Assignment.objects.filter(pk=call.assignment_id)
+        source = JudgeCall.objects.order_by("id").first()
+        warm = Judge(rater=second.rater, backend="lexical", params={"temperature": 0.7})
+        table: list[tuple[QuerySet[Any], dict[str, Any], int, int]] = [
+            (calls, {}, 4, 4),
+            (calls, {"state": "unreadable"}, 3, 3),
+            (calls, {"state": "deadline"}, 3, 3),
+            (calls, {"reused_from": source}, 3, 3),
+            (calls, {"repair": True}, 3, 3),
+            (rows, {"status": "open"}, 3, 3),
+            (rows, {"status": "failed", "reason": "error"}, 3, 3),
+            (rows, {"status": "failed", "reason": "unreadable"}, 4, 3),
+        ]
+        for some, changed, cold_ones, warm_ones in table:
+            with transaction.atomic():
+                some.update(**changed)
+                found = [reusable("all", campaign, each).count() for each in (second, warm)]
+                assert found == [cold_ones, warm_ones], changed
+                transaction.set_rollback(True)
+        with transaction.atomic():
+            rows.update(status="failed", reason="unreadable")
+            for state, count in (("unreadable", 4), ("answered", 4), ("deadline", 3)):
+                calls.update(state=state)
+                assert reusable("all", campaign, second).count() == count, state
+
+    def test_only_the_campaigns_own_serve_where_that_is_chosen(
+        self, campaign: Campaign, first: JudgeRun
+    ) -> None:
+        command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
+        other = Campaign.objects.get(name="other")
+        counts = {
+            reuse: [reusable(reuse, each, first.judge).count() for each in (campaign, other)]
+            for reuse in ("campaign", "all")
+        }
+        assert counts == {"campaign": [4, 0], "all": [4, 4]}
+
+    def prepared(self, campaign: Campaign, rater: Judge) -> list[Prepared]:
+        preparer = preparer_of(campaign, rater, Scripted(yes))
+        return preparer.prepare_all(list(ledger.rows_of(campaign, rater).order_by("id")))
+
+    def test_what_is_taken_is_the_newest_answer_with_all_that_came_with_it(
+        self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reusing, "CHUNK", 1)
+        told = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
+        JudgeCall.objects.update(**told, seconds=4.0, detail="so", cost=Decimal(3))
+        run_scripted(campaign, judge("again"))
+        JudgeCall.objects.exclude(run=first).update(**told, seconds=5.0, detail="later")
+        run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
+        prepared = self.prepared(campaign, first.judge)
+        found = answers_to(run, [each.request_hash for each in prepared] * 2)
+        assert len(found) == 4
+        assert {call.run_id for call in found.values()} != {first.pk}
+        for result in reused_results(run, prepared):
+            (call,) = result.calls
+            answer = result.verdict
+            assert isinstance(answer, Answer)
+            assert (answer.model, answer.logprobs, answer.finish_reason) == tuple(told.values())
+            assert (answer.usage, call.answer, result.seconds) == ({}, answer, 5.0)
+            assert (call.state, call.seconds, call.cost) == ("answered", 5.0, 0)
+            assert call.detail == "later"
+            assert call.reused_from == found[result.prepared.request_hash].pk
+        never = JudgeRun(campaign=campaign, judge=run.judge, reuse="never")
+        assert (may_take(run), may_take(never)) == (True, False)
+        assert answers_to(never, list(found)) == {}
+
+    def test_what_could_not_be_read_is_taken_as_such(
+        self, campaign: Campaign, first: JudgeRun
+    ) -> None:
+        JudgeCall.objects.update(state="unreadable", completion=None)
+        ledger.rows_of(campaign, first.judge).update(status="failed", reason="unreadable")
+        run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
+        results = reused_results(run, self.prepared(campaign, first.judge))
+        assert {result.verdict for result in results} == {Failure("unreadable")}
+        assert [result.calls[0].answer for result in results] == [None] * 4
+
+
+class TestEquals:
+    def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> Equals:
+        """Of those who wait the first so many find an answer to take."""
+        monkeypatch.setattr(
+            reusing,
+            "reused_results",
+            lambda run, others: [Result(each, (), Answer("{}")) for each in others[:taken]],
+        )
+        return Equals(JudgeRun(judge=Judge(), reuse="all"))
+
+    def rows(self, *hashes: str) -> list[Prepared]:
+        made = plain_rows(len(hashes))
+        return [replace(row, request_hash=digest) for row, digest in zip(made, hashes, strict=True)]
+
+    def test_the_first_of_equals_is_asked_and_the_others_wait(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        equals = self.equals(monkeypatch, taken=1)
+        assert equals.released_by([Result(self.rows("a")[0], (), Answer("{}"))]) == ([], [])
+        rows = self.rows("a", "a", "b", "a")
+        assert equals.firsts_of(rows) == [rows[0], rows[2]]
+        assert equals.waiting == 2
+        assert equals.released_by([Result(rows[0])]) == ([], [])
+        assert equals.waiting == 2
+        asked, taken = equals.released_by([Result(rows[0], (), Failure("refused"))])
+        assert ([each.prepared for each in taken], asked) == ([rows[1]], [rows[3]])
+        assert equals.waiting == 0
+        assert equals.firsts_of(self.rows("a", "b")) == []
+        assert equals.waiting == 2
+        assert equals.released_by([Result(rows[2], (), Answer("{}"))])[0] == []
+
+    def test_so_many_wait_and_no_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        equals = self.equals(monkeypatch)
+        equals.waiting = reusing.MOST_WAITING - 1
+        assert not equals.is_full
+        equals.waiting += 1
+        assert equals.is_full
+
+    def test_where_nothing_is_taken_over_all_are_asked(self) -> None:
+        rows = self.rows("a", "a")
+        equals = Equals(JudgeRun(judge=Judge(), reuse="never"))
+        assert equals.firsts_of(rows) == rows
+        assert equals.waiting == 0
