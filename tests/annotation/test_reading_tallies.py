@@ -1,0 +1,159 @@
+"""What pages ask of the tallies, over rows that stand there as they would on PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+from django.db.models import Q
+
+from annotation.campaigns import create_campaign
+from annotation.counting import count_answers
+from annotation.design import Design
+from annotation.models import Campaign, Item, Rater, Response
+from annotation.models.people import rater_of
+from annotation.people.members import end_membership
+from annotation.places import (
+    claim_place,
+    has_all,
+    is_let_in,
+    is_put_out,
+    next_assignment,
+    order_for,
+    reopen,
+)
+from annotation.submit import submit
+from annotation.tallies.reading import answers_by_rater, numbers, raters_in, raters_with, tallied
+from audit.models import Event
+from datasets.models import Batch
+from tests.page_cast import Study, make_study, payload
+
+pytestmark = pytest.mark.django_db
+DONE, OPEN = "answers/study/done/placed", "answers/study/open/placed"
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=3)
+
+
+@pytest.fixture
+def other(study: Study) -> Campaign:
+    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+
+
+def test_numbers_by_rater_are_of_one_campaign(study: Study, other: Campaign) -> None:
+    ada, ben = rater_of(study.ada), rater_of(study.ben)
+    for user in (study.ada, study.ada, study.ben):
+        submit(study.assignment(user), payload("no"), "page")
+    study.assignment(study.ben)
+    assert next_assignment(other, ada)
+    assert answers_by_rater(study.campaign) == {ada.pk: {DONE: 2}, ben.pk: {DONE: 1, OPEN: 1}}
+    assert answers_by_rater(other) == {ada.pk: {OPEN: 1}}
+    assert set(raters_in(study.campaign.pk)) == {ada.pk, ben.pk}
+    assert set(raters_in(other.pk)) == {ada.pk}
+    assert set(raters_in(other.pk, study.campaign.pk)) == {ada.pk, ben.pk}
+    assert set(raters_in()) == set()
+    rows = Campaign.objects.annotate(
+        done=tallied(DONE),
+        all=tallied(DONE, OPEN),
+        adas=tallied(DONE, OPEN, raters=Q(rater=ada.pk)),
+        people=raters_with(DONE, OPEN, raters=Q(rater__kind="human")),
+        at_work=raters_with(OPEN, raters=Q(rater__kind="human")),
+        judges=raters_with(DONE, OPEN, raters=Q(rater__kind="judge")),
+    ).values_list("name", "done", "all", "adas", "people", "at_work", "judges")
+    assert set(rows) == {("Pilot", 3, 4, 2, 2, 1, 0), ("Other", 0, 1, 1, 1, 1, 0)}
+
+
+def test_what_is_none_is_not_told(study: Study) -> None:
+    held = study.assignment(study.ada)
+    submit(held, payload("no"), "page")
+    assert answers_by_rater(study.campaign) == {held.rater_id: {DONE: 1}}
+    told = numbers(study.campaign)
+    assert told == {
+        "free/study": 3, "items/study": 3, "places/study": 6, "queries/evaluation/drawn": 1,
+        "units/drawn": 9,
+    }  # fmt: skip
+    assert list(told) == sorted(told)
+    held.delete()
+    assert answers_by_rater(study.campaign) == {}
+    assert set(raters_in(study.campaign.pk)) == set()
+
+
+class TestCountsForTheTrail:
+    def told(self) -> list[tuple[int | None, dict[str, int]]]:
+        rows = Event.objects.filter(event="answers.counted").order_by("pk")
+        return list(rows.values_list("campaign", "facts"))
+
+    def test_each_campaign_with_new_answers_is_counted_by_door(
+        self, study: Study, other: Campaign
+    ) -> None:
+        def newest() -> int:
+            return Response.objects.latest("pk").pk
+
+        assert count_answers() == 0
+        submit(study.assignment(study.ada), payload("no"), "page")
+        submit(study.assignment(study.ben), payload("no"), "api")
+        assert count_answers() == 1
+        assert self.told() == [(study.campaign.pk, {"upto": newest(), "page": 1, "api": 1})]
+        assert count_answers() == 0
+        elsewhere = next_assignment(other, rater_of(study.ada))
+        assert elsewhere is not None
+        submit(elsewhere, payload("no"), "page")
+        assert count_answers() == 1
+        assert self.told()[1:] == [(other.pk, {"upto": newest(), "page": 1})]
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert count_answers() == 1
+        facts = {"upto": newest(), "page": 2, "api": 1}
+        assert self.told()[2:] == [(study.campaign.pk, facts)]
+
+
+class TestPlaces:
+    def item(self, study: Study) -> Item:
+        return study.campaign.items.get(position=0)
+
+    def test_the_lowest_free_place_is_taken_up_to_the_quota(self, study: Study) -> None:
+        mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
+        assert (mine.item, theirs.item, mine.slot, theirs.slot) == (
+            self.item(study), self.item(study), 1, 2,
+        )  # fmt: skip
+        assert claim_place(self.item(study)) is None
+        mine.status, mine.slot = "cancelled", None
+        mine.save()
+        Item.objects.filter(pk=mine.item_id).update(taken=1)
+        assert claim_place(self.item(study)) == 1
+        assert self.item(study).taken == 2
+
+    def test_a_place_that_is_taken_again_is_open(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        study.campaign.hold_minutes = 5
+        mine.item.campaign = study.campaign
+        mine.status, mine.reason, mine.slot, mine.held_until = "cancelled", "expired", None, None
+        mine.save()
+        reopen(mine, 2)
+        mine.refresh_from_db()
+        assert (mine.status, mine.reason, mine.slot) == ("open", "", 2)
+        assert mine.held_until is not None
+
+    def test_who_is_put_out_keeps_what_was_answered_as_it_was(self, study: Study) -> None:
+        done = study.assignment(study.ada)
+        submit(done, payload("no"), "page")
+        done.refresh_from_db()
+        begun = study.assignment(study.ada)
+        assert is_let_in(study.campaign, done.rater)
+        assert not is_put_out(done)
+        end_membership(study.campaign, study.ada)
+        assert not is_let_in(study.campaign, done.rater)
+        assert is_put_out(done)
+        assert not is_put_out(begun)
+
+    def test_without_a_limit_nobody_has_all(self, study: Study) -> None:
+        study.campaign.items_per_person = 0
+        assert not has_all(study.campaign, Rater.objects.create(name="x"))
+
+    def test_a_fixed_order_is_the_stored_one(self, study: Study) -> None:
+        item = self.item(study)
+        assert order_for(item, Rater(name="x")) == (["q:0", "q:1", "q:2"], [])
+        item.campaign.options = {**item.campaign.options, "order": "random"}
+        orders = [tuple(order_for(item, Rater(name=f"x{n}"))[0]) for n in range(9)]
+        assert len(set(orders)) > 1
+        assert {tuple(sorted(order)) for order in orders} == {("q:0", "q:1", "q:2")}
+        assert orders[0] == tuple(order_for(item, Rater(name="x0"))[0])
