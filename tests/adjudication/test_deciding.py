@@ -10,16 +10,25 @@ from annotation.adjudication.case import RATER, Case, case_of, is_by
 from annotation.adjudication.deciding import NotYoursError, decide
 from annotation.adjudication.members import adjudicable
 from annotation.adjudication.references import COLUMNS, references
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Assignment, Decision, Label, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.people.accounts import forget
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite, join
-from annotation.people.members import add_member, end_membership, readable, workable
+from annotation.people.members import (
+    add_member,
+    end_membership,
+    has_decided,
+    readable,
+    workable,
+)
 from annotation.places import next_assignment
 from annotation.protocols.checking import RefusedError
 from annotation.submit import Circumstances, ConflictError, submit
 from audit.models import Event
+from datasets.models import Batch
 from tests.adjudication.cast import BOAT, REASON, SHALOM, Dispute, decided, make_dispute, one
 from tests.cast import exported, run, write_lines
 from tests.page_cast import TEXT
@@ -129,6 +138,26 @@ def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> Non
     units = {name: one("no") for name in theirs.asked}
     submit(theirs, {"units": units, "comment": None}, "api")
     assert decided(there, there.units[0]).created
+
+
+def test_who_decided_elsewhere_may_label_here(there: Dispute) -> None:
+    decided(there, there.units[0])
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    assert has_decided(there.dora, there.study.campaign)
+    assert not has_decided(there.dora, other)
+    assert not has_decided(there.dirk, there.study.campaign)
+    add_member(other, there.dora, "annotator")
+    assert workable(there.dora).get() == other
+    assert next_assignment(other, rater_of(there.dora))
+
+
+def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None:
+    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    add_member(other, there.dora, "adjudicator")
+    end_membership(there.study.campaign, there.dora)
+    with pytest.raises(NotYoursError):
+        decide_now(there, case)
 
 
 def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:

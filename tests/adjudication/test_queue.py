@@ -8,9 +8,13 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.adjudication.disputes import Split, counted, disputes
 from annotation.adjudication.queue import Wanted, following, queue, sizes
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Assignment, Item, Rater
+from annotation.models.people import rater_of
 from annotation.people.exclusions import exclude
 from annotation.submit import submit
+from datasets.models import Batch
 from tests.adjudication.cast import Dispute, answer, decided, make_dispute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
@@ -103,6 +107,26 @@ def test_a_judge_counts_with_its_first_answer_alone(there: Dispute) -> None:
     )
     answer(again, "no", "no", "no")
     assert names(there, of="judges") == ["q:2"]
+
+
+def test_what_was_said_before_a_change_disputes_nothing(there: Dispute) -> None:
+    for user, codes in ((there.study.ada, ("no", "yes", "no")), (there.cleo, ("no", "yes", "no"))):
+        answer(Assignment.objects.get(rater__user=user, item=there.item), *codes)
+    assert names(there, of="people") == []
+
+
+def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
+    before = names(there)
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    item = other.items.get(key=there.item.key)
+    for user, code in ((there.study.ada, "yes"), (there.study.ben, "no")):
+        held = Assignment.objects.create(
+            item=item, rater=rater_of(user), asked=["q:0", "q:1", "q:2"]
+        )
+        answer(held, code, code, code)
+    assert names(there) == before
+    exclude(other, rater_of(there.study.ben), "slow")
+    assert names(there) == before
 
 
 def test_gold_items_are_none_of_the_study(there: Dispute) -> None:

@@ -24,8 +24,9 @@ from annotation.gold.scoring import (
 )
 from annotation.gold.setting import EVERY, LONGEST_REASON, MANY
 from annotation.gold.standing import standings
-from annotation.gold.turns import gold_to_come, is_gold_turn
+from annotation.gold.turns import gold_to_come, is_gold_turn, left_known
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.people.members import end_membership
 from annotation.places import next_assignment
 from annotation.submit import submit
 from tests.api.cast import assert_told, place, script_of
@@ -197,6 +198,52 @@ class TestGold:
         assert scores(campaign, both, "gold") == {ann.pk: told, bo.pk: Score(0, 2, 0, 0)}
         assert standings(campaign, "gold", both) == {ann.pk: told}
         assert score(campaign, bo, "gold") == Score(0, 2, 0, 0)
+
+    def test_answers_to_repeats_and_to_parts_of_an_item_do_not_count(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2), "gold")
+        campaign.refresh_from_db()
+        ann, item = rater("ann"), campaign.items.get(key="r2")
+        names = list(item.units.order_by("position").values_list("name", flat=True))
+        for n, extra in enumerate(({"replicate": 1}, {"scope": names[0]})):
+            answer(Assignment.objects.create(item=item, rater=ann, asked=names[n:], **extra))
+        none = Score(0, 1, 0, 0)
+        assert score(campaign, ann, "gold") == none
+        assert scores(campaign, [ann.pk], "gold") == {ann.pk: none}
+        assert standings(campaign, "gold", [ann.pk]) == {}
+
+    def test_only_what_was_asked_is_checked(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2), "gold")
+        campaign.refresh_from_db()
+        ann, item = rater("ann"), campaign.items.get(key="r2")
+        answer(Assignment.objects.create(item=item, rater=ann, asked=["q2:b"]), "yes")
+        told = Score(1, 1, 0, 1)
+        assert score(campaign, ann, "gold") == told
+        assert scores(campaign, [ann.pk], "gold") == standings(campaign, "gold", [ann.pk])
+        assert standings(campaign, "gold", [ann.pk]) == {ann.pk: told}
+
+    def test_what_one_had_is_left_no_more(self, folder: Path) -> None:
+        campaign = campaign_of("report-coverage", "--gold-every", "2")
+        set_known(known(folder, 2, 5), "gold")
+        campaign.refresh_from_db()
+        ann = rater("ann")
+        before = left_known(campaign, ann, 10)
+        assert before == (0, 2)
+        had = Assignment.objects.create(item=campaign.items.get(key="r2"), rater=ann, asked=[])
+        assert left_known(campaign, ann, 10) == (0, 1)
+        Assignment.objects.filter(pk=had.pk).update(status="cancelled", reason="expired")
+        assert left_known(campaign, ann, 10) == (0, 2)
+        assert left_known(campaign, rater("bo"), 10) == (0, 2)
+
+    def test_who_was_put_out_gets_none(self, tmp_path: Path, db: None) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
+        set_known(known(tmp_path, 1), "gold", "Study")
+        Campaign.objects.update(gold_every=2)
+        study.campaign.refresh_from_db()
+        assert next_assignment(study.campaign, _rater_of(study))
+        end_membership(study.campaign, study.ada)
+        assert next_assignment(study.campaign, _rater_of(study)) is None
 
     def test_what_was_mended_stands_beside_the_known_answer_as_it_was_first(
         self, folder: Path

@@ -14,8 +14,9 @@ from annotation.api.assignments import presented
 from annotation.api.designshapes import OptionsShape
 from annotation.campaigns import create_campaign
 from annotation.design import Design, DesignError
+from annotation.first_answers import usable_answers, with_a_gap
 from annotation.follows.grounded_answer import first_answer
-from annotation.models import Assignment, Campaign, Label, Rater, Response
+from annotation.models import Assignment, Campaign, Label, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.presenting import asked_units, present
@@ -129,6 +130,54 @@ class TestJudges:
         third = after(study, "Third", variables=("grounded",))
         assert not second.items.filter(follows.ready_for_judges(second)).exists()
         assert third.items.filter(follows.ready_for_judges(third)).count() == 1
+
+
+class TestUsableAnswers:
+    """Which written answers go on to a second round."""
+
+    def said(self, study: Study, user: User, text: str | None, **query: str) -> Response:
+        assignment = study.assignment(user)
+        return submit(assignment, answer(assignment, text, **query), "page").response
+
+    def test_one_that_says_nothing_takes_no_other_away(self, study: Study) -> None:
+        mine = self.said(study, study.ada, FIRST_TEXT)
+        self.said(study, study.ben, None, deflected="yes")
+        assert list(usable_answers("Study")) == [mine]
+
+    def test_those_of_the_campaign_alone_and_as_they_stand(self, study: Study) -> None:
+        other = after(study, "Other", variables=(), prerequisite=None)
+        theirs = taken(other, rater_of(study.ada))
+        submit(theirs, answer(theirs, "Elsewhere."), "page")
+        first = self.said(study, study.ada, FIRST_TEXT)
+        mended = submit(first.assignment, answer(first.assignment, "Mended."), "page").response
+        assert list(usable_answers("Study")) == [mended]
+        assert usable_answers("Other").get().payload == answer(theirs, "Elsewhere.")
+
+    def test_neither_a_judge_nor_a_repeat_counts(self, study: Study) -> None:
+        item = study.campaign.items.all()[0]
+        asked = list(item.units.order_by("position").values_list("name", flat=True))
+        judge = Rater.objects.create(name="jude", kind="judge")
+        for rater, more in (
+            (judge, {}), (rater_of(study.ada), {"replicate": 1}),
+        ):  # fmt: skip
+            held = Assignment.objects.create(item=item, rater=rater, asked=asked, **more)
+            submit(held, answer(held, FIRST_TEXT), "page")
+        assert not usable_answers("Study").exists()
+
+    def test_a_gap_is_one_of_the_same_answer(self, study: Study) -> None:
+        """One chose the first sentence, the other the third: neither has a gap of its own."""
+        for user, place in ((study.ada, 0), (study.ben, 2)):
+            assignment = study.assignment(user)
+            payload = answer(assignment, "By hand.")
+            sources = [n for n, unit in payload["units"].items() if "selected" in unit]
+            for n, name in enumerate(sources):
+                payload["units"][name] = {"selected": "yes" if n == place else "no"}
+            for unit in payload["units"].values():
+                if unit.get("written"):
+                    unit["written"]["citations"] = []
+            submit(assignment, payload, "page")
+        assert usable_answers("Study").count() == 2
+        assert not with_a_gap(usable_answers("Study")).exists()
 
 
 class TestTheGate:

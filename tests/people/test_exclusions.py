@@ -127,6 +127,15 @@ def test_a_reason_has_1_to_500_characters(study: Study, length: int, fits: bool)
         assert exclude(study.campaign, rater, reason).reason == reason
 
 
+def test_one_rater_is_left_out_and_counted_again_alone(study: Study) -> None:
+    for user in (study.rita, study.ben):
+        exclude(study.campaign, rater_of(user), WHY)
+    assert len(excluded(study.campaign.name)) == 2
+    assert include(study.campaign, rater_of(study.ben))
+    assert not include(study.campaign, rater_of(study.ben))
+    assert excluded(study.campaign.name) == {rater_of(study.rita).name: WHY}
+
+
 def test_of_two_at_once_the_second_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first one made is there only when the second one writes."""
     rater = rater_of(study.rita)

@@ -16,12 +16,14 @@ from django.utils import timezone
 
 from annotation.campaigns import create_campaign
 from annotation.design import Design
-from annotation.models import Assignment, Draft, Response
+from annotation.models import Assignment, Campaign, Draft, Response
+from annotation.models.people import rater_of
 from annotation.people import leases
 from annotation.people.late import take_again
 from annotation.people.leases import (
     Ended,
     extend,
+    free,
     give_back,
     give_back_all,
     held,
@@ -29,6 +31,7 @@ from annotation.people.leases import (
     set_hold,
 )
 from annotation.people.members import end_membership, set_most_items
+from annotation.places import next_assignment
 from annotation.submit import submit
 from annotation.views import saving
 from annotation.views.mine import progress_here
@@ -172,6 +175,33 @@ class TestWhoComesNext:
         assert [give_back(mine, Ended.FREED) for _ in range(2)] == [True, False]
         assert_whole(study.campaign)
 
+    def test_who_leaves_one_campaign_keeps_what_they_hold_in_another(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        mine, there = study.assignment(study.ada), next_assignment(other, rater_of(study.ada))
+        assert there is not None
+        end_membership(study.campaign, study.ada)
+        assert list(held(study.campaign)) == []
+        assert held(other).get() == there
+        mine.refresh_from_db()
+        assert mine.reason == "freed"
+
+    def test_only_the_places_of_the_one_named_are_freed(self, study: Study) -> None:
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        assert free(study.campaign, mine.rater_id) == 1
+        assert free(study.campaign, mine.rater_id) == 0
+        assert held(study.campaign).get() == bens
+        assert_whole(study.campaign)
+
+    def test_a_longer_time_for_one_campaign_changes_no_other(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        there = next_assignment(other, rater_of(study.ada))
+        assert there is not None
+        submit(study.assignment(study.ben), payload("no"), "page")
+        set_hold(study.campaign, 30)
+        there.refresh_from_db()
+        assert there.held_until is None
+        assert Assignment.objects.get(status="done").held_until is None
+
 
 class TestWhatComesLate:
     def test_it_counts_where_the_place_is_free(self, study: Study) -> None:
@@ -223,6 +253,24 @@ class TestWhatComesLate:
     def test_who_was_put_out_takes_nothing_again(self, study: Study) -> None:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
+        assert not take_again(mine)
+
+    def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
+        """The second one still thinks it expired, and another item of theirs has."""
+        mine = lost(study)
+        seen_before = Assignment.objects.get(pk=mine.pk)
+        assert take_again(mine)
+        other = study.campaign.items.exclude(pk=mine.item_id).get()
+        Assignment.objects.create(
+            item=other, rater=mine.rater, asked=["q:0"], status="cancelled", reason="expired"
+        )
+        assert not take_again(seen_before)
+        assert_whole(study.campaign)
+
+    def test_a_closed_campaign_gives_nothing_again(self, study: Study) -> None:
+        mine = lost(study)
+        Campaign.objects.update(is_open=False)
+        mine.item.campaign.refresh_from_db()
         assert not take_again(mine)
 
     def test_nobody_gets_more_than_their_share_by_coming_late(self, study: Study) -> None:
