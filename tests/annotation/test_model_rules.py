@@ -1,0 +1,208 @@
+"""What rows decide by themselves, and whose rows a file may speak for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+from django.test import Client
+from django.utils import timezone
+from knox.models import AuthToken
+
+from annotation.importing import _stands_already, _unanswered
+from annotation.importing_rows import _check_raters, taken_names
+from annotation.models import Assignment, Campaign, Invitation, Rater, Response, User
+from annotation.models.people import LETTERS, new_pseudonym, rater_of
+from datasets.rows import InputError
+from judging.models import FrozenError, JudgeCall, JudgeRun
+from tests.page_cast import Study, client_of, make_study, page
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+database = pytest.mark.django_db
+
+
+@pytest.fixture
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.mark.every_case
+@pytest.mark.usefixtures("_still")
+@pytest.mark.parametrize(
+    ("is_open", "deadline", "takes"),
+    [(True, None, True), (False, None, False), (True, NOW + SECOND, True), (True, NOW, False),
+     (True, NOW - SECOND, False), (False, NOW + SECOND, False)],
+)  # fmt: skip
+def test_a_campaign_takes_answers_until_its_deadline(
+    is_open: bool, deadline: datetime | None, takes: bool
+) -> None:
+    assert Campaign(is_open=is_open, deadline=deadline).takes_answers is takes
+
+
+@pytest.mark.every_case
+@pytest.mark.usefixtures("_still")
+@pytest.mark.parametrize(
+    ("used", "revoked", "expires", "state"),
+    [(NOW, NOW, NOW - SECOND, "used"), (NOW, None, NOW + SECOND, "used"),
+     (None, NOW, NOW + SECOND, "revoked"), (None, NOW, NOW - SECOND, "revoked"),
+     (None, None, NOW + SECOND, "open"), (None, None, NOW, "expired"),
+     (None, None, NOW - SECOND, "expired")],
+)  # fmt: skip
+def test_an_invitation_is_used_or_revoked_or_open_until_it_expires(
+    used: datetime | None, revoked: datetime | None, expires: datetime, state: str
+) -> None:
+    assert Invitation(used_at=used, revoked_at=revoked, expires_at=expires).state == state
+
+
+@database
+class TestAccounts:
+    def user(self, **values: Any) -> User:
+        return User.objects.create(username="eve", password="x", role="annotator", **values)
+
+    def test_a_new_password_ends_all_tokens_and_nothing_else_does(self) -> None:
+        eve, ada = self.user(), User.objects.create(username="ada", role="annotator")
+        for user in (eve, ada):
+            AuthToken.objects.create(user)
+        eve.role = "researcher"
+        eve.save()
+        assert AuthToken.objects.filter(user=eve).exists()
+        eve.set_password("new")
+        assert AuthToken.objects.filter(user=eve).exists()
+        eve.save()
+        assert list(AuthToken.objects.values_list("user", flat=True)) == [ada.pk]
+
+    def test_a_password_of_a_new_account_ends_nothing(self) -> None:
+        eve = User(username="eve", role="annotator")
+        eve.set_password("new")
+        eve.save()
+        assert User.objects.get().check_password("new")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("change", [{"password": "y"}, {"role": "researcher"}, {"sessions": 1}])
+    def test_a_session_knows_the_password_the_role_and_how_often_all_were_ended(
+        self, change: dict[str, Any]
+    ) -> None:
+        eve = self.user()
+        before = eve.get_session_auth_hash()
+        assert len(before) == 64
+        User.objects.filter(pk=eve.pk).update(first_name="Eve")
+        assert User.objects.get().get_session_auth_hash() == before
+        User.objects.filter(pk=eve.pk).update(**change)
+        assert User.objects.get().get_session_auth_hash() != before
+
+    def test_a_person_answers_under_one_pseudonym(self) -> None:
+        eve = self.user()
+        rater = rater_of(eve)
+        assert rater_of(eve) == rater
+        assert (rater.user, rater.kind) == (eve, "human")
+        assert rater.name.startswith("person-")
+
+    def test_a_pseudonym_is_new_and_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = LETTERS[0]
+        Rater.objects.create(name=f"person-{first * 6}")
+        letters = iter(first * 6 + LETTERS[1] * 6)
+        monkeypatch.setattr("annotation.models.people.secrets.choice", lambda _: next(letters))
+        assert new_pseudonym() == f"person-{LETTERS[1] * 6}"
+
+    def test_only_a_person_has_an_account(self) -> None:
+        with pytest.raises(IntegrityError):
+            Rater.objects.create(name="j", kind="judge", user=self.user())
+
+
+def test_a_run_failed_as_often_as_its_reasons_say() -> None:
+    assert JudgeRun(failures={"timeout": 2, "error": 3}).failed == 5
+    assert JudgeRun(failures={}).failed == 0
+
+
+def test_a_call_is_written_once() -> None:
+    call = JudgeCall(pk=3)
+    call._state.adding = False
+    with pytest.raises(FrozenError, match="judge call 3 cannot be changed"):
+        call.save()
+
+
+@database
+class TestWhoMaySend:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("address", ["draft", "submit"])
+    @pytest.mark.parametrize(("name", "status"), [("root", 403), ("ben", 404), (None, 302)])
+    def test_only_who_works_and_only_on_what_is_ones_own(
+        self, address: str, name: str | None, status: int
+    ) -> None:
+        study = make_study()
+        mine = study.assignment(study.ada)
+        client = client_of(getattr(study, name)) if name else Client()
+        assert client.post(page(address, mine)).status_code == status
+        assert client_of(study.ada).get(page(address, mine)).status_code == 405
+
+
+@database
+class TestWhoAnswersHere:
+    @pytest.fixture
+    def study(self) -> Study:
+        return make_study()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("how", "taken"),
+        [("nothing", False), ("account", True), ("slot", True), ("leased", True),
+         ("imported", False), ("page", True), ("api", True), ("judge", True)],
+    )  # fmt: skip
+    def test_a_name_is_taken_by_an_account_a_place_or_an_answer_by_another_door(
+        self, study: Study, how: str, taken: bool
+    ) -> None:
+        rater = Rater.objects.create(name="x", user=study.ada if how == "account" else None)
+        Rater.objects.create(name="other")
+        item = study.campaign.items.first()
+        assert item is not None
+        if how not in ("nothing", "account"):
+            made = Assignment.objects.create(
+                item=item, rater=rater, slot=1 if how == "slot" else None, asked=[],
+                status="leased" if how == "leased" else "open",
+            )  # fmt: skip
+            if how in ("imported", "page", "api", "judge"):
+                Response.objects.create(
+                    assignment=made, revision=1, current=True, payload={},
+                    door="import" if how == "imported" else how,
+                )  # fmt: skip
+        assert taken_names(["x", "other", "nobody"]) == ({"x"} if taken else set())
+        assert taken_names(["other"]) == set()
+
+    def test_a_row_in_a_taken_name_is_refused_with_its_line(self, study: Study) -> None:
+        name = rater_of(study.ada).name
+        rows: list[dict[str, Any]] = [{"rater": "free"}, {}, {"rater": 3}, {"rater": name}]
+        _check_raters(rows[:3], "free")
+        for wrong, stand_in, line in ((rows, "free", 4), (rows[:2], name, 2)):
+            with pytest.raises(InputError, match="answers here") as error:
+                _check_raters(wrong, stand_in)
+            assert (error.value.place.file, error.value.place.line) == ("labels", line)
+
+    def test_only_an_older_revision_with_the_same_answer_stands_already(self, study: Study) -> None:
+        rater = Rater.objects.create(name="x")
+        item = study.campaign.items.first()
+        assert item is not None
+        made = Assignment.objects.create(item=item, rater=rater, asked=[])
+        for revision, current in ((1, False), (2, True)):
+            Response.objects.create(
+                assignment=made, revision=revision, current=current, payload={"n": revision},
+                door="import",
+            )  # fmt: skip
+
+        def stands(revision: int | None, payload: dict[str, int]) -> bool:
+            group: Any = type("G", (), {"revision": revision, "payload": lambda self: payload})()
+            return _stands_already(made, group)
+
+        assert stands(1, {"n": 1})
+        assert not stands(1, {"n": 9})
+        assert not stands(2, {"n": 2})
+        assert not stands(3, {"n": 1})
+        assert not stands(None, {"n": 1})
+
+
+def test_a_reason_stays_only_for_what_has_no_answer() -> None:
+    missing = {"a": {"v": "refused", "w": "timeout"}, "b": {"v": "error"}, "c": {"v": "error"}}
+    payload = {"units": {"a": {"v": "yes", "w": None}, "b": {"v": "no"}}}
+    assert _unanswered(missing, payload) == {"a": {"w": "timeout"}, "c": {"v": "error"}}
