@@ -269,7 +269,11 @@ class TestSpreadsheet:
             list(read_rows(tmp_path / "none.csv", self.COLUMNS))
 
     def test_lines_are_written_with_the_header_first(self) -> None:
-        rows = [{"a": None, "b": True}, {"a": 1.5, "b": False}, {"b": ["x\ry", {"é": 1}]}]
+        rows: list[Line] = [
+            {"a": None, "b": True},
+            {"a": 1.5, "b": False},
+            {"b": ["x\ry", {"é": 1}]},
+        ]
         assert list(write_rows(["a", "b"], iter(rows))) == [
             "a,b\n", ",true\n", "1.5,false\n", ',"[""x\\ry"", {""é"": 1}]"\n',
         ]  # fmt: skip
@@ -483,7 +487,7 @@ class TestClapnq:
             self.read(file, self.output([7]), self.output(**output))
 
 
-def result(kind: str, control: str = "c", to: str = "t", **value: Any) -> Line:
+def result(kind: str, control: str = "c", to: str = "t", **value: Any) -> dict[str, Any]:
     return {"type": kind, "from_name": control, "to_name": to, "value": value}
 
 
@@ -596,8 +600,8 @@ class TestLabelStudio:
 
     @pytest.mark.parametrize("kind", ["labels", "hypertextlabels"])
     def test_a_region_is_a_highlight_under_each_of_its_labels(self, file: File, kind: str) -> None:
-        region = {"start": 0, "end": 4, "text": "Anna", kind: ["a", "b"]}
-        bare = {"start": 2**31 - 1, "labels": ["c"]}
+        region: dict[str, Any] = {"start": 0, "end": 4, "text": "Anna", kind: ["a", "b"]}
+        bare: dict[str, Any] = {"start": 2**31 - 1, "labels": ["c"]}
         results = [result(kind, to="report", **region), result("hypertextlabels", **bare)]
         span = SpanRow("report", 0, 4, "Anna")
         said = self.one(file, {"result": results}, data={"item": "i"})
@@ -612,7 +616,7 @@ class TestLabelStudio:
     @pytest.mark.parametrize("key", ["start", "end"])
     def test_a_place_is_as_far_as_can_be_stored(self, file: File, key: str) -> None:
         with pytest.raises(InputError, match=f'"{key}" of the value of result 1'):
-            self.one(file, {"result": [result("labels", **{key: 2**31})]})
+            self.one(file, {"result": [result("labels", start=0) | {"value": {key: 2**31}}]})
 
     def test_quotes_that_stood_nowhere_are_highlights_without_a_place(self, file: File) -> None:
         own = {"unanchored": {"v": [{"field": "report", "text": "a"}, {"text": "b"}]}}

@@ -109,8 +109,8 @@ def test_only_the_newest_calls_teach(
 ) -> None:
     monkeypatch.setattr(estimating, "LEARNED", 2)
     for number, call in enumerate(JudgeCall.objects.order_by("id")):
-        usage = {"prompt_tokens": 10, "completion_tokens": 10**number}
-        usage |= {"prompt_tokens_details": {"cached_tokens": number}}  # type: ignore[dict-item]
+        usage: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 10**number}
+        usage |= {"prompt_tokens_details": {"cached_tokens": number}}
         JudgeCall.objects.filter(pk=call.pk).update(usage=usage, seconds=float(number - 2))
     found = estimate(model(), campaign, on=TODAY)
     assert found.completion_tokens == 4 * (100 + 1000) / 2

@@ -85,11 +85,11 @@ class Desk:
         self.clock, self.limit, self.writer = Clock(1000.0), Limited(), Written()
         self.ended: list[tuple[str, str, bool]] = []
         self.changes = 0
-        means = {"patience": PATIENCE, "budget": Budget()} | means
+        given: dict[str, Any] = {"patience": PATIENCE, "budget": Budget()} | means
         self.outcomes = Outcomes(
             Means(
                 backend=Server(), limit=cast("Any", self.limit), writer=cast("Any", self.writer),
-                end=lambda *told: self.ended.append(told), clock=self.clock, **means,
+                end=lambda *told: self.ended.append(told), clock=self.clock, **given,
             ),
             self._changed,
         )  # fmt: skip
