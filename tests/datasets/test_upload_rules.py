@@ -5,6 +5,7 @@ The clock stands still here, so what holds at exactly an hour is told from what 
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import uuid
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -28,8 +30,8 @@ from datasets.uploads.receiving import TooOftenError, check_rate
 from datasets.uploads.showing import shown, twins
 from datasets.uploads.understanding import understand
 from tests.cast import FIRST, SECOND, THIRD, write_lines
-from tests.datasets.upload_cast import as_file, changed, received, sent, worked
-from tests.page_cast import _user
+from tests.datasets.upload_cast import as_file, changed, posted, received, sent, worked
+from tests.page_cast import _user, client_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TURN = uuid.UUID(int=7)
@@ -733,3 +735,92 @@ class TestShowing:
     ) -> None:
         settings.CELERY_BROKER_URL = "redis://x/0"
         assert shown(upload_of(rita))["has_workers"] is True
+
+
+class TestPages:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("page", "allowed"),
+        [("upload-new", {"GET", "HEAD", "POST"}), ("upload", {"GET", "HEAD"}),
+         ("upload-live", {"GET", "HEAD"}), ("upload-order", {"POST"})],
+    )  # fmt: skip
+    def test_only_researchers_and_admins_open_them_by_the_methods_they_know(
+        self, rita: User, rung: list[str], page: str, allowed: set[str]
+    ) -> None:
+        upload = upload_of(rita)
+        address = "/batches/upload/" if page == "upload-new" else reverse(page, args=[upload.key])
+        client = client_of(rita)
+        for method in ("GET", "HEAD", "POST", "PUT", "DELETE"):
+            status = client.generic(method, address).status_code
+            assert (status != 405) is (method in allowed), method
+        method = sorted(allowed)[0]
+        grace, ada = _user("grace", "admin"), _user("ada", "annotator")
+        theirs = 200 if page == "upload-new" else 404
+        assert client_of(grace).generic(method, address).status_code == theirs
+        assert client_of(ada).generic(method, address).status_code == 403
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("fields", "status", "said"),
+        [
+            ({}, 422, "choose what to do with it"),
+            ({"order": "read", "format": "pdf"}, 422, "is not one of the formats"),
+            ({"order": "read", "format": "native"}, 302, ""),
+            ({"order": "keep"}, 409, "it has another preview by now"),
+            ({"order": "keep", "seen": DIGEST, "name": "x" * 201}, 422, "longer than 200"),
+            ({"order": "keep", "seen": DIGEST}, 302, ""),
+            ({"order": "discard"}, 302, ""),
+            ({"order": "begin"}, 409, "Nothing was done"),
+        ],
+    )
+    def test_an_order_is_done_or_says_why_not(
+        self, rita: User, rung: list[str], fields: dict[str, str], status: int, said: str
+    ) -> None:
+        upload = upload_of(rita)
+        answer = client_of(rita).post(reverse("upload-order", args=[upload.key]), fields)
+        assert answer.status_code == status
+        if status == 302:
+            assert answer["Location"] == reverse("upload", args=[upload.key])
+        else:
+            assert answer.context["name"] == fields.get("name", "study")
+            assert said in answer.context["problem"]
+            assert now_of(upload).state == State.READY
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("state", "by_htmx", "anew"),
+        [(State.READY, True, True), (State.READY, False, False), (State.READING, True, False)],
+    )
+    def test_the_moving_part_has_the_page_fetched_anew_at_the_end(
+        self, rita: User, state: str, by_htmx: bool, anew: bool
+    ) -> None:
+        address = reverse("upload-live", args=[upload_of(rita, state).key])
+        answer = client_of(rita).get(address, headers={"HX-Request": "true"} if by_htmx else {})
+        assert answer.get("HX-Refresh") == ("true" if anew else None)
+
+    def test_a_refused_form_keeps_what_was_typed(self, rita: User) -> None:
+        client = client_of(rita)
+        plain = client.get("/batches/upload/").context
+        assert (plain["error"], plain["name"], plain["format"]) == ("", "", "")
+        assert plain["too_often"] is False
+        answer = client.post("/batches/upload/", {"name": "mine", "format": "crux"})
+        assert answer.status_code == 422
+        assert (answer.context["name"], answer.context["format"]) == ("mine", "crux")
+        assert "has no file" in answer.context["error"]
+        for _ in range(6):
+            upload_of(rita, State.KEPT)
+        assert client.get("/batches/upload/").context["too_often"] is True
+
+    def test_only_a_full_disk_is_told_as_one(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number, status in ((errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EIO, 500)):
+
+            def broken(*_: object, number: int = number) -> None:
+                raise OSError(number, "no")
+
+            monkeypatch.setattr(quarantine, "take", broken)
+            client = client_of(rita)
+            client.raise_request_exception = False
+            answer = client.post("/batches/upload/", {"files": posted()})
+            assert answer.status_code == status
