@@ -770,7 +770,7 @@ class TestPages:
             ({"order": "keep", "seen": DIGEST, "name": "x" * 201}, 422, "longer than 200"),
             ({"order": "keep", "seen": DIGEST}, 302, ""),
             ({"order": "discard"}, 302, ""),
-            ({"order": "begin"}, 409, "Nothing was done"),
+            ({"order": "begin"}, 409, "nothing was done"),
         ],
     )
     def test_an_order_is_done_or_says_why_not(
