@@ -8,11 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
+from judging.answers.results import record
 from judging.answers.reusing import Equals
 from judging.backends.scripted import Scripted
 from judging.batches.requests import preparer_of
@@ -22,6 +24,7 @@ from judging.pump.claiming import ENOUGH_FAILED, claimed, past
 from judging.rows import lanes, ledger, runs
 from judging.running import work as working
 from judging.running.work import work
+from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import HASTY, judge, yes
 
 ITEMS = 4
@@ -166,6 +169,37 @@ class TestTheLease:
         assert runs.take(run)
         assert fresh(run).failures == {"error": 3, "timeout": 1}
         assert fresh(other).failures == {}
+
+
+def ended(run: JudgeRun, token: uuid.UUID) -> None:
+    runs.finish(run, token, "done")
+
+
+def heeded(run: JudgeRun, token: uuid.UUID) -> None:
+    runs.hand_over(run, token)
+    runs.ask_to_stop(run)
+
+
+def begun_anew(run: JudgeRun, token: uuid.UUID) -> None:
+    run_out(run)
+    runs.start(run.campaign, run.judge)
+
+
+def recorded(run: JudgeRun, token: uuid.UUID) -> None:
+    preparer = preparer_of(run.campaign, run.judge, Scripted(yes))
+    record(run, token, preparer.schema, False, [])
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
+@pytest.mark.every_case
+@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, runs.is_held])
+def test_what_is_decided_by_a_run_holds_its_row(campaign: Campaign, deed: Any) -> None:
+    run, token = held(campaign, judge())
+    with CaptureQueriesContext(connection) as asked:
+        deed(run, token)
+    told = [each["sql"] for each in asked.captured_queries if "FOR UPDATE" in each["sql"]]
+    assert any('FROM "judging_judgerun"' in sql for sql in told)
 
 
 class TestQueueing:
