@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import signal
+import sys
 
 from aiohttp import web
 
@@ -48,6 +49,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--logprobs", choices=MODES, default="raw")
     parser.add_argument("--prefix-cache", type=int, metavar="TOKENS", help="in blocks of so many")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--attended", action="store_true", help="ends with its standard input")
     return parser.parse_args()
 
 
@@ -83,9 +85,11 @@ async def serve(given: argparse.Namespace) -> None:
     await site.start()
     port = runner.addresses[0][1]
     print(f"http://{given.host}:{port}", flush=True)
-    stopped = asyncio.Event()
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+        loop.add_signal_handler(each, stopped.set)
+    if given.attended:
+        loop.add_reader(sys.stdin.fileno(), stopped.set)
     await stopped.wait()
     await runner.cleanup()
 

@@ -39,8 +39,9 @@ class Running:
 
 @contextmanager
 def fake_openai(*arguments: str) -> Iterator[Running]:
-    command = [sys.executable, "-m", "tests.fake_openai", *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "tests.fake_openai", "--attended", *arguments]
+    pipe = subprocess.PIPE  # which closes with the tests, however they end
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             yield Running(process.stdout.readline().strip())

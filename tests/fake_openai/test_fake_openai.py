@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 
 from tests.fake_openai.answering import Rule, answer_to, quote_from
 from tests.fake_openai.faults import FAULTS
-from tests.fake_openai.running import Running, fake_openai
+from tests.fake_openai.running import ROOT, Running, fake_openai
 from tests.fake_openai.server import Behaviour
 from tests.judging.processes import until
 from tests.patience import PATIENCE
@@ -141,3 +143,21 @@ def test_it_holds_what_comes_after_so_many_calls_until_it_is_told_how_to_behave(
         assert held.result()["choices"]
     assert not server.holds()
     assert server.stats()["calls"] == 2
+
+
+def test_it_ends_with_the_tests_that_started_it_however_they_end() -> None:
+    starts = "import os; from tests.fake_openai.running import fake_openai\n"
+    dies = "with fake_openai() as running: print(running.url, flush=True); os._exit(9)"
+    done = subprocess.run(
+        [sys.executable, "-c", starts + dies], cwd=ROOT, capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 9
+    until(lambda: not _answers(done.stdout.strip()), "the server is gone")
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(Running(url).stats())
+    except OSError:
+        return False
