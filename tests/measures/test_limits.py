@@ -1,0 +1,433 @@
+"""Several queries at once, bounds, and where values begin to be refused, all by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.measures import MEASURES
+from analysis.measures.agreeing import EQUAL, orderings, settings
+from analysis.measures.answers.refusal_lists import refusal_list, refusal_lists
+from analysis.measures.answers.texts import Texts, length, recall_of, rouge_l_to_passage
+from analysis.measures.answers.unanswerable import unanswerable_accuracy
+from analysis.measures.answers.win_rate import Preferences, win_rate
+from analysis.measures.base import Pooled, estimate
+from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
+from analysis.measures.coverage.by_ir_measures import held
+from analysis.measures.coverage.contexts import Contexts, members, sampled_contexts, sizes_of
+from analysis.measures.coverage.cov import cov
+from analysis.measures.coverage.density import den, tokens
+from analysis.measures.coverage.ratings import Ratings, answerable, answers
+from analysis.measures.coverage.reports import ReportQuestions, cut_ratings, report_coverage
+from analysis.measures.coverage.required import as_context, required_grades, required_subset
+from analysis.measures.grounding.attribution import Citations, macro
+from analysis.measures.grounding.deflection import Deflections
+from analysis.measures.key_points.failures import Failures
+from analysis.measures.key_points.scoring import cuts
+from analysis.measures.options import Options
+from analysis.measures.powered import NO_VARIANCE, Labelled, powered_pairs
+from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
+from analysis.measures.shares import both, every, known, share
+from analysis.measures.slices import grounding_quality
+from analysis.measures.tokens import tokenizer
+from analysis.statistics import Floats, prediction_powered_mean
+
+pytestmark = pytest.mark.every_case
+
+DEFAULT, AS_ZERO = Options(), Options(missing="zero")
+NAN = float("nan")
+
+
+def same(found: Floats, *expected: float) -> bool:
+    return found.tolist() == pytest.approx(expected, nan_ok=True)
+
+
+class TestBounds:
+    """A mean of values that lie within bounds lies within them, and so does its interval."""
+
+    def ends(self, name: str, values: Floats) -> tuple[float, float]:
+        made = estimate(MEASURES[name], values, np.arange(len(values)))
+        assert made.low is not None
+        assert made.high is not None
+        return made.low, made.high
+
+    ALL = set(MEASURES)
+    AMOUNTS = {"Den", "Tokens", "Length"}
+    GRADED = {"Faithful", "Appropriate", "Natural", "F+A"}
+
+    def test_only_lengths_and_density_may_exceed_one_and_grades_go_from_one_to_four(self) -> None:
+        of = {name: measure.bounds for name, measure in MEASURES.items()}
+        assert {name for name, bounds in of.items() if bounds == (0.0, inf)} == self.AMOUNTS
+        assert {name for name, bounds in of.items() if bounds == (1.0, 4.0)} == self.GRADED
+        shares = {name for name, bounds in of.items() if bounds == (0.0, 1.0)}
+        assert shares == self.ALL - self.AMOUNTS - self.GRADED
+
+    def test_a_share_is_cut_at_one_and_at_nothing(self) -> None:
+        high = np.array([1.0] * 11 + [0.0])
+        assert self.ends("Cov", high)[1] == 1.0
+        assert self.ends("Cov", 1 - high)[0] == 0.0
+
+    def test_an_amount_is_cut_at_nothing_alone(self) -> None:
+        low, high = self.ends("Tokens", np.array([30.0] + [0.0] * 11))
+        assert low == 0.0
+        assert high > 5
+
+    def test_grades_are_cut_at_one_and_four(self) -> None:
+        assert self.ends("Faithful", np.array([4.0] * 11 + [1]))[1] == 4.0
+        assert self.ends("Faithful", np.array([1.0] * 11 + [4]))[0] == 1.0
+
+    def test_what_was_observed_beyond_them_stays(self) -> None:
+        low, high = self.ends("alpha_nDCG", np.array([1.02] * 11 + [0.98]))
+        assert low < 1.016 < high == pytest.approx((1.02 * 11 + 0.98) / 12)
+
+    def test_sums_of_nothing_are_no_rows(self) -> None:
+        measure, sums = MEASURES["Retention-micro"], np.array([[1.0, 2], [0, 0], [3, 4]])
+        pooled = Pooled(sums, lambda totals: totals[..., 0] / totals[..., 1])
+        made = estimate(measure, pooled, np.arange(3))
+        assert (made.value, made.n) == (pytest.approx(4 / 6), 2)
+        nothing = estimate(measure, Pooled(np.zeros((3, 2)), pooled.of), np.arange(3))
+        assert (nothing.value, nothing.n, nothing.reason) == (None, 0, "no key point was verified")
+
+    def test_without_a_value_the_measure_says_why(self) -> None:
+        made = estimate(MEASURES["Cov"], np.array([NAN]), np.arange(1))
+        assert (made.value, made.n, made.reason) == (None, 0, MEASURES["Cov"].undefined)
+
+
+def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Contexts:
+    """Of the first query two passages answer q0 and q0 q1, of the second only the third q1.
+
+    Oracle: all of the first; the third of the second.
+    """
+    values = np.zeros((2, 3, 2))
+    values[0, 0, 0] = values[0, 1, 0] = values[0, 1, 1] = values[1, 2, 1] = 3
+    passages = np.array([[True, True, False], [True, True, True]])
+    found = answers(Ratings(values, passages, np.ones((2, 2), bool)), DEFAULT)
+    oracle = np.array([[0, 1], [2, -1]])
+    return Contexts(
+        found, np.array(ranked), oracle, answerable(found, members(oracle, 3), DEFAULT),
+        np.array([[4.0, 6, NAN], [5, 5, 2]]), np.full(2, depth), np.array([True, there]),
+    )  # fmt: skip
+
+
+class TestTwoQueries:
+    def test_coverage_is_of_each_query_s_own_questions(self) -> None:
+        # The first counts q0 and q1, of which p0 answers one; the second q1 alone.
+        of = two_queries([0, -1], [2, 0])
+        assert of.counted.tolist() == [[True, True], [False, True]]
+        assert same(cov(of), 1 / 2, 1)
+        assert same(cov(two_queries([0, 1], [0, 1])), 1, 0)
+        assert same(cov(two_queries([0, 1], [0, 1], there=False)), 1, NAN)
+
+    def test_a_cut_takes_the_first_passages_or_as_many_as_the_oracle_has(self) -> None:
+        of = two_queries([0, 1], [0, 2])
+        assert of.cut(1).ranked.tolist() == [[0, -1], [0, -1]]
+        assert of.cut(None).ranked.tolist() == [[0, 1], [0, -1]]
+        assert of.cut(None).depth.tolist() == [2, 1]
+        assert sizes_of(of.ranked).tolist() == [2, 2]
+
+    def test_density_of_each(self) -> None:
+        # 1/2 in 4 words beside 1 in 10: (0.125 / 0.1)^0.5; 1 in 7 beside 1 in 2: (2/7)^0.5.
+        of = two_queries([0, -1], [2, 0])
+        assert same(tokens(of, DEFAULT), 4, 7)
+        assert same(den(of, DEFAULT), 1.25**0.5, (2 / 7) ** 0.5)
+        assert same(tokens(two_queries([0, 1], [0, 1], there=False), DEFAULT), 10, NAN)
+
+    def test_ranked_coverage_of_each(self) -> None:
+        # p0 then p1: 1 + (1/2 + 1)/log2 3 of the best, 2 + (1/2)/log2 3. The second finds its only
+        # answer at rank two.
+        of = two_queries([0, 1], [0, 2])
+        discount = 1 / np.log2(3)
+        assert same(alpha_ndcg(of, DEFAULT), (1 + 1.5 * discount) / (2 + 0.5 * discount), discount)
+        assert same(alpha_ndcg(of.cut(1), DEFAULT), 1 / 2, 0)
+        without = two_queries([0, 1], [0, 2], there=False)
+        assert same(alpha_ndcg(without, DEFAULT)[1:], NAN)
+
+    def test_the_best_order_of_each_no_longer_than_it_is_asked_for(self) -> None:
+        yes = two_queries([0, 1], [0, 2]).answers.yes
+        assert ideal_gains(yes, 0.5, 3).tolist() == [[2, 0.5, 0], [1, 0, 0]]
+        assert ideal_gains(yes, 0.5, 1).tolist() == [[2], [1]]
+        assert ideal_gains(yes, 0.5, 9).shape == (2, 3)
+
+    def test_the_required_passages_of_each_as_a_context(self) -> None:
+        of = two_queries([0, 1], [0, 2])
+        oracle = members(of.oracle, 3)
+        kept = required_subset(of.answers, oracle)
+        assert kept.tolist() == [[False, True, False], [False, False, True]]
+        assert as_context(kept).tolist() == [[1], [2]]
+        uneven = np.array([[True, False, True], [False, True, False]])
+        assert as_context(uneven).tolist() == [[0, 2], [1, -1]]
+        values = np.zeros((2, 3, 2))
+        values[0, :2, 0], values[0, 1, 1], values[1, 2, 1] = (5, 3), 3, 3
+        ratings = Ratings(values, of.answers.passages, of.answers.questions)
+        assert required_grades(ratings, of.answers, oracle).tolist() == [[2, 3, 0], [0, 0, 3]]
+
+    def test_a_rating_that_is_just_eta_answers_and_cuts(self) -> None:
+        assert cut_ratings(np.array([2.9, 3.0, NAN, 5]), 3.0).tolist() == [0, 1, -1, 1]
+
+    def test_reports_are_shares_of_what_counts(self) -> None:
+        # Of the first report: yes, no, yes that does not count, missing; of the second nothing.
+        of = ReportQuestions(
+            np.array([1, 0, 1, -1, 1]), np.array([0, 0, 0, 0, 1]), 3,
+            np.array([True, True, False, True, False]),
+        )  # fmt: skip
+        assert same(report_coverage(of, DEFAULT), 1 / 2, NAN, NAN)
+        assert same(report_coverage(of, AS_ZERO), 1 / 3, NAN, NAN)
+
+    def test_what_ir_measures_says_is_taken_within_a_hundred_thousandth(self) -> None:
+        ours = np.array([0.5, NAN])
+        assert same(held(ours, np.array([0.500009, NAN])), 0.500009, NAN)
+        with pytest.raises(ValueError, match=r"is 0\.500020 where ours is 0\.500000"):
+            held(ours, np.array([0.50002, NAN]))
+
+    def test_rankings(self) -> None:
+        # Relevant 0 and 2 of the first, found at ranks 2 and 3; 1 of the second, at rank 1; the
+        # third query was not ranked.
+        of = Ranked(
+            np.array([[2.0, 0, 1], [0, 1, 0], [1, 1, 1]]),
+            np.array([[1, 0, 2], [1, -1, -1], [0, 1, 2]]),
+            np.full(3, 3),
+            np.array([True, True, False]),
+        )
+        assert same(average_precision(of), (1 / 2 + 2 / 3) / 2, 1, NAN)
+        assert same(recall(of), 1, 1, NAN)
+        ideal = 2 + 1 / np.log2(3)
+        assert same(ndcg(of), (2 / np.log2(3) + 1 / 2) / ideal, 1, NAN)
+        two = replace(of, depth=np.full(3, 2))
+        assert same(average_precision(two), (1 / 2) / 2, 1, NAN)
+        assert same(recall(two), 1 / 2, 1, NAN)
+        assert same(ndcg(two), (2 / np.log2(3)) / ideal, 1, NAN)
+
+    def test_sampled_contexts_are_as_many_as_asked_for_and_vary(self) -> None:
+        there = np.array([[True] * 6, [True, False, False, False, False, True]])
+        made = sampled_contexts(there, np.array([3, 3]), 30, seed=1)
+        assert len(made) == 30
+        assert all(ranked.shape == (2, 3) for ranked in made)
+        assert all(ranked[1].tolist()[2] == -1 for ranked in made)
+        assert {int(ranked[0, 0]) for ranked in made} == set(range(6))
+
+
+class TestShares:
+    def test_all_units_of_each_row(self) -> None:
+        labels, row = np.array([1, 1, 1, 0, -1, 1]), np.array([0, 0, 1, 1, 2, 2])
+        assert same(every(labels, row, 4), 1, 0, NAN, NAN)
+        assert same(every(labels, row, 4, "zero"), 1, 0, 0, NAN)
+        assert same(share(labels, row, 4), 1, 1 / 2, 1, NAN)
+        assert same(share(labels, row, 4, "zero"), 1, 1 / 2, 1 / 2, NAN)
+
+    def test_both_of_two_values(self) -> None:
+        one, other = np.array([1.0, 1, 0, NAN, 0]), np.array([1.0, 0, 1, 1, NAN])
+        assert same(both(one, other).astype(float), 1, 0, 0, NAN, NAN)
+
+    def test_a_label_that_is_missing_is_a_no_only_where_it_was_asked_for(self) -> None:
+        labels, asked = np.array([1, 0, -1, -1]), np.array([True, True, True, False])
+        assert same(known(labels, asked), 1, 0, NAN, NAN)
+        assert same(known(labels, asked, "zero"), 1, 0, 0, NAN)
+
+
+class TestGroundedResponses:
+    def test_where_neither_cites_anything_nothing_is_punished(self) -> None:
+        of = Citations([frozenset(), frozenset()], [[frozenset()], [frozenset("a")]])
+        assert same(macro(of, Options(uncited="zero"), "P"), NAN, 0)
+        assert same(macro(of, Options(uncited="zero"), "R"), NAN, 0)
+        assert same(macro(of, Options(uncited="zero"), "F1"), NAN, 0)
+
+    def test_the_best_human_answer_is_the_one_with_the_highest_f1(self) -> None:
+        # With {a, b} shared 1 of 2 and 2; with {a} 1 of 2 and 1: 1/2 against 2/3.
+        of = Citations([frozenset("ax")], [[frozenset("ab"), frozenset("a"), frozenset("b")]])
+        best = Options(cited_by="best")
+        assert same(macro(of, best, "F1"), 2 / 3)
+        assert same(macro(of, best, "R"), 1)
+        assert same(macro(of, best, "P"), 1 / 2)
+        assert same(macro(of, DEFAULT, "R"), 1 / 2)
+
+    def test_an_answer_that_cites_something_is_met_before_one_that_cites_nothing(self) -> None:
+        of = Citations([frozenset()], [[frozenset("a"), frozenset()]])
+        assert same(macro(of, Options(cited_by="best"), "F1"), 0)
+
+    def test_a_response_without_a_human_answer_has_nothing_to_be_held_against(self) -> None:
+        assert same(macro(Citations([frozenset("a")], [[]]), DEFAULT, "P"), NAN)
+
+    def test_of_what_people_did_not_say_no_deflection_is_known(self) -> None:
+        of = Deflections(np.array([1, 1, 0]), np.array([1, 0, -1]), np.ones(3, bool))
+        assert same(MEASURES["Deflection:TP"].of(of, DEFAULT), 1, NAN, NAN)  # type: ignore[arg-type]
+        assert same(MEASURES["Deflection:FP"].of(of, DEFAULT), NAN, 1, NAN)  # type: ignore[arg-type]
+
+    def test_quality_changes_at_a_third_and_above_two_thirds(self) -> None:
+        shares = np.array([1 / 3 - 1e-9, 1 / 3, 2 / 3, 2 / 3 + 1e-9, 1.0])
+        assert grounding_quality(shares) == ["low", "medium", "medium", "high", "high"]
+
+
+class TestKeyPoints:
+    def test_each_resample_has_shares_of_its_own(self) -> None:
+        of = Failures(np.array([0, 1, 2, 2, 0]), np.array([0, 0, 0, 1, 1]), 2)
+        pooled = MEASURES["Failure:incomplete"].of(of, DEFAULT)
+        assert isinstance(pooled, Pooled)
+        assert pooled.sums.tolist() == [[1, 1, 1], [1, 0, 1]]
+        assert same(np.asarray(pooled.of(np.array([[1.0, 1, 2], [2, 0, 0]]))), 1 / 4, 1)
+
+    def test_a_cut_of_nothing_keeps_nothing(self) -> None:
+        (cut,) = cuts(np.array([NAN]), np.array([1]), np.arange(1), [0.7])
+        assert (cut.kept, cut.share, cut.threshold) == (0, 0.0, 0.7)
+        assert cut.false_positive.reason == "people call no point not key"
+
+    def test_each_threshold_has_its_cut(self) -> None:
+        scores, verdicts = np.array([0.9, 0.5, 0.5, 0.1]), np.array([1, 0, -1, 0])
+        low, middle = cuts(scores, verdicts, np.arange(4), [0.1, 0.5])
+        assert (low.kept, low.share, low.false_discovery.n, low.false_positive.n) == (4, 1, 3, 2)
+        assert (middle.kept, middle.share) == (3, 3 / 4)
+        assert middle.false_discovery.value == pytest.approx(1 / 2)
+        assert middle.false_positive.value == pytest.approx(1 / 2)
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("rule", ["half", "good", "none"])
+    def test_whoever_is_preferred_wins_by_every_rule(self, rule: str) -> None:
+        options = Options(ties=rule)
+        first = Preferences(np.array([0]), np.array([1]), np.array([0]), 2)
+        assert same(win_rate(first, options), 1, 0)
+        assert same(win_rate(replace(first, verdict=np.array([1])), options), 0, 1)
+        assert same(win_rate(replace(first, verdict=np.array([-1])), options), NAN, NAN)
+
+    def test_a_passage_without_words_is_none(self) -> None:
+        of = Texts(["a b", "a b"], [[], []], [None, ""], np.ones(2, bool))
+        assert same(rouge_l_to_passage(of, DEFAULT), NAN, NAN)
+
+    def test_a_reference_without_words_recalls_nothing(self) -> None:
+        of = Texts(["a b"], [[""]], [None], np.ones(1, bool))
+        assert same(recall_of(of, DEFAULT), 0)
+        assert same(length(of, DEFAULT), 3)
+
+    def test_an_answer_of_blanks_refuses_and_a_phrase_within_others_does(
+        self, tmp_path: Path
+    ) -> None:
+        assert refusal_list("plain-1").refuses(" \n")
+        path = tmp_path / "own.toml"
+        path.write_text('about = "ours"\nphrases = ["No   IDEA"]\n', "utf-8")
+        own = refusal_list(f"file:{path}")
+        assert own.phrases == ("no idea",)
+        assert own.about == "ours"
+        assert own.refuses("Well: no\nidea.")
+        assert not own.refuses("No good idea.")
+        assert "plain-1" in refusal_lists()
+
+    def test_without_systems_all_share_one_list(self) -> None:
+        of = Texts(["I do not know", "In 1990."], [[], []], [None, None], np.zeros(2, bool))
+        assert same(unanswerable_accuracy(of, DEFAULT), 1, 0)
+
+
+class TestAgreeing:
+    def test_two_systems_have_no_order_to_speak_of(self) -> None:
+        (made,) = orderings({"a": np.ones((12, 2)), "b": np.ones((12, 2))})
+        assert (made.kendall.value, made.kendall.reason) == (None, "fewer than three systems")
+        assert orderings({"a": np.ones((12, 3))}) == []
+
+    def test_orders_by_hand(self) -> None:
+        # Means 1 2 3 beside 1 3 2: of three pairs two alike and one contrary. Beside 1 2 2, where
+        # a pair is tied: 2 / root(3 * 2). A contrary order: -1.
+        def table(*means: float) -> Floats:
+            return np.tile(np.array(means), (12, 1))
+
+        found = orderings(
+            {"x": table(1, 2, 3), "y": table(1, 3, 2), "z": table(1, 2, 2), "w": table(3, 2, 1)},
+            draws=20,
+        )
+        of = {(each.a, each.b): each.kendall.value for each in found}
+        assert list(of) == [(a, b) for n, a in enumerate("xyzw") for b in "xyzw"[n + 1 :]]
+        assert of["x", "y"] == pytest.approx(1 / 3)
+        assert of["x", "z"] == pytest.approx(2 / 6**0.5)
+        assert of["x", "w"] == pytest.approx(-1)
+        assert of["y", "z"] == pytest.approx(2 / 6**0.5)
+
+    def test_orders_of_equal_systems_and_of_one_without_scores_say_why(self) -> None:
+        level, rising = np.ones((12, 3)), np.tile(np.arange(3.0), (12, 1))
+        without = rising.copy()
+        without[:, 1] = NAN
+        for other in (level, without):
+            (made,) = orderings({"a": rising, "b": other}, draws=20)
+            assert (made.kendall.value, made.kendall.reason) == (None, EQUAL)
+
+    def test_pairs_without_a_test_leave_the_adjustment(self) -> None:
+        rising = np.arange(12.0)
+        made = settings({"a": rising, "b": rising, "c": rising - 1 - rising / 12})
+        ab, ac, bc = made
+        assert [(each.a, each.b) for each in made] == [("a", "b"), ("a", "c"), ("b", "c")]
+        assert (ab.test.p_value, ab.adjusted_p_value) == (None, None)
+        assert ac.test.difference.value is not None
+        assert ac.test.difference.value > 0
+        assert ac.test.p_value == pytest.approx(2 / 2**12)
+        assert ac.adjusted_p_value == bc.adjusted_p_value == pytest.approx(4 / 2**12)
+
+
+class TestPeopleAndJudge:
+    def labelled(self, human: Floats, judge: Floats, asked: int) -> Labelled:
+        queries = len(judge)
+        there = np.arange(queries) < asked
+        return Labelled(
+            np.where(there[:, None], human, NAN), judge, there, np.full(queries, asked / queries)
+        )
+
+    def test_the_p_value_is_that_of_t_on_the_difference_s_own_error(self) -> None:
+        rng = np.random.default_rng(3)
+        human = rng.random((30, 2)) + np.array([0.3, 0])
+        judge = human + 0.1 * rng.random((30, 2))
+        (pair,) = powered_pairs(self.labelled(human, judge, 12), ["a", "b"])
+        a_less_b = [each[:, 0] - each[:, 1] for each in (human[:12], judge[:12], judge[12:])]
+        made = prediction_powered_mean(*a_less_b)
+        assert pair.test.difference == made
+        assert made.value is not None
+        assert made.high is not None
+        error = (made.high - made.value) / stats.t.ppf(0.975, 11)
+        assert pair.test.p_value == pytest.approx(2 * stats.t.sf(made.value / error, 11))
+        assert pair.adjusted_p_value == pair.test.p_value
+
+    def test_differences_that_do_not_vary_are_not_tested(self) -> None:
+        human = np.tile(np.array([0.5, 0.25]), (12, 1))
+        (pair,) = powered_pairs(self.labelled(human, human, 12), ["a", "b"])
+        assert (pair.test.p_value, pair.test.reason) == (None, NO_VARIANCE)
+        assert pair.test.difference.value == 0.25
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "given",
+        [{"alpha": 0.0}, {"alpha": 1.0}, {"weight": 0.0}, {"weight": 10.0}, {"cuts": (1,)},
+         {"cuts": ()}, {"samples": 0}],
+    )  # fmt: skip
+    def test_the_ends_of_what_may_be_chosen(self, given: dict[str, float]) -> None:
+        assert vars(Options(**given)).items() >= given.items()  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ({"alpha": -0.001}, "alpha is -0.001; it is from 0 to 1"),
+            ({"alpha": 1.001}, "alpha is 1.001; it is from 0 to 1"),
+            ({"weight": -0.001}, "weight is -0.001; it is from 0 to 10"),
+            ({"weight": 10.001}, "weight is 10.001; it is from 0 to 10"),
+            ({"cuts": (10, 0)}, "a cut is at least 1"),
+            ({"samples": -1}, "samples is -1; it is at least 0"),
+            ({"eta": inf}, "eta is inf; it is a finite number"),
+        ],
+    )
+    def test_what_lies_beyond_them_is_refused(self, given: dict[str, float], says: str) -> None:
+        with pytest.raises(ValueError, match=says):
+            Options(**given)  # type: ignore[arg-type]
+
+    def test_words_become_what_the_option_holds(self) -> None:
+        found = Options().changed(
+            {"cuts": "1,5,", "samples": "7", "eta": "4.5", "filtered": "no", "ties": "good"}
+        )
+        expected = Options(cuts=(1, 5), samples=7, eta=4.5, filtered=False, ties="good")
+        assert found == expected
+        assert type(found.samples) is int
+
+
+def test_words_between_blanks_are_tokens_and_another_tokenizer_is_refused() -> None:
+    counted = tokenizer("whitespace")
+    assert (counted.name, counted.count(" a  b\nc ")) == ("whitespace", 3)
+    with pytest.raises(ValueError, match="no tokenizer is called 'bpe'"):
+        tokenizer("bpe")
