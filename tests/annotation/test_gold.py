@@ -205,8 +205,9 @@ class TestGold:
         campaign.refresh_from_db()
         ann, item = rater("ann"), campaign.items.get(key="r2")
         names = list(item.units.order_by("position").values_list("name", flat=True))
-        for n, extra in enumerate(({"replicate": 1}, {"scope": names[0]})):
-            answer(Assignment.objects.create(item=item, rater=ann, asked=names[n:], **extra))
+        asked = {"item": item, "rater": ann, "asked": names}
+        answer(Assignment.objects.create(replicate=1, **asked))
+        answer(Assignment.objects.create(scope=names[0], **asked))
         none = Score(0, 1, 0, 0)
         assert score(campaign, ann, "gold") == none
         assert scores(campaign, [ann.pk], "gold") == {ann.pk: none}
