@@ -42,6 +42,7 @@ from analysis.statistics.prediction_powered import tuning
 from analysis.statistics.prediction_powered_ratio import linearised
 from analysis.statistics.span_tokens import token_alpha
 from analysis.statistics.spans import Span, exact_f1, iou_f1, merged, overlap_f1
+from tests.statistics.cast import interval, number, width
 
 pytestmark = pytest.mark.every_case
 
@@ -79,9 +80,8 @@ ESTIMATES = {
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_ten_queries_have_an_interval_and_nine_have_none(name):
     ten, nine = ESTIMATES[name](10), ESTIMATES[name](9)
-    assert ten.low is not None
-    assert ten.high is not None
-    assert ten.low < ten.value < ten.high
+    low, high = interval(ten)
+    assert low < number(ten.value) < high
     assert (nine.low, nine.high) == (None, None)
     assert nine.value is not None
 
@@ -212,7 +212,7 @@ class TestBothTogether:
         made = fixed_collection_ratio(human, judge, rest)
         errors = linearised(human) - linearised(judge)
         error = np.sqrt(3 / 13 * errors.var(ddof=1) / 10)
-        assert made.high - made.value == pytest.approx(stats.t.ppf(0.975, 9) * error)
+        assert width(made) / 2 == pytest.approx(stats.t.ppf(0.975, 9) * error)
         assert "over a fixed collection of 13 queries; 95 % t interval, 10 labelled" in made.method
 
     def test_a_chance_of_one_is_a_chance_and_more_is_none(self):
