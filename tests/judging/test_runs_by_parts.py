@@ -1,0 +1,519 @@
+"""The parts of a run's life by themselves: orders, the end of a pump, turns, servers, shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import InterfaceError
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign, User
+from judging.backends.base import SetupError
+from judging.backends.scripted import Scripted
+from judging.engine import Control, Ending
+from judging.models import JudgeRun, Lane, Strike
+from judging.pump.draining import GRACE_SECONDS, drained
+from judging.rows import guarding, lanes, leasing, ledger, planning, runs
+from judging.rows.guarding import Server, known_servers, listed_hosts_for, new_server
+from judging.rows.turns import free, neglected, next_after
+from judging.running import beginning, manifests, stopping
+from judging.running import work as working
+from judging.running.work import work
+from tests.judging.cast import command, judge, yes
+
+SERVER = "http://127.0.0.1:9/v1"
+
+
+class TestControl:
+    def test_who_listens_hears_the_stop_now_or_later(self) -> None:
+        told: list[str] = []
+        control = Control()
+        control.listen(lambda: told.append("first"))
+        assert told == []
+        control.stop()
+        assert told == ["first"]
+        control.listen(None)
+        control.stop()
+        assert told == ["first"]
+        control.listen(lambda: told.append("late"))
+        assert told == ["first", "late"]
+
+    def test_a_stop_that_nobody_hears_yet_is_kept(self) -> None:
+        told: list[int] = []
+        control = Control()
+        control.stop()
+        control.listen(lambda: told.append(1))
+        assert told == [1]
+        assert control.seconds is None
+        assert control.progress(3) is None
+
+    def test_endings_are_compared_by_why(self) -> None:
+        bare = Ending("fatal", "no")
+        assert (bare.pauses, bare.ceiling, bare.limits) == (False, None, ())
+        assert bare == Ending("fatal", "no", pauses=True, ceiling=3, limits=((1.0, 2),))
+        assert bare != Ending("fatal", "other")
+
+
+class Calls:
+    """Calls under way that end by themselves, or only when they are given little time."""
+
+    def __init__(self, *, end: bool = True) -> None:
+        self.end = end
+        self.waited: list[float] = []
+        self.cancelled = False
+
+    async def drain(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        if self.end or len(self.waited) > 1:
+            return
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+class TestDraining:
+    def drain(self, calls: Calls, how: Any, pressed: Any = None) -> bool:
+        async def main() -> bool:
+            pressing = asyncio.get_running_loop().create_future()
+            if pressed:
+                pressing.set_result(pressed)
+            return await asyncio.wait_for(drained(calls, how, 99.0, pressing), 5)  # type: ignore[arg-type]
+
+        return asyncio.run(main())
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("how", "seconds"),
+        [("lost", 0.0), ("crashed", 0.0), ("stopped", GRACE_SECONDS), ("fatal", GRACE_SECONDS)],
+    )
+    def test_calls_have_a_little_time_unless_their_rows_are_anothers(
+        self, how: str, seconds: float
+    ) -> None:
+        calls = Calls()
+        assert not self.drain(calls, how)
+        assert calls.waited == [seconds]
+        hanging = Calls(end=False)
+        assert not self.drain(hanging, "time", pressed=how)
+        assert hanging.waited == [99.0, seconds]
+        assert hanging.cancelled
+
+    def test_where_the_time_is_over_each_comes_to_its_own_end(self) -> None:
+        calls = Calls()
+        assert self.drain(calls, "time")
+        assert calls.waited == [99.0]
+
+
+def ended_by(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
+    run = runs.start(campaign, judge(name, "openai", model="m", base_url=SERVER), queued=True)
+    JudgeRun.objects.filter(pk=run.pk).update(**fields)
+    return run
+
+
+class TestTurns:
+    SOON, AGO = timedelta(minutes=5), timedelta(minutes=-5)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("run", "lane", "waits"),
+        [
+            ({}, {}, True),
+            ({"state": "running"}, {}, True),
+            ({"state": "done"}, {}, False),
+            ({"queued": False}, {}, False),
+            ({"lease": uuid.uuid4(), "lease_until": SOON}, {}, False),
+            ({"lease": uuid.uuid4(), "lease_until": AGO}, {}, True),
+            ({}, {"paused": "no"}, False),
+            ({}, {"lease": uuid.uuid4(), "lease_until": SOON}, False),
+            ({}, {"lease": uuid.uuid4(), "lease_until": AGO}, True),
+            ({}, {"paused": "no", "lease": uuid.uuid4(), "lease_until": AGO}, False),
+            ({"lane": None}, {"paused": "no"}, True),
+            ({"lane": None, "lease": uuid.uuid4(), "lease_until": SOON}, {}, False),
+        ],
+    )
+    def test_who_waits_for_a_worker(
+        self, campaign: Campaign, run: dict[str, Any], lane: dict[str, Any], waits: bool
+    ) -> None:
+        def at(fields: dict[str, Any]) -> dict[str, Any]:
+            now = timezone.now()
+            return {k: now + v if isinstance(v, timedelta) else v for k, v in fields.items()}
+
+        waiting = ended_by(campaign, "a", **at(run))
+        Lane.objects.update(**at(lane))
+        assert list(neglected()) == [waiting] * waits
+        held = run.get("lease_until") == self.SOON
+        assert list(free(JudgeRun.objects.all())) == [waiting] * (not held)
+
+    def test_runs_of_one_server_follow_each_other_in_a_ring(self, campaign: Campaign) -> None:
+        first, second, third = (ended_by(campaign, name) for name in "abc")
+        other = runs.start(campaign, judge("d", "openai", model="m", base_url="http://127.0.0.1:8/v1"),
+                           queued=True)  # fmt: skip
+        assert [next_after(each) for each in (first, second, third)] == [second, third, first]
+        assert next_after(other) == other
+        JudgeRun.objects.filter(pk=second.pk).update(state="done")
+        assert next_after(first) == third
+        JudgeRun.objects.exclude(pk=first.pk).update(state="done")
+        assert next_after(first) == first
+        JudgeRun.objects.update(state="done")
+        assert next_after(first) is None
+
+    def test_one_without_a_server_is_followed_by_itself_alone(self, campaign: Campaign) -> None:
+        plain, other = (runs.start(campaign, judge(n), queued=True) for n in "ab")
+        assert [next_after(plain), next_after(other)] == [plain, other]
+        JudgeRun.objects.filter(pk=other.pk).update(queued=False)
+        assert next_after(other) is None
+
+
+class TestServers:
+    def test_a_server_is_named_with_its_key(self) -> None:
+        told = [(each.name, str(each), each.guarded) for each in
+                (Server("http://a/v1"), Server("http://a/v1", "KEY", guarded=False))]  # fmt: skip
+        assert told == [
+            ("http://a/v1", "http://a/v1 (no key)", True),
+            ("http://a/v1 KEY", "http://a/v1 (key in KEY)", False),
+        ]
+
+    def test_only_judges_of_the_browser_are_held_to_the_listed_hosts(
+        self, db: None, settings: Any
+    ) -> None:
+        settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
+        params = {guarding.GUARDED: True}
+        guarded = judge("a", "openai", model="m", base_url=SERVER, params=params)
+        assert listed_hosts_for(guarded) == ("127.0.0.1:9",)
+        assert listed_hosts_for(judge("b")) is None
+
+    def test_servers_that_are_known_are_trusted_if_the_operator_named_one(
+        self, db: None, settings: Any
+    ) -> None:
+        settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
+        public = Server("https://api.openai.com/v1", "OPENAI_API_KEY", guarded=True)
+        assert known_servers() == [public]
+        own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
+        guarded = own | {"params": {guarding.GUARDED: True}}
+        judge("a", api_key_env="K", **guarded)
+        judge("words")
+        assert known_servers() == [public, Server(SERVER, "K", guarded=True)]
+        judge("b", api_key_env="K", **own)
+        judge("c", api_key_env="K", **guarded)
+        judge("d", **guarded)
+        told = [public, Server(SERVER, "K", guarded=False), Server(SERVER, "", guarded=True)]
+        assert known_servers() == told
+
+    def test_a_new_server_takes_a_key_from_an_admin_alone_and_one_set_aside(
+        self, settings: Any
+    ) -> None:
+        settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
+        admin, other = User(role=User.Role.ADMIN), User(role=User.Role.RESEARCHER)
+        assert new_server(f" {SERVER} ", "", other) == Server(SERVER, "", guarded=True)
+        key = "TANDEM_KEY_ONE"
+        assert new_server(SERVER, key, admin) == Server(SERVER, key, guarded=True)
+        with pytest.raises(SetupError, match="only an admin"):
+            new_server(SERVER, key, other)
+        with pytest.raises(SetupError, match="TANDEM_KEY_…"):
+            new_server(SERVER, "SECRET_KEY", admin)
+        settings.TANDEM_JUDGE_HOSTS = []
+        with pytest.raises(SetupError):
+            new_server(SERVER, "", admin)
+
+
+class TestLanes:
+    def test_it_is_held_for_fifteen_seconds_at_a_time(self, db: None) -> None:
+        lane, token = Lane.objects.create(endpoint="http://a"), uuid.uuid4()
+        begun = timezone.now()
+        for hold in (lanes.take, lanes.renew):
+            Lane.objects.filter(lease=token).update(lease_until=begun)
+            assert hold(lane.pk, token)
+            lane.refresh_from_db()
+            assert lane.lease_until is not None
+            assert timedelta(seconds=12) < lane.lease_until - begun < timedelta(seconds=40)
+        lanes.give_back(lane.pk, None)
+        lanes.give_back(None, token)
+        lane.refresh_from_db()
+        assert lane.lease == token
+        lanes.give_back(lane.pk, token)
+        lane.refresh_from_db()
+        assert (lane.lease, lane.lease_until) == (None, None)
+
+    def test_a_pause_says_why_and_since_when(self, db: None) -> None:
+        lane = Lane.objects.create(endpoint="http://a")
+        lanes.pause(lane, "no credit")
+        lane.refresh_from_db()
+        assert lane.paused == "no credit"
+        assert lane.paused_at is not None
+        lanes.resume(lane)
+        lane.refresh_from_db()
+        assert (lane.paused, lane.paused_at) == ("", None)
+
+    def test_its_holder_is_the_run_of_the_same_lease(self, campaign: Campaign) -> None:
+        first, second = (ended_by(campaign, name) for name in "ab")
+        assert first.lane is not None
+        assert lanes.holder(first.lane) is None
+        assert runs.take(second)
+        JudgeRun.objects.filter(pk=first.pk).update(lease=uuid.uuid4())
+        assert lanes.holder(first.lane) == second
+
+
+class TestFreeRows:
+    def test_open_rows_of_one_judge_over_one_campaign_come_in_order(
+        self, campaign: Campaign
+    ) -> None:
+        command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
+        rater, further = judge(), judge("further")
+        planning.plan(Campaign.objects.get(name="other"), rater)
+        planning.plan(campaign, further)
+        planning.plan(campaign, rater)
+        own = [row.pk for row in ledger.rows_of(campaign, rater).order_by("pk")]
+        Strike.objects.create(assignment_id=own[1], count=2)
+        Strike.objects.create(assignment_id=own[2], count=1)
+
+        def found(count: int, struck: int = 2, after: int = 0) -> list[int]:
+            rows = leasing.free_rows(campaign.pk, rater.rater_id, count, struck, after)
+            return [own.index(row.pk) for row in rows]
+
+        assert found(0) == found(-1) == []
+        assert found(1) == [0]
+        assert found(9) == [0, 2, 3]
+        assert found(9, struck=1) == [0, 3]
+        assert found(9, struck=3) == [0, 1, 2, 3]
+        assert found(9, after=own[2]) == [3]
+        lease = uuid.uuid4()
+        rows = leasing.free_rows(campaign.pk, rater.rater_id, 2, 2)
+        Assignment.objects.filter(pk=own[2]).update(status="done")
+        assert leasing.lease_rows([], lease) == 0
+        assert leasing.lease_rows(rows, lease) == 1
+        told = Assignment.objects.filter(lease=lease).values_list("pk", "status")
+        assert list(told) == [(own[0], "leased")]
+        assert found(9) == [3]
+        leasing.bring_items(campaign, rows)
+        assert [row.item.pk for row in rows] == [row.item_id for row in rows]
+        assert all(row.item.campaign is campaign for row in rows)
+
+
+class TestBeginning:
+    @pytest.fixture
+    def rung(self, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any) -> Any:
+        told: list[int] = []
+        monkeypatch.setattr(beginning, "ring", told.append)
+
+        def of(deed: Any) -> tuple[Any, list[int]]:
+            told.clear()
+            with django_capture_on_commit_callbacks(execute=True):
+                made = deed()
+            return made, list(told)
+
+        return of
+
+    def test_a_run_is_queued_with_its_limits_and_a_second_joins_it(
+        self, campaign: Campaign, rung: Any
+    ) -> None:
+        rater = judge()
+        run, told = rung(lambda: beginning.begin(rater, campaign, {"limit": 3}))
+        assert (run.queued, run.limit, told) == (True, 3, [run.pk])
+        assert runs.take(run)
+        again, told = rung(lambda: beginning.begin(rater, campaign, {}))
+        assert (again, again.queued, told) == (run, True, [run.pk])
+
+    def test_where_nothing_is_open_none_begins(self, campaign: Campaign, rung: Any) -> None:
+        rater = judge()
+        planning.plan(campaign, rater)
+        ledger.rows_of(campaign, rater).update(status="done")
+        with pytest.raises(beginning.NothingOpenError, match="nothing is open"):
+            beginning.begin(rater, campaign, {})
+        assert not JudgeRun.objects.exists()
+
+    def test_a_paused_server_is_asked_again_and_a_run_under_way_is_rung(
+        self, campaign: Campaign, rung: Any
+    ) -> None:
+        run = ended_by(campaign, "a")
+        plain = runs.start(campaign, judge("plain"), queued=True)
+        assert run.lane is not None
+        lanes.pause(run.lane, "no")
+        assert rung(lambda: beginning.resume(run)) == (True, [run.pk])
+        assert not Lane.objects.exclude(paused="").exists()
+        assert rung(lambda: beginning.resume(plain)) == (True, [plain.pk])
+        lanes.pause(run.lane, "no")
+        run.state = "done"
+        assert rung(lambda: beginning.resume(run)) == (False, [])
+        assert not Lane.objects.exclude(paused="").exists()
+
+
+class TestShutdown:
+    @pytest.fixture(autouse=True)
+    def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stopping, "_pools", [])
+        monkeypatch.setattr(stopping, "_controls", [])
+        monkeypatch.setattr(stopping, "_ending", type(stopping._ending)())
+
+    def test_a_pump_is_stopped_while_it_lasts(self) -> None:
+        control, over = Control(), Control()
+        with stopping.ended_with_the_worker(over):
+            pass
+        told: list[str] = []
+        over.listen(lambda: told.append("over"))
+        control.listen(lambda: told.append("running"))
+        assert not stopping.is_ending()
+        with stopping.ended_with_the_worker(control):
+            stopping._end(0, None)
+        assert told == ["running"]
+        assert stopping.is_ending()
+        assert stopping._controls == []
+
+    def test_a_pump_that_fails_is_told_of_no_shutdown(self) -> None:
+        with pytest.raises(KeyError), stopping.ended_with_the_worker(Control()):
+            raise KeyError
+        assert stopping._controls == []
+
+    def test_a_child_listens_for_the_signal_of_ours(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[Any] = []
+        monkeypatch.setattr(signal, "signal", lambda *given: told.append(given))
+        stopping._listen()
+        assert told == [(signal.SIGURG, stopping._end)]
+
+    def test_every_child_is_told_though_one_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[tuple[int, int]] = []
+
+        def kill(pid: int, number: int) -> None:
+            if pid == 1:
+                raise ProcessLookupError
+            told.append((pid, number))
+
+        monkeypatch.setattr(os, "kill", kill)
+        children = [SimpleNamespace(pid=pid) for pid in (1, 2, 3)]
+        pools = (SimpleNamespace(), SimpleNamespace(_pool=None),
+                 SimpleNamespace(_pool=SimpleNamespace(_pool=None)),
+                 SimpleNamespace(_pool=SimpleNamespace(_pool=children)))  # fmt: skip
+        for pool in pools:
+            stopping._remember_pool(SimpleNamespace(pool=pool))
+        stopping._tell_children()
+        assert told == [(2, signal.SIGURG), (3, signal.SIGURG)]
+        assert stopping.is_ending()
+
+
+class TestAtItsEnd:
+    """What becomes of a run, by why its pump ended."""
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("how", "queued", "wish", "state", "noted"),
+        [
+            ("finished", False, "", "done", True),
+            ("fatal", False, "", "stopped", True),
+            ("budget", False, "", "stopped", True),
+            ("crashed", False, "", "stopped", True),
+            ("stopped", False, "", "interrupted", True),
+            ("stopped", True, "", "running", False),
+            ("stopped", True, "stop", "interrupted", True),
+            ("stopped", True, "cancel", "cancelled", True),
+            ("cancelled", True, "", "cancelled", True),
+            ("time", False, "", "running", False),
+            ("time", True, "stop", "interrupted", False),
+            ("finished", True, "stop", "done", True),
+            ("lost", False, "", "running", False),
+        ],
+    )
+    def test_it_ends_or_is_left_to_the_next(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
+        how: Any, queued: bool, wish: str, state: str, noted: bool,
+    ) -> None:  # fmt: skip
+        written: list[Any] = []
+        monkeypatch.setattr(manifests, "end", lambda run, limits: written.append(limits))
+        run = runs.start(campaign, judge(), queued=queued)
+        token = runs.take(run)
+        assert token is not None
+        JudgeRun.objects.update(wish=wish)
+        working._let_go(run, token, Ending(how, "why", limits=((1.0, 2),)))
+        run.refresh_from_db()
+        assert run.state == state
+        assert (run.lease is not None) == (how == "lost")
+        assert run.error == ("why" if noted else "")
+        assert written == [((1.0, 2),)] * noted
+
+    def test_what_the_server_bore_and_why_it_is_paused_is_kept(self, campaign: Campaign) -> None:
+        run = ended_by(campaign, "a")
+        ending = Ending("fatal", "no credit", pauses=True, ceiling=5)
+        assert working._noted(run, ending) is ending
+        lane = Lane.objects.get()
+        assert (lane.ceiling, lane.paused) == (5, "no credit")
+        lanes.resume(lane)
+        working._noted(run, Ending("fatal", "no credit"))
+        assert Lane.objects.get().paused == ""
+        plain = runs.start(campaign, judge("plain"))
+        assert working._noted(plain, ending) is ending
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("error", "state", "told", "raised"),
+        [
+            (working.RefusedRunError("it lies"), "stopped", "it lies", False),
+            (KeyError("x"), "stopped", "KeyError: 'x'", True),
+            (InterfaceError("away"), "running", "", True),
+        ],
+    )
+    def test_an_error_gives_the_lease_back(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
+        error: Exception, state: str, told: str, raised: bool,
+    ) -> None:  # fmt: skip
+        def wrong(*_: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(working, "_worked", wrong)
+        monkeypatch.setattr(working, "connection", SimpleNamespace(close=lambda: None))
+        run = runs.start(campaign, judge())
+        token = runs.take(run)
+        assert token is not None
+        if raised:
+            with pytest.raises(type(error)):
+                work(run, token, None, Scripted(yes))
+        else:
+            assert work(run, token, None, Scripted(yes)) == Ending("fatal", told)
+        run.refresh_from_db()
+        assert (run.state, run.error, run.lease) == (state, told, None)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("own", "params", "calls"), [(3, {"concurrency": 5}, 3), (None, {"concurrency": 5}, 5),
+                                     (None, {}, 16)]
+    )  # fmt: skip
+    def test_it_makes_as_many_calls_at_once_as_run_or_judge_say(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
+        own: int | None, params: dict[str, Any], calls: int,
+    ) -> None:  # fmt: skip
+        asked: list[int] = []
+
+        def pump(run: Any, lease: Any, preparer: Any, concurrency: int, *_: Any) -> Ending:
+            asked.append(concurrency)
+            return Ending("finished")
+
+        monkeypatch.setattr(working, "pump", pump)
+        run = runs.start(campaign, judge(params=params), concurrency=own)
+        told: Any = working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        assert (told, asked) == (Ending("finished"), [calls])
+
+    def test_it_goes_on_while_rows_come_and_something_changes(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rater = judge()
+        run, asked = runs.start(campaign, rater), []
+
+        def pump(*_: Any) -> Ending:
+            asked.append(1)
+            first = ledger.rows_of(campaign, rater).filter(status="open").first()
+            if first is not None and len(asked) < 3:
+                Assignment.objects.filter(pk=first.pk).update(status="done")
+            return Ending("finished")
+
+        monkeypatch.setattr(working, "pump", pump)
+        working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        assert len(asked) == 3
+        asked.clear()
+        run.limit = 0
+        working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        assert len(asked) == 1
