@@ -14,7 +14,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from annotation.submit import LostLeaseError
 from judging.answers import results
 from judging.answers.calls import Call
-from judging.answers.results import Failure, Result, record, stored_results
+from judging.answers.results import Failure, Result, record, storable, stored_results
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batches.requests import preparer_of
@@ -129,6 +129,32 @@ class TestStoredBefore:
     def test_a_call_that_failed_in_transport_is_made_again(self, held: Held) -> None:
         held.store(Result(held.prepared, (call(None, "status-500"),)))
         assert stored_results([held.again()]) == []
+
+
+def test_what_no_database_keeps_is_escaped_however_deep_it_stands() -> None:
+    odd = {"a\0": [{"b": "x\ud800"}, 1, None, True], "c": "plain"}
+    assert storable(odd) == {"a\\u0000": [{"b": "x\\ud800"}, 1, None, True], "c": "plain"}
+    plain = {"a": ["é", 1]}
+    assert storable(plain) is plain
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("count", "counted"), [(2**31 - 1, 2**31 - 1), (2**31, 0), (-1, 0), (True, 0), ("7", 0), (0, 0)]
+)
+def test_only_a_count_that_can_be_stored_is_added_up(
+    held: Held, count: object, counted: int
+) -> None:
+    usage = {
+        "prompt_tokens": count,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": count},
+    }
+    paid = call(Answer("{}", usage=usage))
+    held.store(Result(held.prepared, (paid,)))
+    held.run.refresh_from_db()
+    told = held.run.prompt_tokens, held.run.cached_tokens, held.run.completion_tokens
+    assert told == (counted, counted, 1)
 
 
 def test_attempts_are_numbered_over_all_pumps(held: Held) -> None:

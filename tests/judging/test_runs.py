@@ -92,6 +92,18 @@ class TestStarting:
         assert ledger.standing(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
 
+    def test_rows_of_a_batch_were_in_no_workers_hands(self, campaign: Campaign) -> None:
+        rater = judge()
+        run, token = held(campaign, rater)
+        ledger.claim(campaign, rater, token, 3)
+        run_out(run)
+        JudgeRun.objects.update(manifest={"batch": {"files": [{"name": "b"}]}})
+        assert runs.take(run)
+        assert ledger.standing(campaign, rater) == {"open": ITEMS}
+        assert not Strike.objects.exists()
+        with pytest.raises(runs.HeldError, match="is writing its requests"):
+            runs.queue_active(campaign, rater)
+
     def test_one_that_goes_by_files_has_no_lane(self, campaign: Campaign) -> None:
         assert runs.start(campaign, served(), offline=True).lane is None
         assert not Lane.objects.exists()

@@ -88,6 +88,16 @@ class TestPseudonyms:
         with pytest.raises(PeopleError):
             rename_rater(rater_of(study.ada), name)
 
+    def test_another_name_is_taken_beside_other_raters(self, study: Study) -> None:
+        mine, bens = rater_of(study.ada), rater_of(study.ben)
+        assert rename_rater(mine, "  Blue   heron ") == "Blue heron"
+        assert rename_rater(mine, "Blue heron") == "Blue heron"
+        with pytest.raises(PeopleError, match="another rater has this name"):
+            rename_rater(bens, "Blue heron")
+        with pytest.raises(PeopleError, match="name of an account"):
+            rename_rater(bens, "ADA")
+        assert set(Rater.objects.values_list("name", flat=True)) == {"Blue heron", bens.name}
+
     def test_one_from_before_that_tells_the_account_is_known(self, study: Study) -> None:
         rater = Rater.objects.create(name="Ada", user=study.ada)
         assert tells_the_account(rater)
