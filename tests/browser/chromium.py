@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.signals import request_finished, request_started
+from django.http import HttpRequest
+from django.middleware.csrf import get_token
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -69,10 +71,16 @@ def note(page: Page, found: list[str]) -> None:
 
 
 def come_in(page: Page, name: str) -> None:
-    """Logs in without the form: the session's cookie is put into the browser."""
+    """Logs in without the form: puts the cookies into the browser that it would get there."""
     session = client_of(User.objects.get(username=name)).cookies[settings.SESSION_COOKIE_NAME]
+    request = HttpRequest()
+    get_token(request)
+    values = {session.key: session.value, settings.CSRF_COOKIE_NAME: request.META["CSRF_COOKIE"]}
     page.context.add_cookies(
-        [{"name": session.key, "value": session.value, "domain": "localhost", "path": "/"}]
+        [
+            {"name": name, "value": value, "domain": "localhost", "path": "/"}
+            for name, value in values.items()
+        ]
     )
 
 

@@ -60,7 +60,9 @@ def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
     assert TEXT[span.start : span.end] == span.quote
 
 
-def test_the_highlights_of_raters_stand_in_the_text_with_their_letters(page: Page) -> None:
+def test_highlights_have_their_raters_letters_and_a_decision_needs_a_reason(
+    page: Page,
+) -> None:
     marks = page.locator("mark[data-kind]")
     expect(marks).to_have_count(1)
     expect(marks).to_have_text("Zoë 🛶")
@@ -69,9 +71,6 @@ def test_the_highlights_of_raters_stand_in_the_text_with_their_letters(page: Pag
     assert len(letters.split()) == 2
     page.keyboard.press("n")
     expect(page.locator("mark.lit")).to_have_text("Zoë 🛶")
-
-
-def test_a_decision_needs_a_reason(page: Page) -> None:
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#reason-missing")).to_have_text("Say why.")

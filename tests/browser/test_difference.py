@@ -7,6 +7,8 @@ import random
 import pytest
 from playwright.sync_api import Page
 
+from tests.patience import FAST
+
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMPARE = """async ([pairs]) => {
   const { difference } = await import("/static/js/difference.js");
@@ -75,16 +77,16 @@ def test_only_what_changed_is_told_apart(page: Page) -> None:
     assert sides(other)["first"] == ["One two."]
 
 
-def test_words_that_changed_one_by_one_are_one_change(page: Page) -> None:
-    [pieces] = compare(page, ("He saw red old boats there.", "He saw blue new ships there."))
-    assert sides(pieces)["first"] == ["red old boats"]
-    assert sides(pieces)["second"] == ["blue new ships"]
-
-
-def test_emoji_and_words_with_marks_are_never_cut(page: Page) -> None:
-    [pieces] = compare(page, ("A 👩‍👩‍👧 at the cafe\u0301 in שלום", "A 👩‍👩‍👦 at the cafe in שלום"))
-    assert sides(pieces)["first"] == ["👩‍👩‍👧", "cafe\u0301"]
-    assert sides(pieces)["second"] == ["👩‍👩‍👦", "cafe"]
+def test_words_changed_one_by_one_are_one_change_and_no_letter_is_cut(page: Page) -> None:
+    each, awkward = compare(
+        page,
+        ("He saw red old boats there.", "He saw blue new ships there."),
+        ("A 👩‍👩‍👧 at the cafe\u0301 in שלום", "A 👩‍👩‍👦 at the cafe in שלום"),
+    )
+    assert sides(each)["first"] == ["red old boats"]
+    assert sides(each)["second"] == ["blue new ships"]
+    assert sides(awkward)["first"] == ["👩‍👩‍👧", "cafe\u0301"]
+    assert sides(awkward)["second"] == ["👩‍👩‍👦", "cafe"]
 
 
 def test_long_texts_take_little_time(page: Page) -> None:
@@ -95,5 +97,4 @@ def test_long_texts_take_little_time(page: Page) -> None:
     foreign = draw.choices(["again", "and", "over", "the", "same"], k=2000)
     pairs = [(" ".join(text), " ".join(b)) for b in (edited, foreign)]
     pairs.append((" ".join(foreign), " ".join(foreign[::-1])))
-    page.evaluate(TIMED, [pairs])
-    assert max(page.evaluate(TIMED, [pairs])) < 100
+    assert max(page.evaluate(TIMED, [pairs])) < 1000 * FAST

@@ -177,14 +177,14 @@ def test_nothing_can_be_cited_before_something_is_ticked(answers: Desk) -> None:
 def test_axe_finds_nothing_wrong_while_one_writes(answers: Desk) -> None:
     page = answers.page
     page.locator(".ticked").first.click()
-    found = violations(page, "ticking")
+    found = violations(page, "ticking", rare=True)
     answers.choices("descriptor", "Partial answer").click()
     answers.choices("deflected", "No").click()
     page.locator("#answer").fill("It opened [7] ")
     page.locator("#answer").press("End")
     page.keyboard.type("[")
     expect(page.get_by_role("option")).to_have_count(1)
-    found += violations(page, "citing")
+    found += violations(page, "citing", rare=True)
     keys(page, "Escape", "Control+Enter")
     expect(page.locator(".writes .problem")).not_to_be_empty()
     assert found + violations(page, "refused") == []
@@ -259,6 +259,7 @@ class TestTheSecondRound:
         second.choices("action", "Modify").click()
         expect(page.locator("#answer")).to_have_value("Mine.")
 
+    @pytest.mark.long
     def test_who_skips_writes_nothing(self, second: Desk) -> None:
         second.choices("action", "Skip").click()
         second.choices("descriptor", "Too difficult").click()

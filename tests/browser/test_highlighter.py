@@ -97,11 +97,17 @@ class TestInTheText:
         expect(desk.page.locator(".handle.start")).to_be_hidden()
         assert desk.page.evaluate("document.activeElement.hasAttribute('data-marks')")
 
-    def test_a_clicked_highlight_is_removed_by_a_key(self, desk: Desk) -> None:
+    def test_a_key_removes_the_clicked_highlight_and_that_at_the_cursor(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         click_on(desk, "crossed")
         expect(desk.page.locator(".handle.end")).to_be_visible()
+        desk.page.keyboard.press("Delete")
+        assert desk.quotes(1) == []
+        desk.page.keyboard.press("z")
+        desk.page.keyboard.press("h")
+        desk.page.keyboard.press("Home")
+        expect(desk.page.locator("#spoken")).to_have_text("Zoë, highlighted for question 1")
         desk.page.keyboard.press("Delete")
         assert desk.quotes(1) == []
 
@@ -114,7 +120,6 @@ class TestInTheText:
             click_on(desk, "harbour")
             expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", str(question - 1))
             expect(desk.unit(question).locator(".quote.taken")).to_have_count(1)
-            desk.page.wait_for_timeout(50)
 
     def test_its_ends_can_be_dragged(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
@@ -161,15 +166,6 @@ class TestInTheText:
         desk.page.keyboard.press("Enter")
         assert desk.quotes(1) == ["harbour\tat"]
 
-    def test_delete_at_the_cursor_removes_what_lies_there(self, desk: Desk) -> None:
-        desk.answer(1, "Yes")
-        desk.drag(FIRST)
-        desk.page.keyboard.press("h")
-        desk.page.keyboard.press("Home")
-        expect(desk.page.locator("#spoken")).to_have_text("Zoë, highlighted for question 1")
-        desk.page.keyboard.press("Delete")
-        assert desk.quotes(1) == []
-
 
 class TestInTheList:
     @pytest.fixture
@@ -183,7 +179,11 @@ class TestInTheList:
     def focused(self, desk: Desk) -> str:
         return str(desk.page.evaluate("document.activeElement.textContent"))
 
-    def test_arrows_go_from_one_to_the_next_and_out_of_it(self, listed: Desk) -> None:
+    def test_it_says_whose_it_is_and_arrows_go_through_it_and_out_of_it(self, listed: Desk) -> None:
+        lists = listed.page.get_by_role("list", name="Highlights for question 1")
+        expect(lists.get_by_role("listitem")).to_have_count(2)
+        name = f"Remove highlight: {FIRST}"
+        expect(lists.get_by_role("button", name=name)).to_be_visible()
         press = listed.page.keyboard.press
         assert self.focused(listed) == FIRST
         press("ArrowDown")
@@ -196,17 +196,16 @@ class TestInTheList:
         press("ArrowDown")
         assert listed.page.evaluate("document.activeElement.name") == "unit-1-answerable"
 
-    def test_what_has_the_focus_is_lit_in_the_text(self, listed: Desk) -> None:
+    def test_what_has_the_focus_is_lit_and_removed_it_gives_it_to_the_next(
+        self, listed: Desk
+    ) -> None:
         lit = listed.page.locator("mark.lit")
         assert "".join(lit.all_text_contents()) == FIRST
         listed.page.keyboard.press("Enter")
         expect(listed.page.locator(".handle.start")).to_be_visible()
         listed.page.keyboard.press("Escape")
         expect(lit).to_have_count(0)
-
-    def test_removing_one_leaves_the_focus_on_the_next_and_then_on_the_question(
-        self, listed: Desk
-    ) -> None:
+        listed.page.keyboard.press("l")
         listed.page.keyboard.press("Delete")
         assert listed.quotes(1) == [SECOND]
         assert self.focused(listed) == SECOND
@@ -231,12 +230,6 @@ class TestInTheList:
             assert listed.quotes(1)[0] == left, key
             assert self.focused(listed) == left
         expect(listed.page.locator("#spoken")).to_have_text(f"Starts with {FIRST}")
-
-    def test_the_list_says_whose_it_is(self, listed: Desk) -> None:
-        lists = listed.page.get_by_role("list", name="Highlights for question 1")
-        expect(lists.get_by_role("listitem")).to_have_count(2)
-        name = f"Remove highlight: {FIRST}"
-        expect(lists.get_by_role("button", name=name)).to_be_visible()
 
 
 class TestFromRightToLeft:
@@ -263,6 +256,7 @@ class TestFromRightToLeft:
         assert desk.quotes(1) == ["שלום לכולם אמר הטייס"]
         assert desk.reading.evaluate("element => element.textContent") == hebrew
 
+    @pytest.mark.long
     def test_the_first_handle_stands_on_the_right(self, hebrew: str, desk: Desk) -> None:
         press = desk.page.keyboard.press
         for key in ("h", "Shift+ArrowLeft", "Enter", "Escape", "l", "Enter"):
@@ -329,6 +323,7 @@ class TestFocus:
         desk.page.get_by_role("button", name="Close the guideline").click()
         assert desk.page.evaluate("document.activeElement.id") == "open-guideline"
 
+    @pytest.mark.long
     def test_a_button_that_has_nothing_more_to_undo_gives_it_to_the_question(
         self, desk: Desk
     ) -> None:
@@ -397,8 +392,9 @@ class TestFingers:
         yield context
         context.close()
 
-    @pytest.mark.usefixtures("context")
-    def test_they_highlight_and_remove(self, desk: Desk) -> None:
+    def test_they_highlight_remove_and_drag_an_end(
+        self, desk: Desk, context: BrowserContext
+    ) -> None:
         page = desk.page
         left, top, *_ = places_of(desk, "crossed")
         page.touchscreen.tap(left + 4, top)
@@ -409,9 +405,6 @@ class TestFingers:
         page.get_by_role("button", name="Remove highlight for question 1").tap()
         assert desk.quotes(1) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-    def test_they_drag_an_end(self, desk: Desk, context: BrowserContext) -> None:
-        page = desk.page
         choose(page, TEXT, FIRST)
         page.keyboard.press("h")
         left, top, *_ = places_of(desk, "crossed")
@@ -453,7 +446,7 @@ class TestLongTexts:
       desk.board.edited(units[0]);
     })"""
 
-    @pytest.fixture(params=["paragraphs", "one line"])
+    @pytest.fixture(params=["paragraphs", pytest.param("one line", marks=pytest.mark.long)])
     def long(self, request: pytest.FixtureRequest, study: Study) -> str:
         end = "\r\n\r\n" if request.param == "paragraphs" else " "
         words = [f"wörd{n}" + (f".{end}" if n % 60 == 59 else " 🛶 " if n % 100 == 7 else " ")

@@ -172,6 +172,7 @@ def test_key_points_of_a_report_are_judged_by_keyboard(
     assert cast.FULL[span[1] :].startswith(span[2])
 
 
+@pytest.mark.long
 def test_key_points_of_a_report_are_judged_by_mouse(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

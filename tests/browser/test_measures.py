@@ -53,7 +53,10 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_a_column_orders_the_boards_and_a_filter_leaves_systems(page: Page) -> None:
+def test_columns_order_boards_filters_leave_systems_and_campaigns_slice(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Leaderboards")).to_be_visible()
+    assert violations(page, "measures") == []
+    address = page.url
     board = page.locator(".board").first
     expect(board.locator("tbody tr").first).to_contain_text("A good")
     board.get_by_role("link", name="Cov(y)").click()
@@ -64,9 +67,7 @@ def test_a_column_orders_the_boards_and_a_filter_leaves_systems(page: Page) -> N
     page.get_by_label("good", exact=True).check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(board.locator("tbody tr")).to_have_count(1)
-
-
-def test_ticking_a_campaign_slices_the_measures_by_its_labels(page: Page) -> None:
+    page.goto(address)
     page.get_by_role("group", name="Slice by the labels of").get_by_label("typing").check()
     page.get_by_role("button", name="Compute").click()
     slices = page.get_by_role("region", name="Slices")
@@ -75,8 +76,3 @@ def test_ticking_a_campaign_slices_the_measures_by_its_labels(page: Page) -> Non
     table = slices.get_by_role("table", name="By sensitivity, as labelled in typing")
     expect(table.locator("tbody tr")).to_have_count(9)
     assert violations(page, "measures by labels") == []
-
-
-def test_axe_finds_nothing_wrong(page: Page) -> None:
-    expect(page.get_by_role("heading", name="Leaderboards")).to_be_visible()
-    assert violations(page, "measures") == []

@@ -18,10 +18,16 @@ from pytest_django.fixtures import Settings
 from annotation import exporting
 from annotation.basis import Basis
 from annotation.models import Draft, Response, Span
+from tests.browser.axe import violations
 from tests.browser.desk import Desk
+from tests.extent import Extent
 from tests.page_cast import PASSWORD, TEXT, make_study
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.postgresql,
+    pytest.mark.django_db(transaction=True),
+]
 
 # Waits pass twenty times as fast, so that many failures fit into a test.
 HURRY = """
@@ -51,15 +57,21 @@ window.fetch = async (address, options = {}) => {
 # How long the oldest letter that no draft holds had waited when the draft was sent, in ms.
 WAITS = """
 window.waits = [];
+window.flying = 0;
 let first = null;
 addEventListener("input", () => (first ??= performance.now()), true);
 const send = window.fetch;
-window.fetch = (address, options) => {
+window.fetch = async (address, options) => {
   if (String(address).endsWith("/draft") && first !== null) {
     waits.push(performance.now() - first);
     first = null;
   }
-  return send(address, options);
+  flying += 1;
+  try {
+    return await send(address, options);
+  } finally {
+    flying -= 1;
+  }
 };
 """
 
@@ -144,12 +156,10 @@ def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
 def test_a3_many_losses_on_either_way_lose_and_double_nothing(
     context: BrowserContext, errors: list[str], transactional_db: None
 ) -> None:
-    items = 8
-    study = make_study(reports=items)
-    desk = Desk(context.new_page(), study)
-    desk.log_in("ada")
+    items = 8 if Extent.everything else 4
+    desk = Desk(context.new_page(), make_study(reports=items))
     desk.page.add_init_script(HURRY + LOSSY)
-    desk.start()
+    desk.begin("ada")
     words = ["No", "Makes no sense"]
     for number in range(items):
         address = desk.page.url
@@ -157,7 +167,7 @@ def test_a3_many_losses_on_either_way_lose_and_double_nothing(
         submit(desk)
         gone_on(desk, address)
     lost = desk.page.evaluate("lost")
-    assert min(lost.values()) >= 5, lost
+    assert min(lost.values()) > items / 2, lost
     rows = Response.objects.order_by("assignment__item__position").values_list(
         "revision", "payload"
     )
@@ -174,10 +184,8 @@ def test_a3_answers_that_wait_go_out_in_their_order_under_their_keys(
     context.route("**/submit", lambda route: route.abort())
     desk.page.on("request", lambda r: tries.append(r) if r.url.endswith("/submit") else None)
     finish(desk)
-    failed = time.monotonic()
     submit(desk)
     desk.state("unsaved")
-    assert time.monotonic() - failed < 10
     desk.answer(1, "Makes no sense")
     submit(desk)
     assert len(kept(desk.page, ".outbox.")) == 2
@@ -202,16 +210,21 @@ def test_a4_a_tab_that_dies_takes_at_most_two_seconds_of_typing_along(
     desk: Desk, context: BrowserContext
 ) -> None:
     desk.page.add_init_script(WAITS)
+    context.clock.install()
     desk.page.reload()
     desk.ready()
+    context.clock.pause_at(desk.page.evaluate("Date.now()") + 60_000)
     address = desk.page.url
     words = [f"word{number} " for number in range(50)]
     desk.page.get_by_label("Comment").click()
     for word in words:
-        desk.page.keyboard.type(word, delay=12)
+        desk.page.keyboard.type(word)
+        context.clock.run_for(75)
+        desk.page.wait_for_function("() => flying === 0")
     waits = desk.page.evaluate("waits")
     assert len(waits) >= 2
     assert max(waits) <= 2000
+    context.clock.resume()
     with pytest.raises(Error):
         desk.page.goto("chrome://crash", timeout=3000)
     assert Draft.objects.get().payload["comment"].startswith("word0 word1 ")
@@ -238,6 +251,7 @@ def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
     expect(layer).to_be_visible()
     assert comment.input_value() == "half a thought"
     expect(layer.get_by_label("Password")).to_be_focused()
+    assert violations(desk.page, "log-in layer") == []
     context.set_offline(True)
     log_in_here(desk.page, "ada")
     expect(layer.get_by_role("alert")).to_contain_text("cannot be reached")
@@ -270,6 +284,9 @@ def test_a5_a_csrf_token_that_is_gone_is_mended_without_a_word(
 def test_a5_another_account_neither_sees_nor_sends_what_is_left(
     desk: Desk, context: BrowserContext
 ) -> None:
+    context.clock.install()
+    desk.page.reload()
+    desk.ready()
     context.route("**/submit", lambda route: route.abort())
     finish(desk)
     submit(desk)
@@ -288,7 +305,8 @@ def test_a5_another_account_neither_sees_nor_sends_what_is_left(
     ben.start()
     ben.page.close()
     desk.page.evaluate("dispatchEvent(new Event('focus'))")
-    desk.page.wait_for_timeout(1500)
+    context.clock.run_for(60_000)
+    desk.page.evaluate("fetch(document.body.dataset.who)")
     assert [url for url in sent if url.endswith(("/draft", "/submit"))] == []
     assert not Response.objects.exists()
     veil.get_by_role("button", name="Log out").click()
@@ -380,7 +398,7 @@ def test_a9_a_server_that_restarts_is_given_the_time_it_asks_for(desk: Desk) -> 
         tries.append((time.monotonic(), keys_of([route.request])[0]))
         if len(tries) == 1:
             route.fetch()
-            route.fulfill(status=503, headers={"Retry-After": "2"}, body="away")
+            route.fulfill(status=503, headers={"Retry-After": "1"}, body="away")
         else:
             route.continue_()
 
@@ -393,7 +411,7 @@ def test_a9_a_server_that_restarts_is_given_the_time_it_asks_for(desk: Desk) -> 
     gone_on(desk, address)
     (early, one), (late, other) = tries
     assert one == other
-    assert late - early >= 1.9
+    assert late - early >= 0.9
     assert first.responses.count() == 1
 
 
@@ -401,7 +419,7 @@ def test_a9_a_server_that_says_nothing_is_told_within_a_second(desk: Desk) -> No
     silent: list[Route] = []
     desk.page.route("**/draft", lambda route: silent.append(route))
     desk.answer(1, "No")
-    expect(desk.page.locator("#state")).to_contain_text("no answer yet", timeout=10_000)
+    expect(desk.page.locator("#state")).to_contain_text("no answer yet")
     for route in silent:
         route.abort()
     desk.state("unsaved")

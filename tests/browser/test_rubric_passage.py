@@ -132,10 +132,12 @@ def test_a_mouse_is_enough_too_and_what_is_not_saved_is_kept(
     place = number_of(rated, " blank ")
     rated.unit(place).locator(".unit-text").click()
     rated.unit(place).locator(".choice", has_text="the main part").click()
+    found = violations(page, "a passage with a nugget")
     nugget(page).get_by_role("button", name="Mend").click()
     reading = page.locator("[data-mend]")
     expect(reading).to_be_visible()
     expect(reading.locator("mark")).to_have_text(MARKED)
+    assert found + violations(page, "the layer") == []
     drag(page, reading, MORE)
     expect(page.locator("#mending .quote")).to_have_count(2)
     page.route("**/nugget/**", lambda route: route.abort())
@@ -182,14 +184,3 @@ def test_a_change_made_elsewhere_is_told_and_either_can_be_taken(rated: Desk) ->
     page.keyboard.press("Escape")
     expect(page.locator("#mending")).to_be_hidden()
     assert held.responses.count() == 2
-
-
-def test_axe_finds_nothing_on_the_page_nor_in_the_layer(rated: Desk) -> None:
-    page = rated.page
-    page.keyboard.press("g")
-    rated.unit(number_of(rated, " blank ")).locator(".unit-text").click()
-    page.keyboard.press("3")
-    found = violations(page, "a passage with a nugget")
-    page.keyboard.press("m")
-    expect(page.locator("#mending .quote")).to_have_count(1)
-    assert found + violations(page, "the layer") == []
