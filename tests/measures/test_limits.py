@@ -93,6 +93,20 @@ class TestBounds:
         nothing = estimate(measure, Pooled(np.zeros((3, 2)), pooled.of), np.arange(3))
         assert (nothing.value, nothing.n, nothing.reason) == (None, 0, "no key point was verified")
 
+    def test_two_thousand_resamples_are_made_unless_another_number_is_asked_for(self) -> None:
+        measure, sums = MEASURES["Retention-micro"], np.ones((40, 2))
+        sums[::3, 0] = 0
+        pooled = Pooled(sums, lambda totals: totals[..., 0] / totals[..., 1])
+        method = estimate(measure, pooled, np.arange(40)).method
+        assert method.endswith("percentile bootstrap of 40 queries, 2000 resamples")
+        assert "20 resamples" in estimate(measure, pooled, np.arange(40), 20).method
+        (order,) = orderings(
+            {"a": np.arange(120.0).reshape(40, 3), "b": np.tile(np.arange(3.0), (40, 1))}
+        )
+        assert order.kendall.method.endswith("2000 resamples")
+        (cut,) = cuts(np.full(40, 0.9), np.arange(40) % 2, np.arange(40), [0.7])
+        assert cut.false_discovery.method.endswith("2000 resamples")
+
     def test_without_a_value_the_measure_says_why(self) -> None:
         made = estimate(MEASURES["Cov"], np.array([NAN]), np.arange(1))
         assert (made.value, made.n, made.reason) == (None, 0, MEASURES["Cov"].undefined)
@@ -419,9 +433,18 @@ class TestOptions:
 
     def test_words_become_what_the_option_holds(self) -> None:
         found = Options().changed(
-            {"cuts": "1,5,", "samples": "7", "eta": "4.5", "filtered": "no", "ties": "good"}
+            {
+                "cuts": "1,5,",
+                "samples": "7",
+                "eta": "4.5",
+                "filtered": "no",
+                "keep_neutral": "yes",
+                "ties": "good",
+            }
         )
-        expected = Options(cuts=(1, 5), samples=7, eta=4.5, filtered=False, ties="good")
+        expected = Options(
+            cuts=(1, 5), samples=7, eta=4.5, filtered=False, keep_neutral=True, ties="good"
+        )
         assert found == expected
         assert type(found.samples) is int
 

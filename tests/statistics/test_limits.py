@@ -12,6 +12,7 @@ from analysis.statistics import (
     Estimate,
     Plan,
     Reading,
+    Resamples,
     alt_test,
     ceiling_estimates,
     correlation_estimates,
@@ -415,6 +416,26 @@ class TestSweeps:
         assert [e.value for e in made.f1] == pytest.approx([2 / 3, 4 / 5, 1 / 2, 2 / 3])
         assert made.roc_auc.value == pytest.approx(3 / 4)
         assert made.average_precision.value == pytest.approx((1 + 2 / 3) / 2)
+
+    def test_the_bands_are_those_of_resampled_queries(self):
+        rng = np.random.default_rng(5)
+        scores, positive = rng.integers(0, 4, 60) / 1.0, rng.integers(0, 2, 60)
+        queries = np.arange(60) // 4
+        drawn = Resamples.draw(queries, 60, 2)
+        made = threshold_sweep(scores, positive, queries, draws=drawn)
+        above = scores >= 2
+        hits = drawn.weights() @ (above & (positive == 1))
+        all_yes, all_no = (drawn.weights() @ (positive == code) for code in (1, 0))
+        false = drawn.weights() @ (above & (positive == 0))
+        bands = {
+            "recall": hits / all_yes,
+            "false_positive_rate": false / all_no,
+            "precision": hits / (hits + false),
+            "f1": 2 * hits / (hits + false + all_yes),
+        }
+        for name, resampled in bands.items():
+            ends = interval(getattr(made, name)[2])
+            assert ends == pytest.approx(tuple(np.quantile(resampled, [0.025, 0.975]))), name
 
     def test_fifty_points_are_all_shown_and_of_more_the_ends_among_fifty(self):
         def thresholds(size):
