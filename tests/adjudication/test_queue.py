@@ -116,7 +116,7 @@ def test_what_was_said_before_a_change_disputes_nothing(there: Dispute) -> None:
 
 
 def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
-    before = names(there)
+    before, count = names(there), counted(there.study.campaign).count()
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     item = other.items.get(key=there.item.key)
     for user, code in ((there.study.ada, "yes"), (there.study.ben, "no")):
@@ -127,6 +127,7 @@ def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
     assert names(there) == before
     exclude(other, rater_of(there.study.ben), "slow")
     assert names(there) == before
+    assert counted(there.study.campaign).count() == count == 12
 
 
 def test_gold_items_are_none_of_the_study(there: Dispute) -> None:

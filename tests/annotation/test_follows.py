@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from django.core.management.base import CommandError
+from django.db.models import F
 
 from annotation import exporting, follows
 from annotation.follows.strata import alternating
-from annotation.models import Campaign, Item
+from annotation.models import Assignment, Campaign, Item
 from annotation.places import next_assignment
 from annotation.submit import submit
 from judging.models import Judge
@@ -155,7 +156,9 @@ class TestShared:
         assert given(second, rater()) == {}
         for item in ("r", "r#1"):
             answer(first, item, model.rater.name, {OLD: "yes"}, kind="judge")
-        for key, names in given(second, rater()).items():
+        found = given(second, rater())
+        assert set(found) == {"q/1/p", "q/1/p#1"}
+        for key, names in found.items():
             assert names == by_hand({OPENED: "no", BUILT: "no", OLD: "yes"}, key, 1)
 
     def test_without_a_prerequisite_it_is_drawn_when_the_campaign_is_made(
@@ -175,7 +178,9 @@ class TestOwn:
                 answer(first, item, name, codes)
         for name, codes in says.items():
             full = {question: codes.get(question, "no") for question in Q1}
-            for key, names in given(second, rater(name)).items():
+            found = given(second, rater(name))
+            assert set(found) == {"q/1/p", "q/1/p#1"}
+            for key, names in found.items():
                 assert names == by_hand(full, key)
         assert set(drawn(second).values()) == {None}
 
@@ -188,6 +193,13 @@ class TestOwn:
         submit(begun, coverage_payload(begun, SAID), "page")
         assert set(given(second, rater("ann"))) == {"q/1/p", "q/1/p#1"}
         assert next_assignment(second, rater("bo")) is None
+
+    def test_a_place_that_went_back_is_no_answer_of_ones_own(self, first: Campaign) -> None:
+        second = rating("sampling=own")
+        held = taken(first, "r", "ann")
+        Assignment.objects.filter(pk=held.pk).update(status="cancelled", slot=None)
+        first.items.update(taken=F("quota"))
+        assert given(second, rater()) == {}
 
     def test_what_others_hold_there_is_not_waited_for(self, first: Campaign) -> None:
         second = rating("sampling=own")

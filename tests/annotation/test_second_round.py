@@ -165,19 +165,20 @@ class TestUsableAnswers:
         assert not usable_answers("Study").exists()
 
     def test_a_gap_is_one_of_the_same_answer(self, study: Study) -> None:
-        """One chose the first sentence, the other the third: neither has a gap of its own."""
-        for user, place in ((study.ada, 0), (study.ben, 2)):
+        """Together all have one; by itself only Ada's first and third sentence do."""
+        for user, chosen in ((study.ada, (0, 2)), (study.ben, (1,))):
             assignment = study.assignment(user)
             payload = answer(assignment, "By hand.")
             sources = [n for n, unit in payload["units"].items() if "selected" in unit]
             for n, name in enumerate(sources):
-                payload["units"][name] = {"selected": "yes" if n == place else "no"}
+                payload["units"][name] = {"selected": "yes" if n in chosen else "no"}
             for unit in payload["units"].values():
                 if unit.get("written"):
                     unit["written"]["citations"] = []
             submit(assignment, payload, "page")
         assert usable_answers("Study").count() == 2
-        assert not with_a_gap(usable_answers("Study")).exists()
+        gap = with_a_gap(usable_answers("Study")).get()
+        assert gap.assignment.rater == rater_of(study.ada)
 
 
 class TestTheGate:

@@ -218,6 +218,20 @@ def test_a_failure_is_missing_with_its_reason(mine: Assignment, reason: str) -> 
     assert all("value" not in line for line in lines)
 
 
+def test_an_import_is_the_same_where_labels_quotes_and_words_are(mine: Assignment) -> None:
+    def imported(comment: str | None = None, *quotes: dict[str, Any]) -> bool:
+        evidence = list(quotes) or [{"quote": "1901", "start": None}]
+        payload = answer(mine, evidence=evidence) | {"comment": comment}
+        return submit(mine, payload, "import").created
+
+    assert imported()
+    assert not imported("", {"quote": "1901", "start": FULL.index("1901")})
+    assert imported("Sure.")
+    assert not imported("Sure.")
+    assert imported("Sure.", {"quote": "opened", "start": None})
+    assert imported("Sure.", {"quote": "opened", "start": None}, {"quote": "1901", "start": None})
+
+
 def test_a_failure_without_a_known_reason_is_an_error(mine: Assignment) -> None:
     with pytest.raises(ValueError, match="'bored' is no reason"):
         fail(mine, "bored")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from threading import Barrier, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
 
-from annotation.models import Campaign, Invitation
+from annotation.models import Campaign, Invitation, User
 from datasets.api import once
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
@@ -122,6 +125,43 @@ class TestTheSameKey:
     def test_of_another_form_is_refused(self, root: Script, key: str) -> None:
         assert_told(self.invite(root, key), 400)
         assert not Invitation.objects.exists()
+
+    def test_of_a_form_counts_every_field_and_byte(self) -> None:
+        def digest(*fields: tuple[str, str], name: str = "a.txt", content: bytes = b"one") -> str:
+            data = MultiValueDict[str, Any]()
+            for field, value in fields:
+                data.appendlist(field, value)
+            file = SimpleUploadedFile(name, content)
+            data.appendlist("files", file)
+            request: Any = SimpleNamespace(method="POST", get_full_path=lambda: "/x", data=data)
+            made = once.digest_of(request)
+            assert file.read() == content, "whoever takes the file reads it from its beginning"
+            return made
+
+        told = [
+            digest(),
+            digest(("name", "b")),
+            digest(("name", "b"), ("name", "c")),
+            digest(("name", "c"), ("name", "b")),
+            digest(("mane", "b")),
+            digest(name="b.txt"),
+            digest(content=b"two"),
+        ]
+        assert len(set(told)) == len(told)
+        assert digest(("a", "1"), ("b", "2")) == digest(("b", "2"), ("a", "1"))
+
+    def test_came_before_only_with_an_answer_of_ones_own(self, root: Script, study: Study) -> None:
+        self.invite(root, "a")
+
+        def came(user: User, key: str | None) -> bool:
+            headers = {} if key is None else {once.HEADER: key}
+            request: Any = SimpleNamespace(headers=headers, user=user)
+            return once.came_before(request)
+
+        assert came(study.root, "a")
+        assert not came(study.root, "b")
+        assert not came(study.root, None)
+        assert not came(study.rita, "a")
 
     def test_gives_an_item_that_was_taken_again(self, study: Study) -> None:
         ada = script_of(study.ada)

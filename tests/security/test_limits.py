@@ -110,6 +110,38 @@ def test_files_have_a_limit_of_their_own(settings: Settings) -> None:
     assert guard.process_view(request, plain) is not None
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"CONTENT_LENGTH": "²"}, None),
+        ({"CONTENT_LENGTH": "-1"}, None),
+        ({"CONTENT_LENGTH": ""}, None),
+        ({"CONTENT_LENGTH": "9" * 40}, 413),
+        ({"HTTP_TRANSFER_ENCODING": "gzip, Chunked"}, 411),
+        ({"CONTENT_TYPE": "application/json; charset=UTF-8"}, None),
+        ({"CONTENT_TYPE": "application/json; charset=utf8"}, None),
+        ({"CONTENT_TYPE": "application/json; charset=utf-16"}, 415),
+    ],
+)
+def test_a_body_is_refused_by_what_is_announced_of_it(
+    sent: dict[str, str], status: int | None
+) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+    request = RequestFactory().get("/", **sent)  # type: ignore[arg-type]
+    refused = BodyGuard(view).process_view(request, view)
+    assert (refused and refused.status_code) == status
+
+
+def test_a_request_that_says_nothing_of_its_body_passes() -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+    assert BodyGuard(view).process_view(HttpRequest(), view) is None
+
+
 def test_too_many_fields_are_refused(client: Client, mine: Assignment) -> None:
     body = "&".join(f"f{n}=1" for n in range(20_001))
     answer = client.generic("POST", page("draft", mine), body, FORM)
