@@ -71,7 +71,6 @@ def test_every_output_is_a_reference(file: Path) -> None:
     }
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("answer", "deflected"), [("", True), ("NA", True), (".", True), ("No .", False)]
 )
@@ -102,7 +101,6 @@ def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
     assert f'"{key}" is missing' in refused(file, row).wrong
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "change",
     [

@@ -164,7 +164,6 @@ def test_unknown_documents_are_warned_about(reports: Path) -> None:
     assert "1 passage ids are named" in notes.warnings[-1]
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("qids", "topic", "setting"),
     [
@@ -248,7 +247,6 @@ def test_reports_are_needed(run: Path, passages: Path) -> None:
     assert "no file with CRUX reports" in refused(run, None, run, passages).wrong
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("key", ["qid", "topic", "questions", "response"])
 def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
     row = record("t-2")
@@ -257,7 +255,6 @@ def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
     assert f'"{key}" is missing' in refused(file, 2, file).wrong
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -149,7 +149,6 @@ def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
     assert f'"{key}" is missing' in refused(tmp_path, row).wrong
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,0 +1,400 @@
+"""Readers at their limits: the last value that is taken, the first that is refused, and why."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets.readers import crux, garage, label_studio, native
+from datasets.readers.fields import MAX_ID, Fields, made_id, repeated
+from datasets.readers.label_studio import task_id
+from datasets.readers.native import stray_sentence
+from datasets.readers.trec import rankings
+from datasets.readers.warn import IN_FULL, Tally
+from datasets.rows import InputError, Place, Query, ReadNotes
+from tests.datasets.helpers import jsonl, refusal
+
+pytestmark = pytest.mark.every_case
+
+HERE = Place("batch.jsonl", 4)
+
+
+def fields(**members: Any) -> Fields:
+    return Fields(members, HERE, "report 2")
+
+
+def refused(take: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        take()
+    assert caught.value.place == HERE
+    return f"{caught.value.wrong}; {caught.value.mend}"
+
+
+class TestFields:
+    def test_a_number_may_be_either_limit_and_is_no_boolean(self) -> None:
+        of = fields(low=0, high=1.0, true=True, below=-0.01, above=1.01, words="1", none=None)
+        assert (of.number("low", 0, 1), of.number("high", 0, 1)) == (0.0, 1.0)
+        assert type(of.number("low", 0, 1)) is float
+        assert of.number("none", 0, 1) is None
+        assert of.number("absent", 0, 1) is None
+        said = '"below" of report 2 is -0.01; write a number from 0 to 1'
+        assert refused(lambda: of.number("below", 0, 1)) == said
+        assert refused(lambda: of.number("below", 0, inf)).endswith("write a number at least 0")
+        assert "is 1.01" in refused(lambda: of.number("above", 0, 1))
+        assert "not a number; write a number" in refused(lambda: of.number("true", 0, 1))
+        assert "is a string, not a number" in refused(lambda: of.number("words", 0, 1))
+
+    def test_an_identifier_has_as_many_characters_as_it_may(self) -> None:
+        longest, longer = "x" * MAX_ID, "x" * (MAX_ID + 1)
+        of = fields(id=longest, longer=longer, blank=" ", several=["a", "a", longest], none=None)
+        assert of.id() == longest
+        assert of.ids("several") == ("a", "a", longest)
+        assert (of.optional_id("none"), of.ids("none")) == (None, None)
+        assert refused(lambda: of.id("longer")).startswith('"longer" of report 2 has 256 charact')
+        said = '"blank" of report 2 is empty; give it an identifier'
+        assert refused(lambda: of.id("blank")) == said
+        assert refused(lambda: of.optional_id("blank")) == said
+        second = fields(several=["a", " "])
+        assert refused(lambda: second.ids("several")).startswith('entry 2 of "several" of report 2')
+        assert "entry 1" in refused(lambda: fields(several=[longer]).ids("several"))
+
+    def test_what_is_missing_and_what_is_null_are_told_apart(self) -> None:
+        of = fields(null=None, blank=" \n", empty="")
+        assert refused(lambda: of.string("absent")) == '"absent" of report 2 is missing; add it'
+        assert refused(lambda: of.string("null")) == '"null" of report 2 is null; add it'
+        assert refused(lambda: of.strings_or_nulls("absent")).endswith("is missing; add it")
+        assert of.string("empty") == ""
+        assert refused(lambda: of.filled("blank")) == '"blank" of report 2 is empty; write its text'
+
+    def test_a_string_in_the_wrong_place_says_what_to_write(self) -> None:
+        of = fields(number=1, list=["a"], yes="yes")
+        assert refused(lambda: of.string("number")).endswith("put it in double quotes")
+        assert refused(lambda: of.string("list")).endswith("write a string")
+        assert refused(lambda: of.boolean("yes")).endswith("not true or false; write true or false")
+        assert refused(lambda: of.object("list")).endswith("not an object; write an object")
+        assert refused(lambda: of.strings("number")).endswith("not a list; write a list")
+
+    def test_entries_are_numbered_from_one(self) -> None:
+        of = fields(mixed=["a", 1], nulls=["a", None, 1], objects=[{"a": 1}, {"b": 2}], empty=[])
+        assert refused(lambda: of.strings("mixed")).startswith('entry 2 of "mixed" of report 2')
+        assert refused(lambda: of.strings_or_nulls("nulls")).startswith('entry 3 of "nulls"')
+        assert fields(nulls=["a", None]).strings_or_nulls("nulls") == ("a", None)
+        assert [each.of for each in of.objects("objects", "span")] == [
+            "span 1 of report 2", "span 2 of report 2",
+        ]  # fmt: skip
+        alone = Fields({"objects": [{}]}, HERE).objects("objects", "span")
+        assert [each.of for each in alone] == ["span 1"]
+        assert (of.objects("empty", "span"), of.objects("absent", "span")) == ((), ())
+        unknown = refused(lambda: of.objects("objects", "span", ("a",)))
+        assert unknown == (
+            'unknown key "b" in span 2 of report 2; take it out; the keys here are a'
+        )
+
+    def test_an_unknown_key_brings_the_one_that_was_meant_or_all(self) -> None:
+        known = ("id", "sentences", "meta")
+        near = refused(lambda: Fields({"Sentence": 1}, HERE, known=known))
+        assert near == 'unknown key "Sentence"; did you mean "sentences"?'
+        far = refused(lambda: Fields({"zzz": 1}, HERE, known=known))
+        assert far.endswith(
+            "take it out or put it under meta; the keys here are id, sentences, meta"
+        )
+
+    def test_what_is_no_object_says_what_it_is(self) -> None:
+        assert refused(lambda: Fields([], HERE)) == (
+            "the line is a list, not an object; write an object"
+        )
+        assert refused(lambda: Fields(3, HERE, "span 1")).startswith("span 1 is a number")
+
+    def test_several_optional_strings_at_once(self) -> None:
+        of = fields(a="x", b=None, c=1)
+        assert of.optional_strings(("a", "b", "absent")) == ["x", None, None]
+        assert '"c" of report 2' in refused(lambda: of.optional_strings(("a", "c")))
+
+    @pytest.mark.parametrize("date", ["2024-05-31", "2024-05-31T12:30:00Z", "2024-05-31 12:30"])
+    def test_a_date_is_kept_as_it_was_given(self, date: str) -> None:
+        assert fields(date=date).date("date") == date
+
+    @pytest.mark.parametrize("date", ["20240531", "2024-W22-5", "2024-02-30", "2024-05-31x", ""])
+    def test_another_form_of_date_is_refused(self, date: str) -> None:
+        assert "no ISO date; write it as 2024-05-31" in refused(
+            lambda: fields(date=date).date("date")
+        )
+
+    def test_a_made_identifier_keeps_to_the_limit(self) -> None:
+        assert made_id("q" * (MAX_ID - 3), "p1", HERE) == "q" * (MAX_ID - 3) + ":p1"
+        assert "has 256 characters" in refused(lambda: made_id("q" * (MAX_ID - 2), "p1", HERE))
+
+    def test_the_first_value_that_was_there_before(self) -> None:
+        assert repeated("abcba") == "b"
+        assert repeated("abc") is None
+        assert repeated("") is None
+
+
+class TestWarnings:
+    def test_fifty_are_told_in_full_and_of_more_the_number(self) -> None:
+        for extra, last in ((0, f"warning {IN_FULL}"), (1, "1 more"), (7, "7 more")):
+            notes = ReadNotes()
+            tally = Tally(notes, "more")
+            for n in range(1, IN_FULL + extra + 1):
+                tally.add(f"warning {n}")
+            tally.finish()
+            assert notes.warnings[0] == "warning 1"
+            assert notes.warnings[-1] == last
+            assert len(notes.warnings) == IN_FULL + (extra > 0)
+            assert tally.count == IN_FULL + extra
+
+
+class TestRuns:
+    def test_documents_are_ranked_by_their_lines_apart_for_each_topic_and_run(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "a.run"
+        path.write_text("t1 Q0 b 9 0.1 x\nt1 Q0 a 1 0.9 x\nt1 Q0 b 1 1 y\nt2 Q0 b 1 1 x\n")
+        other = tmp_path / "b.run"
+        other.write_text("t1 Q0 c 1 1 x\n")
+        assert rankings([path, other]) == {
+            "t1": {"x": ["b", "a", "c"], "y": ["b"]},
+            "t2": {"x": ["b"]},
+        }
+
+    @pytest.mark.parametrize("columns", ["t Q0 d 1 1", "t Q0 d 1 1 x y"])
+    def test_a_line_has_six_columns(self, tmp_path: Path, columns: str) -> None:
+        path = tmp_path / "a.run"
+        path.write_text(f"t Q0 a 1 1 x\n{columns}\n")
+        error = refusal(lambda: rankings([path]), path, 2)
+        assert error.wrong == f"{len(columns.split())} columns where a TREC run has 6"
+
+    def test_a_document_twice_names_the_first_place_in_another_file_too(
+        self, tmp_path: Path
+    ) -> None:
+        path, other = tmp_path / "a.run", tmp_path / "b.run"
+        path.write_text("t Q0 a 1 1 x\n")
+        other.write_text("t Q0 b 1 1 x\nt Q0 a 1 1 x\n")
+        error = refusal(lambda: rankings([path, other]), other, 2)
+        assert error.wrong == f"the document a stands already at {path}, line 1 for this topic"
+
+
+def read(reader: Any, path: Path, *rows: Any) -> tuple[list[Query], ReadNotes]:
+    notes = ReadNotes()
+    return [each.query for each in reader.read([jsonl(path, *rows)], notes)], notes
+
+
+class TestNative:
+    @pytest.mark.parametrize(
+        ("keys", "known"),
+        [("id text", True), ("id x", True), ("id x y", False), ("text", True), ("meta", False)],
+    )
+    def test_half_of_the_keys_are_enough_to_know_it(self, keys: str, known: bool) -> None:
+        assert native.recognises(Path("b.jsonl"), dict.fromkeys(keys.split(), "1")) is known
+        assert not native.recognises(Path("folder"), None)
+
+    def test_a_score_and_a_weight_may_be_nothing_and_a_score_one(self, tmp_path: Path) -> None:
+        points = [
+            {"id": f"k{n}", "text": "t", "passage": "p", "score": score}
+            for n, score in enumerate((0, 1))
+        ]
+        row = {
+            "id": "q", "text": "t", "questions": [{"id": "a", "text": "t", "weight": 0}],
+            "passages": [{"id": "p", "text": "x"}], "key_points": points,
+        }  # fmt: skip
+        (query,), notes = read(native, tmp_path / "b.jsonl", row)
+        assert [point.score for point in query.key_points] == [0.0, 1.0]
+        assert query.questions[0].weight == 0.0
+        assert notes.warnings == []
+
+    @pytest.mark.parametrize(
+        ("sentences", "found"),
+        [
+            (["ab", "cd"], None),
+            (["ab", "ab"], (2, "is out of order")),
+            (["cd", "ab"], (2, "is out of order")),
+            (["ab", "x"], (2, "does not stand in its text")),
+            (["ab", " ", "cd"], (2, "is empty")),
+            (["ab", "bc"], (2, "is out of order")),
+            ([], None),
+        ],
+    )
+    def test_sentences_stand_one_behind_the_other(
+        self, sentences: list[str], found: tuple[int, str] | None
+    ) -> None:
+        assert stray_sentence("ab bc cd".replace(" bc", "c"), sentences) == found
+
+    def test_the_spans_of_points_are_looked_for_in_their_own_passages(self, tmp_path: Path) -> None:
+        def point(n: int, passage: str, *spans: str) -> dict[str, Any]:
+            return {"id": f"k{n}", "text": "t", "passage": passage, "spans": list(spans)}
+
+        row = {
+            "id": "q", "text": "t",
+            "passages": [{"id": "p", "text": "one two"}, {"id": "r", "text": "three"}],
+            "key_points": [
+                point(1, "p", "one", "two"), point(2, "p", "three"), point(3, "r", "three"),
+                point(4, "elsewhere", "x"), point(5, "elsewhere"),
+            ],
+        }  # fmt: skip
+        _, notes = read(native, tmp_path / "b.jsonl", row)
+        wrong, unseen = notes.warnings
+        assert 'key point "k2" has a span that does not stand in its passage: "three"' in wrong
+        assert unseen.startswith("the spans of 1 key points were not checked")
+
+
+class TestLabelStudio:
+    @pytest.mark.parametrize(
+        ("task", "name"),
+        [
+            ({"id": 0}, "0"),
+            ({"id": "a"}, "a"),
+            ({"id": " ", "data": {"id": 7}}, "7"),
+            ({"id": True, "data": {"id": "x"}}, "x"),
+            ({"id": 1.5}, None),
+            ({"data": {"id": ""}}, None),
+            ({"data": []}, None),
+        ],
+    )
+    def test_a_task_is_called_by_its_own_id_or_that_of_its_data(
+        self, task: dict[str, Any], name: str | None
+    ) -> None:
+        assert task_id(task) == name
+
+    def test_the_first_known_name_asks_and_all_reports_are_shown(self, tmp_path: Path) -> None:
+        data = {"prompt": "p?", "question": "q?", "text": "T", "answer": "A", "of": 3, "no": None}
+        (query,), _ = read(label_studio, tmp_path / "b.jsonl", {"id": 1, "data": data})
+        assert query.text == "q?"
+        assert [(r.id, r.text) for r in query.reports] == [("1:answer", "A"), ("1:text", "T")]
+        assert query.meta == {"prompt": "p?", "of": 3}
+
+    def test_passages_are_texts_lists_of_texts_or_objects(self, tmp_path: Path) -> None:
+        data = {"query": "q?", "passages": ["one", {"text": "two", "title": "T"}], "context": "c"}
+        (query,), _ = read(label_studio, tmp_path / "b.jsonl", {"id": 1, "data": data})
+        assert [(p.id, p.text, p.title) for p in query.passages] == [
+            ("1:passages:1", "one", None),
+            ("1:passages:2", "two", "T"),
+            ("1:context:1", "c", None),
+        ]
+        assert query.reports == ()
+        assert query.meta is None
+
+    @pytest.mark.parametrize("address", ["http://x", "https://x", "/data/x", "s3://x"])
+    def test_an_address_is_no_text_to_ask_about(self, tmp_path: Path, address: str) -> None:
+        path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"image": address}})
+        error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
+        assert error.wrong == "which text is asked about is open"
+
+    def test_a_task_without_a_text_says_so(self, tmp_path: Path) -> None:
+        path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"context": "c", "n": 1}})
+        error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
+        assert error.wrong == "the task has no text of its own"
+
+    def test_tasks_are_numbered_over_all_files_and_their_annotations_counted(
+        self, tmp_path: Path
+    ) -> None:
+        one = jsonl(tmp_path / "1.jsonl", {"data": {"text": "a"}, "annotations": [{}, {}]})
+        two = jsonl(tmp_path / "2.jsonl", {"data": {"text": "b"}, "predictions": [{}]})
+        notes = ReadNotes()
+        found = [each.query.id for each in label_studio.read([one, two], notes)]
+        assert found == ["1", "2"]
+        assert notes.skipped == {
+            "annotations, which import_labels reads": 2,
+            "predictions, which import_labels reads": 1,
+        }
+
+
+class TestGarage:
+    def sample(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "sample_id": "s", "question": "Why?", "grounding": [{"text": "a"}, {"text": "b"}],
+            "answer_generate": "So.", "evidence_relevant": ["YES", " no "],
+            "evidence_cited": ["cited", "0"], "evidence_correct": ["", "ANSWER-THE-QUESTION"],
+            **changes,
+        }  # fmt: skip
+
+    def test_tags_belong_to_their_passages(self, tmp_path: Path) -> None:
+        (query,), notes = read(garage, tmp_path / "b.jsonl", self.sample())
+        assert [(p.id, p.relevant, p.meta) for p in query.passages] == [
+            ("s:p1", True, None),
+            ("s:p2", False, {"use": "answer-the-question"}),
+        ]
+        (reference,) = query.references
+        assert (reference.citations, reference.deflected) == (("s:p1",), False)
+        assert notes.warnings == []
+
+    def test_there_are_as_many_tags_as_passages_or_none(self, tmp_path: Path) -> None:
+        (query,), _ = read(garage, tmp_path / "a.jsonl", self.sample(evidence_relevant=[]))
+        assert [p.relevant for p in query.passages] == [None, None]
+        path = jsonl(tmp_path / "b.jsonl", self.sample(evidence_cited=["yes"]))
+        error = refusal(lambda: garage.read([path], ReadNotes()), path, 1)
+        assert error.wrong == '"evidence_cited" has 1 tags for 2 passages'
+
+    def test_strange_tags_and_dates_are_counted_over_all_samples(self, tmp_path: Path) -> None:
+        rows = [
+            self.sample(sample_id=1, evidence_relevant=["maybe", "yes"], question_date="soon"),
+            self.sample(sample_id="2", evidence_cited=["x", "y"], question_date="2024-05-31"),
+        ]
+        (first, second), notes = read(garage, tmp_path / "b.jsonl", *rows)
+        assert (first.id, first.asked_at, first.meta) == ("1", None, {"question_date": "soon"})
+        assert (second.asked_at, second.meta) == ("2024-05-31", None)
+        assert first.passages[0].relevant is None
+        assert notes.warnings == [
+            "the dates of 1 questions are no ISO dates; they stand in meta",
+            "3 tags are neither YES nor NO; they were left out",
+        ]
+
+    def test_a_question_that_is_not_sensitive_to_time_is_static(self, tmp_path: Path) -> None:
+        (query,), _ = read(garage, tmp_path / "b.jsonl", self.sample(question_sensitive="No"))
+        assert query.meta == {"time_sensitive": "no", "sensitivity": "static"}
+        told = self.sample(question_sensitive="no", question_type="Fast-Changing", other="x")
+        (query,), _ = read(garage, tmp_path / "c.jsonl", told)
+        assert query.meta == {
+            "time_sensitive": "no", "sensitivity": "fast-changing", "other": "x",
+        }  # fmt: skip
+
+    def test_the_provider_of_private_passages_has_our_name(self, tmp_path: Path) -> None:
+        grounding = [{"text": "a", "provider": "ENT"}, {"text": "b", "provider": "web", "age": " "}]
+        (query,), _ = read(garage, tmp_path / "b.jsonl", self.sample(grounding=grounding))
+        assert [(p.source, p.age) for p in query.passages] == [("private", None), ("web", None)]
+
+
+class TestCrux:
+    def record(self, qid: str, response: str = "A.", **more: Any) -> dict[str, Any]:
+        return {"qid": qid, "topic": "Write.", "questions": ["Who?"], "response": response, **more}
+
+    def folder(self, tmp_path: Path, **files: list[dict[str, Any]]) -> tuple[list[str], ReadNotes]:
+        for name, rows in files.items():
+            jsonl(tmp_path / f"{name}.jsonl", *rows)
+        notes = ReadNotes()
+        found = [each.query for each in crux.read([tmp_path], notes)]
+        return [report.id for query in found for report in query.reports], notes
+
+    def test_of_a_folder_the_file_with_most_reports_comes_first(self, tmp_path: Path) -> None:
+        small = [self.record("t-1", "Another.")]
+        large = [self.record("t-1"), self.record("bm25_t-1")]
+        found, notes = self.folder(tmp_path, a=small, b=large)
+        assert found == ["t-1", "bm25_t-1"]
+        assert notes.skipped == {"reports of files that repeat other reports' ids": 1}
+        assert "all 1 reports of the file were left out" in notes.warnings[0]
+
+    def test_equal_reports_of_a_folder_are_counted_once(self, tmp_path: Path) -> None:
+        found, notes = self.folder(
+            tmp_path,
+            a=[self.record("t-1"), self.record("t-2")],
+            b=[self.record("t-1"), self.record("t-3")],
+        )
+        assert sorted(found) == ["t-1", "t-2", "t-3"]
+        assert notes.skipped == {"reports that stand twice": 1}
+
+    def test_a_run_is_held_against_what_the_reports_of_its_setting_had(
+        self, tmp_path: Path
+    ) -> None:
+        run = tmp_path / "x.run"
+        run.write_text("t-1 Q0 t-1:a 1 1 human_eval_bm25\nt-1 Q0 t-1:b 2 1 human_eval_\n")
+        rows = [
+            self.record("t-1", docids=["t-1:c"]),
+            self.record("bm25_t-1", "B.", docids=["t-1:b"]),
+        ]
+        path, notes = jsonl(tmp_path / "r.jsonl", *rows), ReadNotes()
+        (query,) = [each.query for each in crux.read([path, run], notes)]
+        assert [ranking.system for ranking in query.rankings] == ["bm25", "human_eval_"]
+        said = 'the run of "bm25" names other passages than the context of 1 of its reports'
+        assert [each for each in notes.warnings if "names other passages" in each] == [said]
