@@ -553,14 +553,14 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
 ) -> None:
     dead = runs.start(campaign, rater)
     runs.take(dead)
-    file = {"name": "requests.jsonl", "path": "/home/ada/requests.jsonl"}
+    file = {"name": "requests.jsonl", "path": "/srv/ada/requests.jsonl"}
     JudgeRun.objects.update(
         manifest={runs.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)
     )
     Lane.objects.update(lease=None)
     said = refusal(campaign, rater)
     assert f"{dead} was writing requests.jsonl when its process ended" in said
-    assert "give --batch-file /home/ada/requests.jsonl to go on" in said
+    assert "give --batch-file /srv/ada/requests.jsonl to go on" in said
     run(campaign, rater, "--stop")
     assert "12 done" in run(campaign, rater)
 

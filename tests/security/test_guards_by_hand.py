@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
@@ -19,6 +20,7 @@ from pytest_django.fixtures import Settings
 from rest_framework.exceptions import AuthenticationFailed
 
 from annotation.models import User
+from audit.models import Event
 from config import requests, security, sessions
 from config.rest import REST_KNOX, spectacular
 from config.throttling import LogInGuard, _account
@@ -458,5 +460,7 @@ class TestWrongPasswords:
         assert _account({"username": "x" * 300}) == "x" * 255
         assert _account({"username": 7}) == "7"
 
-    def test_where_no_request_came_nothing_is_counted(self) -> None:
+    def test_where_no_request_came_nothing_is_counted(self, db: None) -> None:
         LogInGuard().user_login_failed(None, {"username": "ada"}, None)
+        assert not AccessAttempt.objects.exists()
+        assert not Event.objects.exists()
