@@ -52,6 +52,7 @@ def test_values_of_one_stratum_add_up_and_several_strata_narrow() -> None:
     assert len(kept(strata=(("system", "dense"), ("domain", "law")))) == 2
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("chosen", "says"),
     [
@@ -94,6 +95,7 @@ def test_an_address_says_every_choice() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("query", "says"),
     [
@@ -155,6 +157,7 @@ def test_a_labels_file_has_the_strata_of_its_meta_and_the_command_takes_choices(
     )
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_takes_every_choice(with_meta: Path, name: str) -> None:
     chosen = ("--variable", "mood", "--rater", "human", "--stratum", "domain:law", "--seed", "7")
@@ -162,6 +165,7 @@ def test_every_format_takes_every_choice(with_meta: Path, name: str) -> None:
     assert all(words in made for words in ("human", "law", "mood", "7"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "says"),
     [

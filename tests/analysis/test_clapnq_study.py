@@ -18,7 +18,8 @@ from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
 from tests.databases import emptied_after
 
-pytestmark = pytest.mark.django_db
+# `test_written` and the tests of the reader and the import of CLAPnq ask the same of a few answers.
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 Entries = dict[str, dict[str, Any]]
 Line = dict[str, Any]

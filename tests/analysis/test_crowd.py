@@ -167,6 +167,7 @@ class TestHints:
         assert "on 48 units; the others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("codes", "run_"),
         [([], (0, 0)), ([1], (0, 1)), ([0, 1, 1, 0, 0], (1, 3)), ([0, 1, 1, 1], (1, 4))],

@@ -12,7 +12,7 @@ import pytest
 
 from tests.analysis.conftest import PEOPLE, run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.every_case]
 
 SYSTEMS = ("oracle", "bm25", "dr_rankfirst")
 

@@ -268,6 +268,7 @@ def test_the_tables_show_every_estimate_of_a_judge(report: JSON) -> None:
                 assert Number.of(cut["cohen_kappa"]) in shown
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", ["md", "latex", "html"])
 def test_missing_judgements_are_counted(name: str) -> None:
     text = FORMATS[name].render(CAST)
@@ -275,6 +276,7 @@ def test_missing_judgements_are_counted(name: str) -> None:
     assert "2 missing: unreadable" in text
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", ["md", "latex", "html", "csv"])
 def test_an_undefined_number_says_why(name: str) -> None:
     assert "its categories have no order" in json.dumps(CAST)

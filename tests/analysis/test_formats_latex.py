@@ -26,6 +26,7 @@ DOCUMENT = r"""\documentclass{article}
 """
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "set_as"),
     [

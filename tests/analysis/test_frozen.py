@@ -167,6 +167,7 @@ def estimate(value: float | None, low: float | None = None, high: float | None =
     return {"value": value, "low": low, "high": high}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [

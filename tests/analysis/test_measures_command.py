@@ -444,6 +444,7 @@ def test_markdown_shows_each_measure_with_its_reasons(tmp_path: Path) -> None:
     assert "ties: half." in text
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("option", "words"),
     [

@@ -179,6 +179,7 @@ def test_every_form_says_where_the_slices_come_from(study: Campaign, tmp_path: P
     assert "sensitivity@typing,fast-changing" in rows
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -17,6 +17,7 @@ from tests.analysis.places.alternative import LLMS, OPTIONS, annotators
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.every_case,
     pytest.mark.skipif(not SHARED.is_dir(), reason=ABSENT),
 ]
 

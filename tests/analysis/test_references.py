@@ -119,6 +119,7 @@ def test_an_escape_that_was_decided_is_no_majority(labels: Path) -> None:
     assert (decided.tolist(), is_decided.tolist()) == ([-1], [True])
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("form", ["md", "html", "csv", "latex"])
 def test_every_form_shows_it(labels: Path, form: str) -> None:
     made = run("report", "--labels", labels, "--reference", "adjudicated", "--resamples", "20",

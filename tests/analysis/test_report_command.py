@@ -105,6 +105,7 @@ def test_it_writes_a_file_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "says"),
     [

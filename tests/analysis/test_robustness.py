@@ -313,6 +313,7 @@ def test_the_sheet_can_be_written_to_a_file(campaign: Campaign, tmp_path: Path) 
     assert json.loads(file.read_text("utf-8"))["trials"] == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("given", "message"),
     [

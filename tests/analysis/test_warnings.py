@@ -133,6 +133,7 @@ def few(tmp_path: Path) -> dict[str, Any]:
     return labels_report([path], {}, Choices(resamples=5))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_shows_them(few: dict[str, Any], name: str) -> None:
     assert "Only 4 queries stand behind it" in FORMATS[name].render(few)

@@ -68,6 +68,7 @@ def ferries(db: None) -> str:
     return "ferries"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("part", BATCH_KEYS)
 def test_the_example_batch_has_every_key(part: str) -> None:
     rows = [row for line in lines(BATCH) for row in ([line] if part == "" else line.get(part, []))]

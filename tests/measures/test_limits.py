@@ -175,6 +175,7 @@ class TestTwoQueries:
         assert as_context(kept).tolist() == [[1], [2]]
         uneven = np.array([[True, False, True], [False, True, False]])
         assert as_context(uneven).tolist() == [[0, 2], [1, -1]]
+        assert as_context(np.zeros((0, 3), bool)).shape == (0, 0)
         values = np.zeros((2, 3, 2))
         values[0, :2, 0], values[0, 1, 1], values[1, 2, 1] = (5, 3), 3, 3
         ratings = Ratings(values, of.answers.passages, of.answers.questions)
