@@ -258,6 +258,7 @@ class TestWhatComesLate:
     def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
         """The second one still thinks it expired, and another item of theirs has."""
         mine = lost(study)
+        study.campaign.items.update(quota=2)
         seen_before = Assignment.objects.get(pk=mine.pk)
         assert take_again(mine)
         other = study.campaign.items.exclude(pk=mine.item_id).get()
