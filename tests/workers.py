@@ -26,6 +26,7 @@ import pytest
 # Folders whose tests take longest begin first: else one worker would be left with them in the end.
 FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
 CHUNK = 40  # tests of one module; a larger one is shared, its module's fixtures made anew
+GARBAGE = 20_000  # new objects between two looks for garbage; Python's own 700 cost more in a test
 NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of what it starts
 
 
@@ -55,6 +56,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(trylast=True)
 def pytest_run_workers(session: pytest.Session, count: int) -> bool:
     gc.freeze()  # what was collected is shared by all and stays to the end
+    gc.set_threshold(GARBAGE)
     Parent(session, count).run()
     return True
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.staticfiles.handlers import StaticFilesHandlerMixin
 from django.core.signals import request_finished, request_started
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
+from django.utils.cache import patch_cache_control
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -82,6 +85,22 @@ def come_in(page: Page, name: str) -> None:
             for name, value in values.items()
         ]
     )
+
+
+@contextmanager
+def static_files_kept() -> Iterator[None]:
+    """As from a server, which names them by their contents: a browser asks for each once, where it
+    would ask again for some thirty at every page."""
+    serve = StaticFilesHandlerMixin.serve
+
+    def served(handler: StaticFilesHandlerMixin, request: HttpRequest) -> HttpResponseBase:
+        response = serve(handler, request)
+        patch_cache_control(response, max_age=3600)
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFilesHandlerMixin, "serve", served)
+        yield
 
 
 class Kept:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browser.chromium import Kept, Requests, new_context, note, started
+from tests.browser.chromium import Kept, Requests, new_context, note, started, static_files_kept
 from tests.browser.desk import Desk
 from tests.page_cast import Study, make_study
 
@@ -24,7 +24,7 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
 
     The test database is made first: where a loop runs Django keeps separate connections, and those
     of the tests without a loop would not learn of a database that was made within one."""
-    with started() as browser:
+    with static_files_kept(), started() as browser:
         yield browser
 
 

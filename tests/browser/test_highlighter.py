@@ -121,6 +121,7 @@ class TestInTheText:
             expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", str(question - 1))
             expect(desk.unit(question).locator(".quote.taken")).to_have_count(1)
 
+    @pytest.mark.long
     def test_its_ends_can_be_dragged(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
@@ -290,6 +291,7 @@ class TestSnapping:
         desk.page.keyboard.press("h")
         assert desk.quotes(1) == [taken]
 
+    @pytest.mark.long
     def test_the_setting_stays_in_this_browser(self, desk: Desk) -> None:
         button = desk.page.locator("#snap")
         expect(button).to_contain_text("off")
