@@ -36,6 +36,7 @@ from analysis.statistics import (
     wilcoxon_signed_rank,
 )
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
+from analysis.statistics.arrays import distinct
 from analysis.statistics.bootstrap import too_few
 from analysis.statistics.calibration import equal_count_bins
 from analysis.statistics.intervals import acceleration, bca_interval
@@ -348,6 +349,15 @@ class TestBins:
     def test_an_edge_belongs_to_the_bin_below(self):
         assert equal_count_bins(np.arange(1.0, 6), 2).tolist() == [0, 0, 0, 1, 1]
         assert equal_count_bins(np.array([3.0, 1, 2, 2, 2]), 2).tolist() == [1, 0, 0, 0, 0]
+
+
+class TestDifferentNumbers:
+    @pytest.mark.parametrize("numbers", [[-3, 5, -3, 0], [7, 4, 7], [-9_999, 9_999, -9_999], []])
+    def test_they_are_those_of_numpy_below_nought_too(self, numbers):
+        found = distinct(np.array(numbers, np.int64))
+        expected = np.unique(np.array(numbers, np.int64), return_index=True, return_inverse=True)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.tolist() == theirs.tolist()
 
 
 class TestBca:
