@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from typing import Any
 
 os.environ.setdefault("DEBUG", "1")
 if "TANDEM_DATA_DIR" not in os.environ:
@@ -24,10 +25,11 @@ PASSWORD_HASHERS = [
 
 # A file, as people have it: of a database in memory all threads of the live server would share one
 # connection, and two requests at once one transaction.
-if DATABASES["default"]["ENGINE"] == "config.sqlite":  # noqa: F405
-    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
+database: Any = DATABASES["default"]  # noqa: F405
+if database["ENGINE"] == "config.sqlite":
+    database["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
     # Nobody pulls the plug in a test: what was written need not have reached the disk.
-    DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"  # noqa: F405
+    database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
 # The live server serves static files only where it finds the app under its own name.
 INSTALLED_APPS = [
