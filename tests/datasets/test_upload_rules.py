@@ -333,9 +333,12 @@ class TestHowOftenAndHowMany:
         assert error.value.seconds == 1
 
     def test_what_came_exactly_an_hour_ago_counts_no_more(self, rita: User) -> None:
-        for _ in range(6):
-            upload_of(rita, State.KEPT, seconds_ago=3600)
+        for seconds in (3600, 10, 10, 10, 10, 10):
+            upload_of(rita, State.KEPT, seconds_ago=seconds)
         check_rate(rita)
+        upload_of(rita, State.KEPT, seconds_ago=10)
+        with pytest.raises(TooOftenError):
+            check_rate(rita)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
