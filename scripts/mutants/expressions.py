@@ -18,10 +18,12 @@ from scripts.mutants.operators import (
     Edit,
     called,
     is_listed,
+    is_none,
     is_not,
     is_text,
     quiet,
 )
+from scripts.mutants.references import bound
 
 
 class Expressions(ast.NodeVisitor):
@@ -55,10 +57,8 @@ class Expressions(ast.NodeVisitor):
         until = body[0].lineno - 1 if body else outer.end_lineno or outer.lineno
         around = (outer.lineno, max(outer.lineno, until))
         names = tuple(self.scope)
-        targets = getattr(outer, "targets", None) or [getattr(outer, "target", None)]
         if not self.functions:
-            single = [each for target in targets for each in getattr(target, "elts", [target])]
-            names += tuple(each.id for each in single if isinstance(each, ast.Name))
+            names += bound(outer)
         self.found.append(
             Edit(start, end, text, operator, ".".join(self.scope) or "<module>",
                  (first, min(last, max(first, around[1]))), around, names, not self.functions)
@@ -125,7 +125,7 @@ class Expressions(ast.NodeVisitor):
         self.visit(node.operand)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        union = isinstance(node.op, ast.BitOr) and not self.functions
+        union = isinstance(node.op, ast.BitOr) and (not self.functions or is_none(node.right))
         if type(node.op) in COMPUTED and not union and not is_listed(node.left, node.right):
             old, new = COMPUTED[type(node.op)]
             self.between(node.left, node.right, re.escape(old), new, "arithmetic")

@@ -104,6 +104,10 @@ def is_not(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
+def is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def is_text(node: ast.expr) -> bool:
     is_string = isinstance(node, ast.Constant) and isinstance(node.value, str)
     return is_string or isinstance(node, ast.JoinedStr)

@@ -23,11 +23,11 @@ class References:
         """
         found: set[Place] = set()
         for other in self._readers(path):
-            for node, functions, constant in self._uses(other, frozenset(names)):
+            for node, functions, constants in self._uses(other, frozenset(names)):
                 if functions:
                     found.add((other, node.lineno))
-                elif constant and constant not in names and deep < DEEPEST:
-                    found |= self.of(other, (constant,), deep + 1)
+                elif constants and not set(constants) & set(names) and deep < DEEPEST:
+                    found |= self.of(other, constants, deep + 1)
         return found
 
     def _readers(self, path: str) -> list[str]:
@@ -52,22 +52,21 @@ class References:
 
     def _uses(
         self, path: str, names: frozenset[str]
-    ) -> Iterator[tuple[ast.expr, bool, str | None]]:
-        """Each use of a name, whether a function holds it, and else the constant that does."""
+    ) -> Iterator[tuple[ast.expr, bool, tuple[str, ...]]]:
+        """Each use of a name, whether a function holds it, and else the constants that do."""
 
         def walk(
-            node: ast.AST, inside: bool, constant: str | None
-        ) -> Iterator[tuple[ast.expr, bool, str | None]]:
-            if isinstance(node, ast.Assign) and not inside:
-                targets = [each.id for each in node.targets if isinstance(each, ast.Name)]
-                constant = targets[0] if targets else None
+            node: ast.AST, inside: bool, constants: tuple[str, ...]
+        ) -> Iterator[tuple[ast.expr, bool, tuple[str, ...]]]:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and not inside:
+                constants = bound(node)
             name = getattr(node, "id", None) or getattr(node, "attr", None)
             if isinstance(node, ast.Name | ast.Attribute) and name in names:
-                yield node, inside, constant
+                yield node, inside, constants
             for child in ast.iter_child_nodes(node):
-                yield from walk(child, inside or isinstance(node, Function | ast.Lambda), constant)
+                yield from walk(child, inside or isinstance(node, Function | ast.Lambda), constants)
 
-        return walk(self.trees[path], False, None)
+        return walk(self.trees[path], False, ())
 
     def body(self, path: str, name: str) -> set[Place]:
         """The lines of a function or class with this qualified name."""
@@ -77,6 +76,13 @@ class References:
             if qualified == name
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         }
+
+
+def bound(node: ast.stmt | None) -> tuple[str, ...]:
+    """The names that an assignment gives values to, one or several at once."""
+    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+    single = [each for target in targets for each in getattr(target, "elts", [target])]
+    return tuple(each.id for each in single if isinstance(each, ast.Name))
 
 
 def _defined(

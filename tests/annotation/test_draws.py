@@ -22,8 +22,6 @@ from annotation.roles import draw_roles
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
 from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
 
-pytestmark = pytest.mark.postgresql
-
 QUERIES = 20
 
 
@@ -53,6 +51,7 @@ def rank(seed: int, purpose: str, key: str) -> bytes:
 
 
 class TestQueries:
+    @pytest.mark.postgresql
     def test_each_has_its_row_drawn_or_not(self, many: str) -> None:
         campaign = campaign_of(
             "report-coverage", "--human-share", "0.25", *options("seed=7"), batch=many
@@ -125,6 +124,7 @@ class TestRoles:
 
 
 class TestUnits:
+    @pytest.mark.postgresql
     def test_each_has_its_row_drawn_or_not(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("per_passage=2", "seed=3"))
         rows = UnitDraw.objects.filter(item__campaign=campaign, item__key="q/1/p")
@@ -146,6 +146,7 @@ class TestUnits:
         )
         assert rows.count() == units
 
+    @pytest.mark.postgresql
     def test_a_draw_that_waits_is_unknown_and_then_stored_with_its_strata(
         self, batch: Path
     ) -> None:
@@ -162,6 +163,7 @@ class TestUnits:
         assert {key for key, (_, _, drawn) in told.items() if drawn} == set(asked)
         assert [told[k][:2] for k in (" blank ", "🌉")] == [("no", 0.5)] * 2
 
+    @pytest.mark.postgresql
     def test_own_draws_are_each_raters(self, batch: Path) -> None:
         coverage()
         second = rating("sampling=own")
@@ -190,6 +192,7 @@ class TestChances:
         assert sum(told.values()) == pytest.approx(min(count, len(names)))
 
 
+@pytest.mark.postgresql
 class TestCheck:
     def said(self, name: str = "c") -> str:
         with pytest.raises(CommandError) as error:
@@ -274,6 +277,7 @@ class TestByHand:
 
 
 class TestLines:
+    @pytest.mark.postgresql
     def test_a_line_for_each_query_and_each_unit(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("development=0.4"))
         lines = [json.loads(line) for line in run("draws", "--campaign", "c").split("\n") if line]
@@ -302,6 +306,7 @@ class TestLines:
         assert (told["units"], told["units_drawn"], told["units_pending"]) == (80, 80, 0)
 
 
+@pytest.mark.postgresql
 def test_a_campaign_and_its_draw_are_deleted_together(batch: Path) -> None:
     campaign_of("report-coverage").delete()
     assert not QueryDraw.objects.exists()

@@ -15,7 +15,7 @@ from annotation.protocols import PROTOCOLS
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
-pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
+pytestmark = pytest.mark.usefixtures("batch")
 WITH_EVIDENCE = [name for name, each in PROTOCOLS.items() if each.evidence]
 
 
@@ -75,6 +75,7 @@ class TestWebAnnotations:
             "tandem:revision": 1,
         }
 
+    @pytest.mark.postgresql
     @pytest.mark.parametrize("protocol", WITH_EVIDENCE)
     def test_there_is_one_for_every_span_and_each_has_a_name_of_its_own(
         self, protocol: str, tmp_path: Path
@@ -139,6 +140,7 @@ class TestLabelStudio:
             assert len(task["predictions"]) == len(judged)
             assert len(task["annotations"]) == len(own) - len(judged)
 
+    @pytest.mark.postgresql
     def test_a_code_is_a_choice_and_a_span_a_label(self, tmp_path: Path) -> None:
         campaign_of("report-coverage")
         row = {
@@ -193,6 +195,7 @@ class TestQrels:
         ]
         run("import_labels", write_lines(tmp_path / "l", rows), "--campaign", "c")
 
+    @pytest.mark.postgresql
     def test_the_diversity_form_has_a_line_for_each_subtopic(self, rated: None) -> None:
         lines = exported("c", "qrels-diversity")
         assert lines == exported("c", "qrels")

@@ -33,8 +33,6 @@ from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
 
-pytestmark = pytest.mark.postgresql
-
 REPORTS = 12
 
 
@@ -124,6 +122,7 @@ class TestTurns:
 
 
 class TestGold:
+    @pytest.mark.postgresql
     def test_they_leave_the_study_and_everybody_gets_them(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "3")
         assert "4 known answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
@@ -174,6 +173,7 @@ class TestGold:
         lines = exported("c", "labels")
         assert {line["item"] for line in lines}.isdisjoint({"r2", "r5"})
 
+    @pytest.mark.postgresql
     def test_a_score_counts_the_first_answer(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
@@ -184,6 +184,7 @@ class TestGold:
         answer(Assignment.objects.get(item__key="r2"), "no")
         assert score(campaign, rater("ann"), "gold") == told
 
+    @pytest.mark.postgresql
     def test_pages_of_all_people_count_the_first_answer_too(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
@@ -257,6 +258,7 @@ class TestGold:
         answer(mended, "no")
         assert [(each.said, each.known) for each in checked(mended)] == [("yes", "no")] * 2
 
+    @pytest.mark.postgresql
     def test_no_places_are_counted_for_them(self, folder: Path) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 2), "gold")
@@ -292,6 +294,7 @@ class TestPractice:
             assert [item.key for item in got[:2]] == ["r3", "r6"]
             assert len(got) == REPORTS
 
+    @pytest.mark.postgresql
     def test_whoever_fails_gets_no_more(self, campaign: Campaign) -> None:
         got = work(campaign, rater("ann"), {"r3": "yes"})
         assert [item.key for item in got] == ["r3", "r6"]
@@ -300,6 +303,7 @@ class TestPractice:
         assert told is not None
         assert (told.right, told.asked) == (2, 4)
 
+    @pytest.mark.postgresql
     def test_mending_the_answer_afterwards_helps_nothing(self, campaign: Campaign) -> None:
         work(campaign, rater("ann"), {"r3": "yes"})
         answer(Assignment.objects.get(item__key="r3"), "no")
@@ -435,6 +439,7 @@ class TestRefusals:
         assert next_assignment(campaign, rater("ann"))
         assert 'item "r0" was given to people already' in self.said(known(folder, 0))
 
+    @pytest.mark.postgresql
     def test_the_same_again_changes_nothing_and_another_answer_replaces(self, folder: Path) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 1), "gold")

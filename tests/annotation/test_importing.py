@@ -12,7 +12,7 @@ from annotation.submit import fail, submit
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, Line, campaign_of, exported, run, write_lines
 
-pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
+pytestmark = pytest.mark.usefixtures("batch")
 
 YES: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes", "rater": "ann"}
 SPAN = {"field": "report", "start": 20, "end": 28, "text": FULL[20:28]}
@@ -31,6 +31,7 @@ def facts(*names: str) -> list[tuple[Any, ...]]:
     return [tuple(line.get(name) for name in names) for line in exported("c", "labels")]
 
 
+@pytest.mark.postgresql
 def test_two_files_may_hold_parts_of_one_item(coverage: Campaign, tmp_path: Path) -> None:
     first = YES | {"spans": [SPAN]}
     second = YES | {"unit": "a/b#1", "value": "no"}
@@ -196,6 +197,7 @@ def test_the_export_of_a_judge_that_works_unit_by_unit_changes_nothing(
     assert len(exported("c", "labels")) == 3
 
 
+@pytest.mark.postgresql
 def test_a_judge_is_one_assignment_where_it_comes_from_a_file(
     coverage: Campaign, tmp_path: Path
 ) -> None:
@@ -222,6 +224,7 @@ def test_a_rater_may_be_named_for_the_whole_file(coverage: Campaign, tmp_path: P
     assert facts("rater") == [("zoë",)]
 
 
+@pytest.mark.postgresql
 def test_an_older_revision_comes_behind_the_newer(coverage: Campaign, tmp_path: Path) -> None:
     old, new = YES | {"value": "no", "revision": 1}, YES | {"value": "invalid", "revision": 4}
     take(tmp_path, new, old)

@@ -27,8 +27,6 @@ from tests.cast import campaign_of, load, run
 from tests.judging.cast import judge, yes
 from tests.page_cast import Study, answers, client_of, make_study, page
 
-pytestmark = pytest.mark.postgresql
-
 PAST, LATER = timedelta(minutes=-1), timedelta(hours=1)
 
 
@@ -50,6 +48,7 @@ class TestDeadline:
         assert Campaign.objects.filter(open_now()).exists()
         assert "Start" in client_of(study.ada).get("/tasks/").content.decode()
 
+    @pytest.mark.postgresql
     def test_after_it_no_item_is_given(self, study: Study) -> None:
         due(study, PAST)
         client, pk = client_of(study.ada), study.campaign.pk
@@ -59,6 +58,7 @@ class TestDeadline:
         assert script.post(f"campaigns/{pk}/next/").status_code == 404
         assert script.get("campaigns/").json()["count"] == 0
 
+    @pytest.mark.postgresql
     def test_an_answer_that_comes_after_it_is_kept_as_a_draft(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
@@ -86,6 +86,7 @@ class TestDeadline:
         assert "deadline is past: you can read your answers" in html
         assert "data-closed" in html
 
+    @pytest.mark.postgresql
     def test_a_prerequisite_past_its_deadline_holds_nobody_up(self, batch: Path) -> None:
         first, second = coverage(people=2), rating()
         answer(first, "r", "ann", {"a/b#1": "yes"})
@@ -116,6 +117,7 @@ class TestDeadline:
 
 
 class TestClosing:
+    @pytest.mark.postgresql
     def test_closed_and_opened_again(self, study: Study) -> None:
         assert "is closed" in run("set_campaign", "Pilot", "--close")
         assert not Campaign.objects.filter(open_now()).exists()
@@ -151,6 +153,7 @@ class TestGuideline:
         told = script_of(study.ada).get(place(mine, "guideline/")).json()
         assert told["markdown"].startswith("# Ours\n")
 
+    @pytest.mark.postgresql
     def test_an_answer_keeps_which_version_it_followed(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         study.campaign.refresh_from_db()
@@ -250,6 +253,7 @@ class TestTerms:
         assert not Campaign.objects.exists()
 
 
+@pytest.mark.postgresql
 class TestItemOrder:
     def order(self, campaign: Campaign, name: str) -> list[str]:
         got = []

@@ -16,7 +16,7 @@ from annotation.models.people import rater_of
 from annotation.presenting import ForgottenItemError
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def test_a_draft_is_kept_and_comes_back(study: Study) -> None:
     assert not Label.objects.exists()
 
 
+@pytest.mark.postgresql
 def test_a_stale_draft_is_a_conflict_that_shows_both(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     client.post(page("draft", mine), answers("no", None, None, version=0))
@@ -94,6 +95,7 @@ def test_a_version_that_is_no_number_is_refused(study: Study, field: str, value:
     assert answer.status_code == 422
 
 
+@pytest.mark.postgresql
 def test_an_answer_becomes_labels_whose_spans_quote_the_text(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     quote = "👩‍👩‍👧 crew – cafe\u0301 –"
@@ -110,6 +112,7 @@ def test_an_answer_becomes_labels_whose_spans_quote_the_text(study: Study) -> No
     assert not Draft.objects.exists()
 
 
+@pytest.mark.postgresql
 def test_a_save_sent_twice_is_stored_once(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     form = answers("no", "no", "no", key=uuid.uuid4(), seen=0, version=0)
@@ -127,6 +130,7 @@ def test_a_save_repeated_after_a_later_draft_leaves_the_draft(study: Study) -> N
     assert Draft.objects.get().payload["units"]["q:0"]["answerable"] == "invalid"
 
 
+@pytest.mark.postgresql
 def test_a_second_tab_that_saw_less_gets_a_conflict_and_loses_nothing(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     client.post(page("submit", mine), answers("no", "no", "no", key=uuid.uuid4(), seen=0))
@@ -202,6 +206,7 @@ def test_a_researcher_may_annotate_too(study: Study) -> None:
     assert Response.objects.get().assignment.rater == rater_of(study.rita)
 
 
+@pytest.mark.postgresql
 class TestTheNextItem:
     """It is taken in the transaction of the answer."""
 

@@ -18,8 +18,6 @@ from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.postgresql
-
 
 @pytest.fixture
 def coverage(batch: Path) -> Campaign:
@@ -38,12 +36,14 @@ def take_all(campaign: Campaign, rater: Rater) -> list[str]:
     return taken
 
 
+@pytest.mark.postgresql
 def test_a_person_gets_each_item_once_in_the_campaigns_order(coverage: Campaign) -> None:
     keys = list(coverage.items.values_list("key", flat=True))
     assert take_all(coverage, ann()) == keys
     assert next_assignment(coverage, ann()) is None
 
 
+@pytest.mark.postgresql
 def test_the_quota_is_never_exceeded(coverage: Campaign) -> None:
     counts = [len(take_all(coverage, ann(name))) for name in ("a", "b", "c")]
     assert counts == [6, 6, 0]
@@ -88,6 +88,7 @@ def test_what_a_judge_has_open_is_no_place_of_a_person(coverage: Campaign) -> No
     assert found.slot == 1
 
 
+@pytest.mark.postgresql
 def test_a_free_slot_is_the_lowest(coverage: Campaign) -> None:
     item = coverage.items.get(key="r")
     assert [person(item, name).slot for name in ("a", "b")] == [1, 2]
@@ -122,6 +123,7 @@ def test_passages_are_not_shown_between_the_answers(batch: Path) -> None:
         assert kinds == ["passage", "passage", "report", "report"]
 
 
+@pytest.mark.postgresql
 class TestTheDatabaseItself:
     """What no code of ours may get past, whoever writes it."""
 
@@ -193,6 +195,7 @@ class TestTheDatabaseItself:
             act()  # type: ignore[operator]
 
 
+@pytest.mark.postgresql
 @pytest.mark.processes
 @pytest.mark.parametrize(("people", "clicks", "quota"), [(8, 1, 3), (4, 2, 3)])
 def test_a_crowd_at_the_door_gets_exactly_the_places(

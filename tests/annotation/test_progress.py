@@ -36,7 +36,7 @@ from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 
@@ -69,6 +69,7 @@ def answer(campaign: Campaign, who: Rater, seconds: float | None, code: str = "n
 
 
 class TestSpeed:
+    @pytest.mark.postgresql
     def test_it_is_the_median_of_each_persons_times(self) -> None:
         study, dice = make_study(reports=9), random.Random(1)
         given: dict[str, list[float]] = {}
@@ -115,6 +116,7 @@ class TestSpeed:
         assert seconds_in_words(seconds) == words
 
 
+@pytest.mark.postgresql
 class TestCounts:
     def test_a_person_counts_what_they_did_and_hold(self) -> None:
         study = make_study(reports=4)
@@ -414,6 +416,7 @@ class TestPages:
 
 
 class TestApi:
+    @pytest.mark.postgresql
     def test_it_tells_what_the_page_shows(self) -> None:
         study = make_study(reports=2)
         deadline = NOW + timedelta(days=30)

@@ -26,7 +26,7 @@ from annotation.views.campaigns import counted
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.people.cast import run_out
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 Key = tuple[int, int | None, str]
 
 
@@ -71,6 +71,7 @@ def study() -> Study:
     return make_study(reports=4)
 
 
+@pytest.mark.postgresql
 class TestWhoeverWrites:
     def test_a_new_campaign(self, study: Study) -> None:
         assert kept() == there() != Counter()
@@ -137,6 +138,7 @@ class TestWhoeverWrites:
         assert not any(campaign == gone for campaign, *_ in kept())
 
 
+@pytest.mark.postgresql
 class TestInstalling:
     def test_triggers_that_are_gone_come_back_with_what_was_missed(self, study: Study) -> None:
         connection.check_constraints()
@@ -191,6 +193,7 @@ class TestInstalling:
         ]
 
 
+@pytest.mark.postgresql
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite counts up one row")
 class TestFolding:
     FOLD = f"SELECT {triggers.PREFIX}fold(%s)"

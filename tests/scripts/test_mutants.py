@@ -105,6 +105,12 @@ def test_texts_logs_types_and_sizes_of_what_is_done_at_once_are_left_alone() -> 
     assert not {after for _, after in mutants_of(CODE) if "points - 1" in after}
 
 
+def test_a_union_of_types_is_no_sum() -> None:
+    code = "def rows() -> None:\n    keep(Counter[str | None](), 1 | 2)\n"
+    assert {after for _, after in mutants_of(code)} & {"keep(Counter[str | None](), 1 & 2)"}
+    assert not {after for _, after in mutants_of(code) if "str & None" in after}
+
+
 def test_every_mutant_of_a_module_is_another_program() -> None:
     for edit in edits(CODE, {}):
         mutated = _applied(CODE, edit.start, edit.end, edit.text)
@@ -197,6 +203,13 @@ class TestTheNearestTests:
         rounds = nearest.rounds(_mutant(tree, 'READERS = ("bob")'))
         assert rounds[0] == ["tests/audit/test_other.py::calls"]
         assert nearest.at_start(_mutant(tree, 'READERS = ("bob")'))
+
+    def test_of_one_of_several_constants_at_once_too(self, tree: Path, known: Map) -> None:
+        path = tree / "audit" / "first.py"
+        path.write_text(CODE.replace("LEAST = 3", "LEAST, MOST = 3, 9"), "utf-8")
+        nearest = Nearest(known, sampling.sources(tree))
+        rounds = nearest.rounds(_mutant(tree, "LEAST, MOST = 4, 9"))
+        assert len(rounds[0]) == 2
 
     def test_they_are_found_where_lines_have_moved_since(self, tree: Path, known: Map) -> None:
         path = tree / "audit" / "first.py"

@@ -176,7 +176,6 @@ def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) ->
     assert state() == before
 
 
-@pytest.mark.postgresql
 @pytest.mark.every_case
 @each_route
 def test_reading_changes_nothing(world: World, route: Route) -> None:
