@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler, OperationalError
 from pytest_django import DjangoDbBlocker
 
+from config.sqlite import base
 from tests.patience import PATIENCE
 from tests.sqlite_writers import database
 
@@ -172,6 +173,11 @@ def test_a_single_statement_needs_no_turn_and_waits_for_the_writer(path: str) ->
     assert counted(path) == 5
     inside.close()
     outside.close()
+
+
+def test_a_free_turn_is_no_file_that_can_be_open() -> None:
+    """A service may run with its first files closed: then the turn's has the number 0, 1 or 2."""
+    assert base.FREE < 0
 
 
 def test_a_child_keeps_no_turn_of_its_parent(path: str) -> None:

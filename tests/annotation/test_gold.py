@@ -379,6 +379,8 @@ class TestFeedback:
         assert "Right" in html
         assert "Not so" in html
         assert client_of(study.ben).get(told["next"]).status_code == 404
+        # Whoever reads it has been given nothing else meanwhile.
+        assert Assignment.objects.get(rater__user=study.ada) == held
 
     def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

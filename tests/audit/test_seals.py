@@ -71,6 +71,14 @@ def test_a_changed_event_breaks_its_seal(trail: list[Seal], change: dict[str, ob
     assert list(broken()) == ["seal 2 of campaign 7 is over other events than are there now"]
 
 
+def test_broken_seals_are_told_chain_by_chain(trail: list[Seal]) -> None:
+    with a_thief():
+        Event.objects.update(event="something.else")
+    chains = [each.split(" is over")[0].partition(" of ")[2] for each in broken()]
+    site, mine, other = "the site", f"campaign {CAMPAIGN}", f"campaign {OTHER}"
+    assert chains == [site, site, mine, mine, other]
+
+
 def test_a_changed_time_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="logout").update(at=trail[0].at)

@@ -647,6 +647,11 @@ class TestWorking:
         assert now_of(upload).error == ""
         assert lies(upload)
 
+    def test_the_end_of_one_is_not_that_of_another(self, rita: User) -> None:
+        mine, other = (upload_of(rita, State.READING, turn=TURN) for _ in range(2))
+        working.refuse(mine, "no")
+        assert (now_of(other).state, now_of(other).error) == (State.READING, "")
+
     @pytest.mark.every_case
     @pytest.mark.parametrize(("counts", "total"), [({"queries": 7}, 7), ({}, 4)])
     def test_how_much_there_is_to_do_is_known_or_the_lines_tell(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation import opening
@@ -183,6 +186,34 @@ def make_nobody() -> Any:
     from annotation.models import Rater
 
     return Rater.objects.create(name="imported")
+
+
+class TestLocks:
+    """Whoever locks several places does so in one order, so that no two wait for each other."""
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "deed",
+        [
+            lambda study: hold_rows([9, 8]),
+            lambda study: hold({9: None, 8: None}),
+            lambda study: leases.give_back_all(study.ada, Ended.LEFT),
+            lambda study: free(study.campaign, 1),
+        ],
+    )
+    def test_places_are_locked_by_their_number(
+        self, study: Study, deed: Callable[[Study], object]
+    ) -> None:
+        study.assignment(study.ada)
+        with CaptureQueriesContext(connection) as asked:
+            deed(study)
+        locking = [
+            each["sql"]
+            for each in asked.captured_queries
+            if each["sql"].startswith("SELECT") and "ORDER BY" in each["sql"]
+        ]
+        assert locking
+        assert re.search(r"ORDER BY (1|\"annotation_assignment\"\.\"id\") ASC", locking[0])
 
 
 class TestComingLate:
