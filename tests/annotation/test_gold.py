@@ -26,6 +26,7 @@ from annotation.gold.setting import EVERY, LONGEST_REASON, MANY
 from annotation.gold.standing import standings
 from annotation.gold.turns import gold_to_come, is_gold_turn, left_known
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.models.people import rater_of
 from annotation.people.members import end_membership
 from annotation.places import next_assignment
 from annotation.submit import submit
@@ -381,6 +382,18 @@ class TestFeedback:
         assert client_of(study.ben).get(told["next"]).status_code == 404
         # Whoever reads it has been given nothing else meanwhile.
         assert Assignment.objects.get(rater__user=study.ada) == held
+
+    def test_what_is_right_and_what_is_asked_are_told_in_percent(
+        self, tmp_path: Path, db: None
+    ) -> None:
+        study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
+        set_known(known(tmp_path, 1, 2), "practice", "Study")
+        Campaign.objects.update(qualify=0.85)
+        study.campaign.refresh_from_db()
+        work(study.campaign, rater_of(study.ada))
+        done = Assignment.objects.get(item__key="r2")
+        told = client_of(study.ada).get(page("feedback", done)).context
+        assert (told["percent"], told["wanted"], told["passed"]) == (100, 85, True)
 
     def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

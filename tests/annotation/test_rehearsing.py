@@ -121,6 +121,14 @@ class TestRefusals:
         with pytest.raises(DesignError, match="more than 10 items; try it by create_campaign"):
             rehearse("c", "report-coverage", many, Design(), most=10)
 
+    def test_as_many_as_it_waits_for(self, many: Batch) -> None:
+        seen: list[int] = []
+        told = rehearse("c", "report-coverage", many, Design(), most=40, progress=seen.append)
+        assert told.items == 40
+        assert seen == list(range(1, 41))
+        with pytest.raises(DesignError, match="more than 39 items"):
+            rehearse("c", "report-coverage", many, Design(), most=39)
+
     @pytest.mark.parametrize("people", [0, 1001])
     def test_people_that_cannot_be(self, many: Batch, people: int) -> None:
         with pytest.raises(DesignError, match="people are not from 1 to 1000"):

@@ -172,6 +172,10 @@ def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
     assert call.detail == "three workers died while they held it"
     assert not Assignment.objects.exclude(lease=None).exists()
     assert ledger.take_over(run) == 0
+    # What was closed stays so, however often another holder dies.
+    Assignment.objects.filter(pk=plain.pk).update(status="leased")
+    assert ledger.take_over(run) == 0
+    assert JudgeCall.objects.get() == call
 
 
 class TestReuse:

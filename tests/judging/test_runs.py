@@ -221,9 +221,22 @@ class TestQueueing:
         run, _ = held(campaign, served())
         assert run.lane
         lanes.pause(run.lane, "no")
-        assert runs.queue_active(campaign, served()) == run
+        queued = runs.queue_active(campaign, served())
+        assert (queued, queued.queued) == (run, True)
         assert fresh(run).queued
         assert Lane.objects.get().paused == ""
+
+    def test_one_that_cannot_be_told_is_not_handed_over(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("the trail is full")
+
+        run, _ = held(campaign, judge())
+        monkeypatch.setattr(runs, "record", broken)
+        with pytest.raises(RuntimeError):
+            runs.queue_active(campaign, judge())
+        assert not fresh(run).queued
 
     def test_one_that_ended_or_is_being_written_is_not(self, campaign: Campaign) -> None:
         ended, token = held(campaign, judge())

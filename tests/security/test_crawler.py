@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.contrib.sessions.models import Session
 from django.core.cache import cache
-from django.db import connection, transaction
-from django.db.models import Model
+from django.db import transaction
 from django.http import HttpResponseBase
 
 from audit.models import Event
-from tests.databases import rolled_back
+from tests.databases import rolled_back, state
 from tests.security.deeds import TAKEN_ALONG
 from tests.security.routes import Route, routes
 from tests.security.rules import (
@@ -97,27 +92,6 @@ def _sound(answer: HttpResponseBase, role: str, what: str) -> None:
 def _whole(answer: HttpResponseBase) -> str:
     body = b"".join(answer) if answer.streaming else answer.content  # type: ignore[attr-defined]
     return body.decode(errors="replace") + str(answer.headers)
-
-
-@functools.cache
-def _readings() -> tuple[tuple[type[Model], str], ...]:
-    """The statement that reads each table; to compile them for each look would take longest."""
-    return tuple(
-        (model, model._default_manager.order_by("pk").values_list().query.sql_with_params()[0])
-        for model in apps.get_models(include_auto_created=True)
-    )
-
-
-def state(but: tuple[type[Model], ...] = ()) -> dict[str, str]:
-    """A digest of every table but the sessions', which note when somebody was last there."""
-    found = {}
-    with connection.cursor() as cursor:
-        for model, statement in _readings():
-            if model is not Session and model not in but:
-                cursor.execute(statement)
-                rows = repr(cursor.fetchall()).encode()
-                found[model._meta.db_table] = hashlib.sha256(rows).hexdigest()
-    return found
 
 
 def refusal(route: Route, role: str) -> set[int]:

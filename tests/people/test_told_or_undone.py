@@ -1,0 +1,254 @@
+"""What is done to people and places is told in one event, and undone where it cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from annotation.models import Rater, User
+from annotation.models.people import rater_of
+from annotation.people import accounts, exclusions, invitations, leases, members, prolific
+from annotation.people.exclusions import exclude
+from annotation.people.invitations import invite
+from annotation.people.leases import set_hold
+from annotation.people.prolific import Arrival, enter, set_study
+from audit.models import Event
+from datasets import granting
+from datasets.granting import make_token
+from tests.databases import state
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+Act = Callable[[], object]
+ARRIVAL = Arrival("p1", "study1", "s1")
+
+
+class Deed(NamedTuple):
+    """What is done, after what was prepared; and the event: its object, facts and digests."""
+
+    module: ModuleType
+    act: Callable[[Study], Act]
+    event: str
+    kind: str
+    facts: dict[str, Any]
+    within: bool = False  # whether it is an event of the campaign
+    changes: tuple[bool, bool] = (False, False)  # whether digests before and after are kept
+
+
+def ada(study: Study) -> Rater:
+    study.assignment(study.ada)
+    return rater_of(study.ada)
+
+
+def with_token(study: Study) -> None:
+    make_token(study.ada)
+
+
+def ending(study: Study) -> Act:
+    with_token(study)
+    return lambda: accounts.end_sessions(study.ada)
+
+
+def another_role(study: Study) -> Act:
+    with_token(study)
+    members.add_member(study.campaign, study.ada, "annotator")
+    return lambda: accounts.change_role(study.ada, "researcher")
+
+
+def off(study: Study) -> Act:
+    ada(study)
+    return lambda: accounts.switch_off(study.ada)
+
+
+def on(study: Study) -> Act:
+    off(study)()
+    return lambda: accounts.switch_on(study.ada)
+
+
+def renaming(study: Study) -> Act:
+    rater = ada(study)
+    return lambda: accounts.rename_rater(rater, "Robin")
+
+
+def forgetting(study: Study) -> Act:
+    ada(study)
+    with_token(study)
+    return lambda: accounts.forget(study.ada)
+
+
+def excluding(study: Study) -> Act:
+    rater = ada(study)
+    return lambda: exclude(study.campaign, rater, "too fast")
+
+
+def another_reason(study: Study) -> Act:
+    excluding(study)()
+    return lambda: exclude(study.campaign, rater_of(study.ada), "asleep")
+
+
+def including(study: Study) -> Act:
+    excluding(study)()
+    return lambda: exclusions.include(study.campaign, rater_of(study.ada))
+
+
+def inviting(study: Study) -> Act:
+    return lambda: invite("annotator", study.campaign)
+
+
+def accepting(study: Study) -> Act:
+    made = invite("annotator", study.campaign).invitation
+    return lambda: invitations.accept(made, "eve", "a long pass phrase")
+
+
+def joining(study: Study) -> Act:
+    made = invite("annotator", study.campaign).invitation
+    return lambda: invitations.join(made, study.ben)
+
+
+def revoking(study: Study) -> Act:
+    made = invite("annotator", study.campaign).invitation
+    return lambda: invitations.revoke(made)
+
+
+def adding(study: Study) -> Act:
+    study.assignment(study.rita)
+    members.add_member(study.campaign, study.rita, "annotator")
+    return lambda: members.add_member(study.campaign, study.rita, "researcher")
+
+
+def removing(study: Study) -> Act:
+    ada(study)
+    return lambda: members.end_membership(study.campaign, study.ada)
+
+
+def arranging(study: Study) -> Act:
+    def act() -> None:
+        with members.arranging(study.campaign):
+            members.set_most_items(study.campaign, 2)
+
+    return act
+
+
+def freeing(study: Study) -> Act:
+    rater = ada(study)
+    return lambda: leases.free(study.campaign, rater.pk)
+
+
+def a_study(study: Study) -> Act:
+    return lambda: set_study(study.campaign, "study1", "C0DE", 2)
+
+
+def arriving(study: Study) -> Act:
+    known = set_study(study.campaign, "study1", "C0DE", 2)
+    return lambda: enter(known, ARRIVAL)
+
+
+def arriving_again(study: Study) -> Act:
+    arriving(study)()
+    known = set_study(study.campaign, "study1", "C0DE", 2)
+    return lambda: enter(known, replace(ARRIVAL, session_id="s2"))
+
+
+def leaving(study: Study) -> Act:
+    known = set_study(study.campaign, "study1", "C0DE", 2)
+    user = enter(known, ARRIVAL)
+    study.assignment(user)
+    participant = known.participants.get()
+    return lambda: prolific.end(participant, "returned")
+
+
+def granted(study: Study) -> Act:
+    return lambda: make_token(study.ada, days=3)
+
+
+def taken_back(study: Study) -> Act:
+    grant, _ = make_token(study.ada)
+    return lambda: granting.take_back(grant)
+
+
+def all_taken_back(study: Study) -> Act:
+    with_token(study)
+    with_token(study)
+    return lambda: granting.take_all_back(study.ada)
+
+
+BOTH, AFTER = (True, True), (False, True)
+INVITED = {"role": "annotator", "within": "annotator"}
+DEEDS = {
+    "sessions": Deed(accounts, ending, "account.sessions", "account", {"tokens": 1}),
+    "role": Deed(accounts, another_role, "account.role", "account",
+                 {"was": "annotator", "now": "researcher"}, changes=BOTH),
+    "off": Deed(accounts, off, "account.off", "account", {}),
+    "on": Deed(accounts, on, "account.on", "account", {}),
+    "pseudonym": Deed(accounts, renaming, "account.pseudonym", "rater", {}, changes=BOTH),
+    "forgotten": Deed(accounts, forgetting, "account.forgotten", "account",
+                      {"labels_kept": True}),
+    "excluded": Deed(exclusions, excluding, "exclusion.made", "rater", {}, True, AFTER),
+    "another reason": Deed(exclusions, another_reason, "exclusion.made", "rater", {}, True, BOTH),
+    "included": Deed(exclusions, including, "exclusion.undone", "rater", {}, True),
+    "invited": Deed(invitations, inviting, "invitation.made", "invitation", INVITED, True),
+    "accepted": Deed(invitations, accepting, "invitation.used", "invitation",
+                     {"new_account": True}, True),
+    "joined": Deed(invitations, joining, "invitation.used", "invitation",
+                   {"new_account": False}, True),
+    "revoked": Deed(invitations, revoking, "invitation.revoked", "invitation", {}, True),
+    "member": Deed(members, adding, "member.added", "account",
+                   {"was": "annotator", "now": "researcher"}, True, BOTH),
+    "no member": Deed(members, removing, "member.ended", "account", {}, True),
+    "people": Deed(members, arranging, "campaign.people", "campaign",
+                   {"pool": "open", "hold_minutes": 480, "items_per_person": 2}, True, BOTH),
+    "freed": Deed(leases, freeing, "places.freed", "rater", {"places": 1}, True),
+    "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy", {"people": 2}, True,
+                    AFTER),
+    "arrived": Deed(prolific, arriving, "prolific.arrived", "prolificstudy", {"again": False},
+                    True),
+    "again": Deed(prolific, arriving_again, "prolific.arrived", "prolificstudy", {"again": True},
+                  True),
+    "left": Deed(prolific, leaving, "prolific.ended", "participant",
+                 {"status": "returned", "places": 1}, True),
+    "token": Deed(granting, granted, "token.made", "account", {"days": 3}),
+    "token back": Deed(granting, taken_back, "account.sessions", "account", {"tokens": 1}),
+    "all back": Deed(granting, all_taken_back, "account.sessions", "account", {"tokens": 2}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(people=2)
+    set_hold(study.campaign, 480)
+    return study
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_it_is_one_event(study: Study, deed: Deed) -> None:
+    act = deed.act(study)
+    before = set(Event.objects.values_list("pk", flat=True))
+    act()
+    (told,) = Event.objects.exclude(pk__in=before)
+    assert (told.event, told.object_kind, told.facts) == (deed.event, deed.kind, deed.facts)
+    assert told.object_id.isdecimal()
+    assert told.campaign == (study.campaign.pk if deed.within else None)
+    assert (bool(told.before), bool(told.after)) == deed.changes
+    assert not told.before or told.before != told.after
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_where_it_cannot_be_told_it_has_not_happened(
+    study: Study, deed: Deed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RuntimeError("the trail is full")
+
+    act, people = deed.act(study), User.objects.count()
+    before = state()
+    monkeypatch.setattr(deed.module, "record", full)
+    with pytest.raises(RuntimeError, match="the trail is full"):
+        act()
+    assert state() == before
+    assert User.objects.count() == people
