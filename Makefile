@@ -13,7 +13,7 @@ PORT   ?= 8000
 help:
 	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
 	@echo "make check     style, types, and the tests of what you changed: every few minutes"
-	@echo "make test      install what tests need, then style, types, docs, containers and the tests"
+	@echo "make test      install what tests need, then style, types, containers and the tests"
 	@echo "make test-all  the same with every case, all of PostgreSQL, the long faults and vLLM"
 	@echo "make mutants   how many of 300 mutations of the code the tests catch; SEED=1"
 	@echo "make serve     the site as on a server, at http://127.0.0.1:$(PORT)/"
@@ -36,7 +36,6 @@ test: install-dev chromium
 test-all: install-dev chromium
 	$(LINT)
 	$(TYPES)
-	$(DOCS)
 	$(CONTAINERS)
 	$(PYTEST) --all --ignore=tests/vllm $(ARGS)
 	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers $(TESTERS) --all $(SAME) $(ARGS)
@@ -99,11 +98,11 @@ SINCE ?= HEAD
 unit-vllm: install-dev
 	$(PYTEST_VLLM)
 
-# What is said on PostgreSQL comes in one piece, since the other lane prints meanwhile.
+# The tests build the documentation. What is said on PostgreSQL comes in one piece, since the other
+# lane prints meanwhile.
 beside: install-dev
 	$(LINT)
 	$(TYPES)
-	$(DOCS)
 	$(CONTAINERS)
 	@$(MAKE) --no-print-directory unit-postgresql >$(VENV)/postgresql.log 2>&1; \
 		status=$$?; cat $(VENV)/postgresql.log; exit $$status
