@@ -1,0 +1,222 @@
+"""What is stored otherwise than the seed gives is named, each thing in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from annotation.drawn import draws, query_rows, summary, unit_rows
+from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.places import next_assignment
+from annotation.redrawing import differences
+from tests.annotation.follow_cast import answer, coverage, rater, rating
+from tests.cast import Line, campaign_of, load
+
+NAMED = "query 'q1'"
+OTHERWISE = "is stored otherwise than it is drawn anew"
+UNLIKELY = f"{NAMED} is stored with another probability than the draw gives"
+
+
+@pytest.fixture
+def campaign(db: None, tmp_path: Path) -> Campaign:
+    """Four queries with a report each, of which people are asked two; one item has two places."""
+    lines: list[Line] = [
+        {
+            "id": f"q{n}",
+            "text": "Why?",
+            "questions": [{"id": f"q{n}:a", "text": "When?"}, {"id": f"q{n}:b", "text": "Who?"}],
+            "reports": [{"id": f"r{n}", "text": "One."}],
+        }
+        for n in range(4)
+    ]
+    load(tmp_path, lines, "few")
+    shares = ("--human-share", "0.5", "--overlap", "0.5", "--raters-per-item", "2")
+    return campaign_of(
+        "report-coverage", *shares, "--option", "development=0.5", "--option", "seed=5",
+        batch="few",
+    )  # fmt: skip
+
+
+def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
+    with transaction.atomic():
+        change()
+        found = list(differences(campaign))
+        transaction.set_rollback(True)
+    assert list(differences(campaign)) == []
+    return found
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"probability": 0.5 + 1e-10}, []),
+        ({"probability": 0.5 + 2e-9}, [UNLIKELY]),
+        ({"probability": 0.5 - 2e-9}, [UNLIKELY]),
+        ({"role_probability": 0.5 + 1e-10}, []),
+        ({"role_probability": 0.5 + 2e-9}, [UNLIKELY]),
+        ({"role_probability": 0.5 - 2e-9}, [UNLIKELY]),
+        ({"role_probability": 0.1, "seed": 6}, ["stored as"]),
+        ({"kind": "all"}, ["stored as"]),
+        ({"seed": 6}, ["stored as"]),
+        ({"role": "audit"}, ["stored as"]),
+    ],
+)
+def test_a_querys_draw_is_held_against_the_fresh_one(
+    campaign: Campaign, changes: dict[str, Any], told: list[str]
+) -> None:
+    row = campaign.query_draws.get(query__key="q1")
+    found = found_after(campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(**changes))
+    if told == ["stored as"]:
+        was = "drawn" if row.drawn else "left out"
+        there = f"{was} for {changes.get('role', row.role)}"
+        told = [f"{NAMED} is stored as {there}, and drawn anew as {was} for {row.role}"]
+    assert found == told
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_query_that_changed_sides_is_told_with_both(campaign: Campaign, drawn: bool) -> None:
+    row = campaign.query_draws.filter(drawn=drawn).select_related("query")[0]
+    words = ["drawn", "left out"] if drawn else ["left out", "drawn"]
+    found = found_after(
+        campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(drawn=not drawn)
+    )
+    assert found == [
+        f"query {row.query.key!r} is stored as {words[1]} for {row.role}, and drawn anew as "
+        f"{words[0]} for {row.role}"
+    ]
+
+
+def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    def change() -> None:
+        lines: list[Line] = [{"id": "x", "text": "Why?", "questions": [], "reports": []}]
+        load(tmp_path, lines, "other")
+        other = type(campaign.batch).objects.get(name="other").queries.get()
+        campaign.query_draws.filter(query__key="q1").update(query=other)
+
+    assert found_after(campaign, change) == [
+        f"{NAMED} has no stored draw", "query 'x' is drawn, and not in the batch",
+    ]  # fmt: skip
+
+
+def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
+    rows = dict(campaign.items.values_list("key", "quota"))
+    assert sorted(rows.values()) == [0, 0, 1, 2]
+    for key, places in rows.items():
+        found = found_after(
+            campaign, lambda key=key, n=places: campaign.items.filter(key=key).update(quota=n + 1)
+        )
+        assert found == [f"item {key!r} has {places + 1} places, and the draw gives {places}"]
+        gold = found_after(
+            campaign,
+            lambda key=key: campaign.items.filter(key=key).update(quota=9, use=Item.Use.GOLD),
+        )
+        assert gold == []
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"kind": "simple"}, True),
+        ({"wave": 2}, True),
+        ({"seed": 6}, True),
+        ({"drawn": False}, True),
+        ({"drawn": None}, True),
+        ({"probability": 1 - 1e-10}, False),
+        ({"probability": 1 - 2e-9}, True),
+        ({"probability": 1 + 2e-9}, True),
+        ({"probability": None}, True),
+        ({"stratum": "yes"}, False),
+    ],
+)
+def test_a_units_draw_is_held_against_the_fresh_one(
+    campaign: Campaign, changes: dict[str, Any], told: bool
+) -> None:
+    row = UnitDraw.objects.get(item__key="r1", key="q1:b")
+    found = found_after(campaign, lambda: UnitDraw.objects.filter(pk=row.pk).update(**changes))
+    assert found == [f"unit 'q1:b' of item 'r1' {OTHERWISE}"] * told
+
+
+def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign) -> None:
+    units = UnitDraw.objects.filter(item__key="r1")
+    other = "item 'r1' has other units in its draw than the batch gives"
+    table: list[tuple[Callable[[], object], list[str]]] = [
+        (units.delete, ["item 'r1' has no stored draw of units"]),
+        (units.filter(key="q1:a").delete, [other]),
+        (lambda: units.filter(key="q1:a").update(key="z"), [other]),
+        (lambda: units.update(unit_kind="other"), [other]),
+        (lambda: units.filter(key="q1:a").update(position=9), [other]),
+        (campaign.items.filter(key="r1").delete,
+         ["item 'r1' is in the batch, and not in the campaign"]),
+    ]  # fmt: skip
+    for change, told in table:
+        assert found_after(campaign, change) == told
+
+
+def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
+    first, second = coverage(), rating()
+    units = UnitDraw.objects.filter(item__campaign=second, item__key="q/1/p")
+    assert list(differences(second)) == []
+    found = found_after(second, lambda: units.filter(key="🌉").update(probability=0.5))
+    assert found == []
+    for item in ("r", "r#1"):
+        answer(first, item, "ann", {"a/b#1": "yes"})
+    assert next_assignment(second, rater("ann"))
+    rows = {row.key: row for row in units}
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("a/b#1", {"drawn": False}), ("a/b#1", {"probability": 0.5}), ("a/b#1", {"wave": 1}),
+    ]  # fmt: skip
+    for key, changed in changes:
+        pk = rows[key].pk
+        found = found_after(second, lambda pk=pk, to=changed: units.filter(pk=pk).update(**to))
+        assert found == [f"unit {key!r} of item 'q/1/p' {OTHERWISE}"], changed
+    assert found_after(second, lambda: units.update(stratum="")) != []
+
+
+def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> None:
+    lines = list(draws(campaign))
+    queries = list(query_rows(campaign))
+    assert [row.query.position for row in queries] == sorted(
+        campaign.batch.queries.values_list("position", flat=True)
+    )
+    row = queries[1]
+    assert lines[1] == {
+        "of": "query", "query": "q1", "item": None, "unit": None, "unit_kind": None,
+        "kind": "simple", "seed": 5, "wave": 1, "stratum": None, "probability": 0.5,
+        "drawn": row.drawn, "role": row.role, "role_probability": 0.5, "use": None,
+    }  # fmt: skip
+    UnitDraw.objects.filter(item__key="r1", key="q1:b").update(stratum="no")
+    Item.objects.filter(campaign=campaign, key="r1").update(use=Item.Use.GOLD)
+    units = list(draws(campaign))[4:]
+    assert (
+        [(line["item"], line["unit"]) for line in units]
+        == [(row.item.key, row.key) for row in unit_rows(campaign)]
+        == [(f"r{n}", f"q{n}:{unit}") for n in range(4) for unit in "ab"]
+    )
+    told = next(line for line in units if line["unit"] == "q1:b")
+    assert told == {
+        "of": "unit", "query": "q1", "item": "r1", "unit": "q1:b", "unit_kind": "question",
+        "kind": "all", "seed": 5, "wave": 1, "stratum": "no", "probability": 1.0,
+        "drawn": True, "role": row.role, "role_probability": None, "use": "gold",
+    }  # fmt: skip
+    assert {line["stratum"] for line in units if line is not told} == {None}
+
+
+def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:
+    UnitDraw.objects.filter(item__key="r1", key="q1:b").update(drawn=False)
+    UnitDraw.objects.filter(item__key="r2").update(drawn=None)
+    Item.objects.filter(campaign=campaign, key="r1").update(use=Item.Use.GOLD)
+    Item.objects.filter(campaign=campaign, key__in=("r2", "r3")).update(use=Item.Use.PRACTICE)
+    each = {"queries": 2, "asked": 1}
+    assert summary(campaign) == {
+        "queries": 4, "queries_drawn": 2, "units": 8, "units_drawn": 5, "units_pending": 2,
+        "roles": {"development": each, "evaluation": each}, "gold": 1, "practice": 2,
+    }  # fmt: skip
