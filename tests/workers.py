@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
 import sys
 import time
@@ -222,8 +223,13 @@ class Worker:
         """Gives the worker what it must not share: captured output, a folder, nothing to print."""
         plugins = self.config.pluginmanager
         capture: Any = plugins.getplugin("capturemanager")
+        before = _captured(capture)
         capture.stop_global_capturing()
         capture.start_global_capturing()
+        for old, new in zip(before, _captured(capture), strict=True):
+            for handler in filter(None, (each() for each in logging._handlerList)):
+                if vars(handler).get("stream") is old:
+                    handler.stream = new  # type: ignore[attr-defined]
         for name in ("terminalreporter", "junitxml", "lastfailed", "stepwiseplugin"):
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
@@ -258,3 +264,9 @@ class Worker:
         data["worker"] = self.number
         data["sent_at"] = time.time()
         self.pipe.send(("report", data))
+
+
+def _captured(manager: Any) -> list[Any]:
+    """The files that take what is printed; handlers of logs made while collecting hold them too."""
+    capture = manager._global_capturing
+    return [each.tmpfile for each in (capture.out, capture.err) if hasattr(each, "tmpfile")]

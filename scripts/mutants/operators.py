@@ -46,6 +46,7 @@ QUIET = re.compile(
     r"|extend_schema|OpenApi|inline_serializer|add_argument|\.(stdout|stderr)\.write$|^models\."
 )
 PACE = re.compile(r"CHUNK|AT_ONCE|SECONDS|PAUSE|PATIENCE|TIMEOUT|BLOCK|INTERVAL|KEPT|CACHE")
+EXAMPLE = re.compile(r"^AN?_[A-Z]")  # what the description of the API shows
 PACE_WORDS = {
     "chunk_size", "batch_size", "maxsize", "timeout", "indent", "stacklevel", "strict", "verbosity",
     "max_length", "repr", "kw_only", "help_text", "verbose_name", "description",

@@ -13,6 +13,7 @@ from scripts.mutants.expressions import Expressions
 from scripts.mutants.operators import (
     COMPUTED,
     EMPTY,
+    EXAMPLE,
     PACE,
     QUIET,
     WRAPPING,
@@ -161,7 +162,7 @@ class Statements(Expressions):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         names = [each.id for each in node.targets if isinstance(each, ast.Name)]
-        if "__all__" in names or (not self.functions and any(map(PACE.search, names))):
+        if "__all__" in names or self._left_alone(names):
             return
         if any(isinstance(each, ast.Attribute | ast.Subscript) for each in node.targets):
             self.replace(node, "pass", "statement")
@@ -169,7 +170,14 @@ class Statements(Expressions):
             self.elements(node.value)
         self.visit(node.value)
 
+    def _left_alone(self, names: Sequence[str]) -> bool:
+        """Whether a constant is a size of what is done at once, or an example."""
+        kinds = (PACE.search, EXAMPLE.match)
+        return not self.functions and any(kind(name) for kind in kinds for name in names)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if self._left_alone([node.target.id] if isinstance(node.target, ast.Name) else []):
+            return
         if node.value is not None:
             if isinstance(node.target, ast.Attribute | ast.Subscript):
                 self.replace(node, "pass", "statement")

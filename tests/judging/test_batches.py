@@ -168,6 +168,25 @@ def test_calls_are_stored_with_usage_and_cost(
     assert run_.prompt_tokens + run_.completion_tokens == used
     assert run_.cost == sum(call.cost or 0 for call in calls) == Decimal(used) / 1000
     assert run_.calls == 12
+    assert {(call.state, call.http_status, call.seconds) for call in calls} == {
+        ("answered", 200, 0.0)
+    }
+
+
+def test_each_file_belongs_to_the_run_that_wrote_its_requests(
+    campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
+) -> None:
+    files = []
+    for number, limit in enumerate(("4", "8")):
+        path = tmp_path / f"requests{number}.jsonl"
+        exchange(campaign, rater, path, "--limit", limit)
+        results = answered(server, lines_of(path))
+        files.append(write(tmp_path / f"results{number}.jsonl", results))
+        exchange(campaign, rater, files[-1])
+    found = JudgeRun.objects.filter(judge=rater).order_by("id")
+    assert list(found.values_list("done", "calls", "state")) == [(4, 4, "done"), (8, 8, "done")]
+    assert "4 had come before" in exchange(campaign, rater, files[0])
+    assert "8 had come before" in exchange(campaign, rater, files[1])
 
 
 def test_nobody_else_asks_while_the_requests_are_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import pytest
@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.submit import LostLeaseError
 from judging.answers import results
-from judging.answers.calls import Call
+from judging.answers.calls import Call, storable_text
 from judging.answers.results import Failure, Result, record, storable, stored_results
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
@@ -93,6 +93,21 @@ def test_where_neither_can_be_read_the_row_is_closed_without_a_label(held: Held)
     assert (held.run.done, held.run.failures) == (0, {"unreadable": 1})
 
 
+def test_a_run_counts_what_it_asked_and_what_it_was_told(held: Held) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 5,
+             "prompt_tokens_details": {"cached_tokens": 3}}  # fmt: skip
+    answer = replace(said("no"), usage=usage)
+    told = (call(None, "status-500"), call(answer))
+    assert held.store(Result(held.prepared, told, answer, 3.0)) == 1
+    held.run.refresh_from_db()
+    counted = {name: getattr(held.run, name) for name in results.SUMS}
+    assert counted == {
+        "done": 1, "calls": 2, "reused": 0, "prompt_tokens": 7, "cached_tokens": 3,
+        "completion_tokens": 5, "cost": 0,
+    }  # fmt: skip
+    assert held.row.attempts == 2
+
+
 class TestStoredBefore:
     """What a process that died had asked and never written as a label."""
 
@@ -134,6 +149,9 @@ class TestStoredBefore:
 def test_what_no_database_keeps_is_escaped_however_deep_it_stands() -> None:
     odd = {"a\0": [{"b": "x\ud800"}, 1, None, True], "c": "plain"}
     assert storable(odd) == {"a\\u0000": [{"b": "x\\ud800"}, 1, None, True], "c": "plain"}
+    for odd_text, written in (("x\0", "x\\u0000"), ("\udfff", "\\udfff")):
+        assert storable({"a": [odd_text]}) == {"a": [written]}
+        assert storable_text(odd_text) == written
     plain = {"a": ["é", 1]}
     assert storable(plain) is plain
 

@@ -114,6 +114,20 @@ def test_an_escape_has_mass_but_no_part_in_the_score() -> None:
     assert meta(found)["probabilities"]["invalid"] == pytest.approx(0.2, abs=1e-3)
 
 
+def test_a_code_that_was_told_is_not_guessed_again_where_another_goes_on() -> None:
+    """Told: 0.2 for "simple", 0.1 for "set", and 0.6 * 0.6 = 0.36 for the longer one.
+
+    At its second token "simple" alone is not listed; that says nothing new of it.
+    """
+    first = {"simple": 0.6, 'simple"': 0.2, "set": 0.1}
+    then = {"-with": 0.6, "-in": 0.3}
+    found = detail(COMPLEXITY, '{"complexity": "', ("simple", first), ("-with", then),
+                   '-condition"}')  # fmt: skip
+    told = {"simple": 0.2 / 0.66, "set": 0.1 / 0.66, "simple-with-condition": 0.36 / 0.66}
+    assert meta(found)["probabilities"] == pytest.approx(told)
+    assert meta(found)["mass"] == pytest.approx(0.66)
+
+
 def test_a_rating_is_expected_over_the_digits_with_its_variance() -> None:
     """3*0.5 + 4*0.25 + 2*0.25 = 3; the squares of the distances: 0.25 + 0.25 = 0.5."""
     shares = {"3": 0.4, "4": 0.2, "2": 0.2, "The": 0.1, "x": 1e-9}

@@ -186,6 +186,7 @@ class TestSwitchedOff:
         held = study.assignment(study.ada)
         client, script = client_of(study.ada), script_of(study.ada)
         assert switch_off(study.ada)
+        assert not study.ada.is_active
         assert not is_in(client)
         assert not may_ask(script)
         assert not AuthToken.objects.filter(user=study.ada).exists()

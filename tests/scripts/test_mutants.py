@@ -28,6 +28,7 @@ from __future__ import annotations
 LEAST = 3
 CHUNK = 500
 READERS = ("ada", "bob")
+A_GRADE: dict[str, int] = {"points": 7}
 
 
 def grade(points: int, late: bool = False) -> str:
@@ -100,7 +101,7 @@ def test_a_query_loses_its_conditions_one_at_a_time(changed: str) -> None:
 
 def test_texts_logs_types_and_sizes_of_what_is_done_at_once_are_left_alone() -> None:
     touched = {before for before, _ in mutants_of(CODE)}
-    left = ('"""', "log.info", "CHUNK", "from ", "print(")
+    left = ('"""', "log.info", "CHUNK", "A_GRADE", "from ", "print(")
     assert not {line for line in touched if line.startswith(left)}
     assert not {after for _, after in mutants_of(CODE) if "points - 1" in after}
 

@@ -28,6 +28,13 @@ def test_before(): pass
 def test_deadly(): os._exit(3)
 def test_after(): pass
 """
+LOGS = """
+import logging, sys
+
+logging.getLogger("kept").addHandler(logging.StreamHandler(sys.stderr))
+
+def test_it(): logging.getLogger("kept").warning("a log line"); assert 1 == 2
+"""
 FIXTURES = """
 import os, pytest
 from pathlib import Path
@@ -63,6 +70,13 @@ def test_every_outcome_is_told_with_its_words(tmp_path: Path) -> None:
     assert "what was printed" in said
     assert "assert 1 == 2" in said
     assert "no such thing here" in said
+
+
+def test_what_is_logged_since_collection_is_told_with_its_test(tmp_path: Path) -> None:
+    status, said = shared(tmp_path, logs=LOGS)
+    assert status == 1
+    assert "a log line" in said.partition("Captured stderr")[2]
+    assert "Logging error" not in said
 
 
 def test_who_dies_of_a_test_fails_it_alone(tmp_path: Path) -> None:

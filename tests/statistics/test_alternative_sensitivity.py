@@ -84,3 +84,9 @@ def test_independent_items_all_count_and_none_without_annotators():
     people, judge, clusters = study(units=2000)
     assert (effective_items(people, judge, clusters, level="nominal") or 0) > 1600
     assert effective_items(people[:20], judge[:20], clusters[:20], level="nominal") is None
+
+
+def test_an_annotator_with_just_as_many_items_as_asked_is_tested():
+    people, judge, _ = study(units=40)
+    assert effective_items(people, judge, np.arange(40), level="nominal", minimum=40) is not None
+    assert effective_items(people, judge, np.arange(40), level="nominal", minimum=41) is None

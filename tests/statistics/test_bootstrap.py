@@ -50,11 +50,12 @@ def test_the_items_of_a_query_need_not_stand_together():
     assert (weights[:, 0:3].sum(axis=1) == 3).all()
 
 
-def test_the_blocks_together_are_the_weights(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.bootstrap.BLOCK", 700)
+@pytest.mark.parametrize(("block", "lengths"), [(700, [7] * 7 + [1]), (1, [1] * 50)])
+def test_the_blocks_together_are_the_weights(monkeypatch, block, lengths):
+    monkeypatch.setattr("analysis.statistics.bootstrap.BLOCK", block)
     resamples = Resamples.draw(TWENTY, 50, 0)
     blocks = list(resamples.blocks())
-    assert [len(b) for b in blocks] == [7] * 7 + [1]
+    assert [len(b) for b in blocks] == lengths
     assert (np.concatenate(blocks) == cluster_weights(TWENTY, 50, 0)).all()
 
 

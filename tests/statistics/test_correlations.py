@@ -69,10 +69,11 @@ def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypat
     assert of_queries["kendall"].high == pytest.approx(number(of_points["kendall"].high))
 
 
-def test_many_points_are_compared_in_blocks(monkeypatch):
+@pytest.mark.parametrize("block", [1, 300])
+def test_many_points_are_compared_in_blocks(monkeypatch, block):
     x, y = scores(8, ties=False)
     whole = correlation_estimates(x, y, TWELVE, ["kendall"], draws=50)
-    monkeypatch.setattr(module, "BLOCK", 300)
+    monkeypatch.setattr(module, "BLOCK", block)
     assert correlation_estimates(x, y, TWELVE, ["kendall"], draws=50) == whole
 
 

@@ -59,8 +59,9 @@ def test_a_tally_counts_the_kinds_of_each_query():
     assert (tally.total.tolist(), tally.clusters) == ([2, 4, 5], 3)
 
 
-def test_resampled_kinds_are_those_of_resampled_units(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 30)
+@pytest.mark.parametrize("block", [1, 30])
+def test_resampled_kinds_are_those_of_resampled_units(monkeypatch, block):
+    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
     kinds = np.random.default_rng(0).integers(-1, 4, 12)
     resamples = Resamples.draw(QUERIES, 40, 9)
     of_units = resamples.weights() @ (kinds[:, None] == np.arange(4))
