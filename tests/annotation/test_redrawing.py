@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +111,10 @@ def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
     rows = dict(campaign.items.values_list("key", "quota"))
     assert sorted(rows.values()) == [0, 0, 1, 2]
     for key, places in rows.items():
-        found = found_after(
-            campaign, lambda key=key, n=places: campaign.items.filter(key=key).update(quota=n + 1)
-        )
+        item = campaign.items.filter(key=key)
+        found = found_after(campaign, partial(item.update, quota=places + 1))
         assert found == [f"item {key!r} has {places + 1} places, and the draw gives {places}"]
-        gold = found_after(
-            campaign,
-            lambda key=key: campaign.items.filter(key=key).update(quota=9, use=Item.Use.GOLD),
-        )
+        gold = found_after(campaign, partial(item.update, quota=9, use=Item.Use.GOLD))
         assert gold == []
 
 
@@ -175,8 +172,7 @@ def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
         ("a/b#1", {"drawn": False}), ("a/b#1", {"probability": 0.5}), ("a/b#1", {"wave": 1}),
     ]  # fmt: skip
     for key, changed in changes:
-        pk = rows[key].pk
-        found = found_after(second, lambda pk=pk, to=changed: units.filter(pk=pk).update(**to))
+        found = found_after(second, partial(units.filter(pk=rows[key].pk).update, **changed))
         assert found == [f"unit {key!r} of item 'q/1/p' {OTHERWISE}"], changed
     assert found_after(second, lambda: units.update(stratum="")) != []
 
