@@ -310,7 +310,9 @@ class TestFailures:
         assert desk.due == 1001.0
         assert desk.outcomes.trouble.endswith(": it is down")
         assert (desk.verdicts, desk.ended) == ([], [])
-        desk.others()
+        assert len(desk.outcomes.open_rows()) == DEAD_AFTER
+        desk.comes(ANSWER, 19)
+        assert desk.verdicts == [(0, "error"), (19, ANSWER)]
         waiting = len(desk.outcomes.line.tried())
         assert (waiting, len(desk.outcomes.open_rows())) == (4, 4)
 
