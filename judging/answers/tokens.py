@@ -151,6 +151,6 @@ def _is_token(top: Any) -> bool:
 
 def _number(logprob: Any) -> float:
     try:
-        return min(0.0, float(logprob)) if isinstance(logprob, int | float) else math.nan
+        return min(float(logprob), 0.0) if isinstance(logprob, int | float) else math.nan
     except OverflowError:
         return math.nan

@@ -140,7 +140,8 @@ def test_a_bound_at_a_later_token_is_of_what_the_way_there_had() -> None:
     ("pieces", "codes", "joint"),
     [
         # Within the quotation marks another one ends an empty word, and begins no code.
-        ((BEFORE, ("yes", {"yes": 0.5, "no": 0.25, '"': 0.125}), '"}'), {"yes": 0.5, "no": 0.25}, 0),
+        ((BEFORE, ("yes", {"yes": 0.5, "no": 0.25, '"': 0.125}), '"}'),
+         {"yes": 0.5, "no": 0.25}, 0),
         # A token that brings the mark along may be the mark alone: then any code may follow.
         (('{"grounded": ', ('"yes', {'"yes': 0.5, '"no': 0.25, '"': 0.125}), '"}'),
          {"yes": 0.5, "no": 0.25}, 0.125),

@@ -12,7 +12,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical
-from judging.backends.lists import MOST, listed_points
+from judging.backends.lists import listed_points, match_lists
 from judging.prompts.wording import answer_words
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
@@ -55,7 +55,7 @@ def test_points_are_the_texts_sentences_word_for_word() -> None:
 def test_a_long_text_gives_the_sentences_nearest_to_the_query_in_reading_order() -> None:
     sentences = [f"Line {n} of nothing." for n in range(20)] + ["The ferry sank.", "A ferry."]
     points = listed_points("ferry sank", [sentences])
-    assert len(points) == MOST
+    assert len(points) == 5
     assert [each["text"] for each in points[-2:]] == ["The ferry sank.", "A ferry."]
 
 
@@ -84,6 +84,38 @@ def test_where_nothing_is_listed_nothing_is_matched() -> None:
 def test_unit_by_unit_a_point_is_judged_from_the_text_without_numbers() -> None:
     found = answers("ferry", point("k1", "The ferry sank in March."), unit_by_unit=True)
     assert found == {"matched": "yes", "matches": []}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("listed", "matches"),
+    [
+        ("Ferry, March, storm.", [1]),
+        ("Ferry, harbour, March, storm.", [1]),
+        ("Ferry, March.", []),
+        ("Ferry ferry ferry.", []),
+        ("", []),
+    ],
+)
+def test_a_point_is_matched_with_three_fifths_of_its_words(listed: str, matches: list[int]) -> None:
+    unit = point("k1", "Ferry, harbour, March, storm, captain.")
+    given: dict[str, Any] = {"q/p": {"points": [{"text": listed}]}, "k1": {"matched": "yes"}}
+    match_lists([passage(), unit], given)
+    assert given["k1"] == {"matched": "yes" if matches else "no", "matches": matches}
+
+
+def test_a_point_without_words_is_in_no_list() -> None:
+    given: dict[str, Any] = {"q/p": {"points": [{"text": "..."}]}, "k1": {"matched": "yes"}}
+    match_lists([passage(), point("k1", "...")], given)
+    assert given["k1"] == {"matched": "no", "matches": []}
+
+
+def test_what_is_not_matched_has_another_code_of_the_same_variable() -> None:
+    variables = (AskedVariable("weight", ("vital", "okay"), "nominal"), MATCHED)
+    unit = AskedUnit("k1", "key-point", "A storm.", variables, matches=MATCHES)
+    given: dict[str, Any] = {"q/p": {"points": None}, "k1": {"matched": "yes"}}
+    match_lists([passage(), unit], given)
+    assert given["k1"] == {"matched": "no", "matches": []}
 
 
 @pytest.mark.parametrize("unit_by_unit", [True, False])

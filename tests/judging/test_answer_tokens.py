@@ -1,0 +1,155 @@
+"""An answer's tokens as a server sends them: where each stands, and what is kept of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from judging.answers.tokens import (
+    KEPT,
+    NoLikelihoodError,
+    is_kept,
+    kept,
+    place_tokens,
+    token_of,
+    unplaced,
+)
+
+pytestmark = pytest.mark.every_case
+
+
+def told(*words: str) -> dict[str, Any]:
+    return {"content": [{"token": word, "logprob": -0.5} for word in words]}
+
+
+def starts(text: str, logprobs: Any) -> list[tuple[int, str]]:
+    return [(start, entry["token"]) for start, _, entry in place_tokens(text, logprobs)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "placed"),
+    [
+        ("abc", ["ab", "c"], [(0, "ab"), (2, "c")]),
+        ("abc", ["so ", "ab", "c", "</s>"], [(-3, "so "), (0, "ab"), (2, "c"), (3, "</s>")]),
+        ("éa", ["é", "a"], [(0, "é"), (2, "a")]),
+        # The last place is the answer's own; the same words before it were thought.
+        ("ab", ["ab", ".", "ab"], [(-3, "ab"), (-1, "."), (0, "ab")]),
+        # A character that came in broken tokens is passed over, with as many bytes as it has.
+        ("é!", ["\ufffd", "\ufffd", "!"], [(2, "!")]),
+        ("a🌉b", ["a", "\ufffd", "\ufffd", "b"], [(0, "a"), (5, "b")]),
+        ("a🌉b", ["a", "", "b"], [(0, "a"), (5, "b")]),
+        ("éb", ["\ufffd", "b", "</s>"], [(2, "b")]),
+    ],
+)
+def test_a_token_stands_where_its_bytes_do(
+    text: str, words: Sequence[str], placed: list[tuple[int, str]]
+) -> None:
+    assert starts(text, told(*words)) == placed
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("abc", ["ab", "d"]),
+        ("éé!", ["\ufffd", "!"]),
+        ("éa🌉!", ["\ufffd", "a", "!"]),
+        ("éa🌉é!", ["\ufffd", "a", "\ufffd", "!"]),
+    ],
+)
+def test_no_more_is_passed_over_than_there_were_broken_tokens(
+    text: str, words: Sequence[str]
+) -> None:
+    with pytest.raises(NoLikelihoodError, match="do not make up the answer"):
+        place_tokens(text, told(*words))
+
+
+@pytest.mark.parametrize("raw", [[300], [-1], ["a"], [None], "ab", 7, None])
+def test_bytes_that_are_none_are_those_of_the_word(raw: Any) -> None:
+    entry = {"token": "é", "logprob": -0.5, "bytes": raw}
+    assert place_tokens("éa", {"content": [entry, {"token": "a"}]}) == [
+        (0, "é".encode(), entry),
+        (2, b"a", {"token": "a"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("logprob", "number", "stored"),
+    [
+        (-0.5, -0.5, -0.5),
+        (-3, -3.0, -3.0),
+        (0.0, 0.0, 0.0),
+        (0.25, 0.0, 0.0),
+        (-1e9, -1e9, -1e9),
+        (-1.5e9, -1.5e9, -1e9),
+        (-math.inf, -math.inf, -1e9),
+        (math.nan, None, None),
+        (None, None, None),
+        ("-0.5", None, None),
+        (10**400, None, None),
+    ],
+)
+def test_a_log_probability_is_a_number_that_is_at_most_0_and_is_kept_as_finite(
+    logprob: Any, number: float | None, stored: float | None
+) -> None:
+    top = {"token": "no", "logprob": logprob}
+    entry = {"token": "yes", "logprob": logprob, "top_logprobs": [top]}
+    token = token_of(b"yes", entry)
+    assert [word for word, _ in token.listed] == ["yes", "no"]
+    for found in (token.logprob, *(each for _, each in token.listed)):
+        assert math.isnan(found) if number is None else found == number
+    (plain,) = kept([(4, b"yes", entry)])[KEPT]
+    assert plain == {
+        "start": 4, "token": "yes", "logprob": stored,
+        "top_logprobs": [{"token": "no", "logprob": stored}],
+    }  # fmt: skip
+    json.dumps(plain, allow_nan=False)
+
+
+@pytest.mark.parametrize("odd", ["no", {"token": 3}, {}, None, ["no"]])
+def test_what_is_listed_and_no_token_is_left_out(odd: Any) -> None:
+    top = {"token": "no", "logprob": -2.0, "bytes": [110, 111]}
+    entry = {"token": "yes", "logprob": -0.5, "top_logprobs": [odd, top]}
+    assert token_of(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
+    (plain,) = kept([(0, b"yes", entry)])[KEPT]
+    assert plain["top_logprobs"] == [{"token": "no", "logprob": -2.0}]
+
+
+@pytest.mark.parametrize("tops", [None, {}, "no", 7])
+def test_without_a_list_a_token_stands_alone(tops: Any) -> None:
+    entry = {"token": "yes", "logprob": -0.5, "top_logprobs": tops}
+    assert token_of(b"yes", entry).listed == (("yes", -0.5),)
+    assert kept([(0, b"yes", entry)])[KEPT][0]["top_logprobs"] == []
+
+
+def test_a_token_that_is_listed_twice_has_its_first_number() -> None:
+    tops = [{"token": "yes", "logprob": -9.0}, {"token": "no", "logprob": -2.0},
+            {"token": "no", "logprob": -1.0}]  # fmt: skip
+    entry = {"token": "yes", "logprob": -0.5, "top_logprobs": tops}
+    assert token_of(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
+
+
+def test_what_is_kept_is_read_back_in_its_place() -> None:
+    bridge = "🌉".encode()
+    content = [{"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[:2])},
+               {"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[2:])},
+               {"token": "a", "logprob": -0.5, "bytes": [97], "more": 1}]  # fmt: skip
+    came = place_tokens("🌉a", {"content": content})
+    stored = kept(came)
+    assert is_kept(stored)
+    assert not is_kept({"content": content})
+    assert not is_kept([KEPT])
+    assert [(start, raw) for start, raw, _ in place_tokens("other", stored)] == [
+        (0, bridge[:2]), (2, bridge[2:]), (4, b"a"),
+    ]  # fmt: skip
+    assert stored[KEPT][2] == {"start": 4, "token": "a", "logprob": -0.5, "top_logprobs": []}
+
+
+def test_tokens_that_had_no_places_say_again_why() -> None:
+    stored = unplaced(NoLikelihoodError("the server's tokens cannot be read"))
+    assert is_kept(stored)
+    with pytest.raises(NoLikelihoodError, match="the server's tokens cannot be read"):
+        place_tokens("abc", stored)
