@@ -6,6 +6,7 @@ import datetime
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import User
+from audit.models import Event
 from tests.cast import ROOT
 from tests.databases import environment
 from tests.page_cast import PASSWORD, Study, make_study
@@ -133,6 +135,46 @@ def test_what_is_kept_of_a_try_holds_no_password(study: Study) -> None:
     kept = str(list(AccessAttempt.objects.values()))
     assert "ada" in kept
     assert "my-secret" not in kept
+
+
+def test_a_try_is_kept_with_when_and_where_and_nothing_of_the_browser(study: Study) -> None:
+    before = timezone.now()
+    for _ in range(2):
+        tried("ada", HTTP_USER_AGENT="a browser", HTTP_ACCEPT="text/html")
+    tried("ada", address=THERE)
+    tried("ben")
+    kept = AccessAttempt.objects.order_by("id")
+    assert [(e.username, e.ip_address, e.failures_since_start) for e in kept] == [
+        ("ada", HERE, 2), ("ada", THERE, 1), ("ben", HERE, 1),
+    ]  # fmt: skip
+    for each in kept:
+        told = (each.user_agent, each.get_data, each.post_data, each.http_accept, each.path_info)
+        assert told == ("", "", "", "", "/login/")
+        assert before <= each.attempt_time <= timezone.now()
+
+
+def test_another_try_begins_the_hour_anew(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    tried("ada")
+    _clock(monkeypatch, now + datetime.timedelta(minutes=30))
+    tried("ada")
+    assert AccessAttempt.objects.get().attempt_time == now + datetime.timedelta(minutes=30)
+
+
+def test_a_wrong_password_is_told_with_its_account_until_the_door_is_shut(
+    study: Study, caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.LOGIN_TRIES = {"username": 3, "ip_address": 20}
+    for name in ("ada", "nobody"):
+        for _ in range(4):
+            tried(name, address=HERE if name == "ada" else THERE)
+    told = Event.objects.filter(event="login.failed").values_list("object_kind", "object_id")
+    assert Counter(told) == {("account", str(study.ada.pk)): 2, ("account", ""): 2}
+    warned = [each for each in caplog.records if each.name == "tandem.security"]
+    assert {(each.levelname, each.getMessage()) for each in warned} == {
+        ("WARNING", "log-in locked")
+    }
+    assert {vars(each)["address"] for each in warned} == {HERE, THERE}
 
 
 @pytest.mark.postgresql
