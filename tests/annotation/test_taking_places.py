@@ -1,0 +1,246 @@
+"""Who gets which place next: what counts as had, as waiting, as free, and as enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from annotation import places
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.models.people import rater_of
+from annotation.people.leases import set_hold
+from annotation.people.members import end_membership, set_pool
+from annotation.places import (
+    claim_place,
+    free_items,
+    has_all,
+    is_let_in,
+    is_put_out,
+    next_assignment,
+    reopen,
+)
+from datasets.models import Batch
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+BACK: dict[str, Any] = {"status": "cancelled", "reason": "expired", "slot": None}
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=3, people=2)
+
+
+@pytest.fixture
+def other(study: Study) -> Campaign:
+    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+
+
+def row(item: Item, rater: Rater, **changes: Any) -> Assignment:
+    return Assignment.objects.create(item=item, rater=rater, asked=[], **changes)
+
+
+def items_of(campaign: Campaign) -> list[Item]:
+    return list(campaign.items.order_by("position"))
+
+
+def test_a_new_place_has_all_that_belongs_to_it(study: Study) -> None:
+    first, *_ = items_of(study.campaign)
+    Assignment.objects.all().delete()
+    mine = next_assignment(study.campaign, rater_of(study.ada))
+    assert mine is not None
+    stored = Assignment.objects.get()
+    for each in (mine, stored):
+        told = (each.item, each.rater, each.slot, each.status, each.reason, each.scope)
+        assert told == (first, rater_of(study.ada), 1, "open", "", "")
+        assert (each.replicate, each.attempts, each.held_until) == (0, 0, None)
+        assert (each.asked, each.shown) == (["q:0", "q:1", "q:2"], [])
+    assert [item.taken for item in items_of(study.campaign)] == [1, 0, 0]
+
+
+def test_an_item_is_new_to_whom_it_expired_and_to_nobody_else_who_had_it(study: Study) -> None:
+    ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
+    table: list[tuple[dict[str, Any], list[Item]]] = [
+        (BACK, [first, second, third]),
+        (BACK | {"reason": "freed"}, [second, third]),
+        (BACK | {"reason": "left"}, [second, third]),
+        (BACK | {"status": "failed"}, [second, third]),
+        ({"status": "done", "slot": 1}, [second, third]),
+        ({"status": "done", "slot": None}, [second, third]),
+    ]
+    for changes, left in table:
+        with undone():
+            row(first, ada, **changes)
+            assert list(free_items(study.campaign, ada)) == left, changes
+            assert list(free_items(study.campaign, rater_of(study.ben))) == [first, second, third]
+            taken = next_assignment(study.campaign, ada)
+            assert taken is not None
+            assert taken.item == left[0], changes
+            assert (taken.status, taken.reason, taken.slot) == ("open", "", 1)
+
+
+def test_only_items_with_a_place_of_the_same_campaign_are_free(
+    study: Study, other: Campaign
+) -> None:
+    ada, items = rater_of(study.ada), items_of(study.campaign)
+    for taken, quota, is_free in ((0, 1, True), (1, 2, True), (1, 1, False), (0, 0, False)):
+        with undone():
+            Item.objects.filter(pk=items[0].pk).update(taken=taken, quota=quota)
+            assert list(free_items(study.campaign, ada)) == items[0 if is_free else 1 :]
+            found = next_assignment(study.campaign, ada)
+            assert found is not None
+            assert found.item == items[0 if is_free else 1]
+    Item.objects.filter(campaign=study.campaign).update(quota=0)
+    assert next_assignment(study.campaign, ada) is None
+    there = next_assignment(other, ada)
+    assert there is not None
+    assert there.item == items_of(other)[0]
+
+
+def test_what_waits_comes_first_in_the_order_of_the_items(study: Study, other: Campaign) -> None:
+    ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
+    row(items_of(other)[0], ada, slot=1)
+    row(first, rater_of(study.ben), slot=1)
+    row(first, ada, status="done", slot=2)
+    later = row(third, ada, slot=1)
+    sooner = row(second, ada, slot=1)
+    assert next_assignment(study.campaign, ada) == sooner
+    Assignment.objects.filter(pk=sooner.pk).update(slot=None)
+    assert next_assignment(study.campaign, ada) == later
+    assert [item.taken for item in items_of(study.campaign)] == [0, 0, 0]
+
+
+def test_who_has_enough_still_gets_what_waits(study: Study) -> None:
+    study.campaign.items_per_person = 1
+    study.campaign.save()
+    ada = rater_of(study.ada)
+    mine = next_assignment(study.campaign, ada)
+    assert mine is not None
+    assert next_assignment(study.campaign, ada) == mine
+    Assignment.objects.update(status="done")
+    assert next_assignment(study.campaign, ada) is None
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({"status": "open", "slot": 1}, True),
+        ({"status": "done", "slot": 1}, True),
+        ({"status": "open", "slot": None}, False),
+        ({"status": "done", "slot": None}, False),
+        (BACK, False),
+    ],
+)
+def test_as_many_as_one_gets_are_counted_in_places(
+    study: Study, changes: dict[str, Any], counts: bool
+) -> None:
+    ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
+    study.campaign.items_per_person = 2
+    row(first, ada, slot=1, status="done")
+    row(third, rater_of(study.ben), slot=1)
+    assert not has_all(study.campaign, ada)
+    row(second, ada, **changes)
+    assert has_all(study.campaign, ada) == counts
+    for limit, enough in ((1, True), (3, False), (0, False), (None, False)):
+        study.campaign.items_per_person = limit
+        assert has_all(study.campaign, ada) == enough
+
+
+def test_what_one_has_in_another_campaign_does_not_count(study: Study, other: Campaign) -> None:
+    ada = rater_of(study.ada)
+    study.campaign.items_per_person = 1
+    row(items_of(other)[0], ada, slot=1)
+    assert not has_all(study.campaign, ada)
+
+
+def test_the_lowest_slot_that_is_free_is_claimed(study: Study) -> None:
+    first, second, _ = items_of(study.campaign)
+    Item.objects.filter(pk=first.pk).update(quota=5, taken=2)
+    row(first, rater_of(study.ada), slot=1)
+    row(first, rater_of(study.ben), slot=3)
+    row(first, rater_of(study.rita), **BACK)
+    row(second, rater_of(study.ada), slot=2)
+    assert claim_place(first) == 2
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.taken, second.taken) == (3, 0)
+    row(first, rater_of(study.root), slot=2)
+    assert claim_place(first) == 4
+
+
+def test_a_place_that_is_taken_again_is_held_as_the_campaign_says(study: Study) -> None:
+    first, *_ = items_of(study.campaign)
+    for minutes in (None, 5):
+        with undone():
+            set_hold(study.campaign, minutes)
+            mine = row(first, rater_of(study.ada), **BACK, held_until=timezone.now())
+            mine.item = Item.objects.get(pk=first.pk)
+            assert reopen(mine, 2) is mine
+            stored = Assignment.objects.get(pk=mine.pk)
+            assert (stored.status, stored.reason, stored.slot) == ("open", "", 2)
+            if minutes is None:
+                assert stored.held_until is None
+            else:
+                assert stored.held_until is not None
+                left = stored.held_until - timezone.now()
+                assert timedelta(minutes=4) < left <= timedelta(minutes=5)
+
+
+def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
+    claim, races = places.claim_place, []
+
+    def beaten(item: Item) -> int | None:
+        races.append(item)
+        if item == first:
+            Item.objects.filter(pk=item.pk).update(quota=0)
+        return claim(item)
+
+    monkeypatch.setattr(places, "claim_place", beaten)
+    for before in ({}, BACK):
+        with undone():
+            if before:
+                row(first, ada, **before)
+            races.clear()
+            found = next_assignment(study.campaign, ada)
+            assert found is not None
+            assert (found.item, races) == (second, [first, second])
+            assert Assignment.objects.filter(item=first, status="open").count() == 0
+
+
+def test_who_may_take_part_is_let_in(study: Study, other: Campaign) -> None:
+    ada, imported = rater_of(study.ada), Rater.objects.create(name="imported")
+    done = row(items_of(study.campaign)[0], ada, slot=1, status="done")
+    assert is_let_in(study.campaign, ada)
+    assert is_let_in(study.campaign, imported)
+    set_pool(study.campaign, Campaign.Pool.NAMED)
+    assert not is_let_in(study.campaign, ada)
+    assert not is_let_in(study.campaign, imported)
+    assert is_let_in(other, ada)
+    assert next_assignment(study.campaign, ada) is None
+    assert is_put_out(Assignment.objects.get(pk=done.pk))
+    set_pool(study.campaign, Campaign.Pool.OPEN)
+    assert not is_put_out(Assignment.objects.get(pk=done.pk))
+    end_membership(study.campaign, study.ada)
+    assert is_put_out(Assignment.objects.get(pk=done.pk))
+    for status in ("open", "cancelled", "failed"):
+        done.status = status
+        assert not is_put_out(done)
