@@ -90,7 +90,7 @@ def linearised(sums: Floats) -> Floats:
 
 
 def _tuned(human: Floats, judge: Floats, judge_only: Floats) -> float:
-    if not len(judge_only) or not all(np.isfinite(_ratio(x)) for x in (human, judge, judge_only)):
+    if not all(np.isfinite(_ratio(x)) for x in (human, judge, judge_only)):
         return 0.0
     return tuning(linearised(human), linearised(judge), linearised(judge_only))
 

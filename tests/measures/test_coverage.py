@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
-from analysis.measures.coverage.contexts import Contexts, members, sampled_contexts
+from analysis.measures.coverage.contexts import Contexts, at_ranks, members, sampled_contexts
 from analysis.measures.coverage.cov import cov
 from analysis.measures.coverage.density import den, tokens
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
@@ -279,3 +279,42 @@ class TestThresholdTable:
             assert each.low is not None
             assert each.high is not None
         assert (row.tau.low or 0) < (row.tau.value or 0) < (row.tau.high or 0)
+
+
+def test_a_missing_rating_is_one_of_nought_and_not_of_one() -> None:
+    ratings = Ratings(
+        np.array([[[np.nan, 1.0, 0.5]]]), np.ones((1, 1), bool), np.ones((1, 3), bool)
+    )
+    as_zero = answers(ratings, Options(missing="zero", eta=1))
+    assert as_zero.yes.tolist() == [[[False, True, False]]]
+    assert as_zero.known.tolist() == [[[True, True, True]]]
+    assert not as_zero.gaps
+    none_needed = answers(ratings, Options(missing="zero", eta=0))
+    assert none_needed.yes.all()
+    left_out = answers(ratings, Options(eta=1))
+    assert left_out.known.tolist() == [[[False, True, True]]]
+    assert left_out.gaps
+
+
+def test_without_any_passage_no_question_is_answered_at_any_rank() -> None:
+    found = at_ranks(np.zeros((2, 0, 4), bool), np.full((2, 3), -1))
+    assert found.shape == (2, 3, 4)
+    assert not found.any()
+
+
+def test_where_no_passage_is_chosen_a_low_rating_exceeds_nothing_at_all() -> None:
+    # Both passages are below eta: none is chosen, and the highest rating among none is 0.
+    ratings = Ratings(np.array([[[0.5], [0.0]]]), np.ones((1, 2), bool), np.ones((1, 1), bool))
+    found = answers(ratings, Options(eta=3))
+    grades = required_grades(ratings, found, np.ones((1, 2), bool))
+    assert grades.tolist() == [[2, 1]]
+
+
+def test_a_missing_rating_exceeds_no_other() -> None:
+    values = np.array([[[4.0, 0.0], [np.nan, 0.0], [4.0, 0.5]]])
+    ratings = Ratings(values, np.ones((1, 3), bool), np.ones((1, 2), bool))
+    found = answers(ratings, Options(eta=3))
+    grades = required_grades(ratings, found, np.array([[True, True, True]]))
+    assert grades.tolist() == [[3, 1, 2]]
+    fewer = required_grades(ratings, found, np.array([[True, True, False]]))
+    assert fewer.tolist() == [[3, 1, 0]]

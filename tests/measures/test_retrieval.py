@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
+from analysis.measures.retrieval import Ranked, average_precision, gathered, ndcg, recall
 
 pytestmark = pytest.mark.every_case
 
@@ -49,3 +49,13 @@ def test_without_a_relevant_passage_nothing_is_defined(measure: object) -> None:
 def test_an_empty_ranking_has_0(measure: object, depth: int) -> None:
     assert callable(measure)
     assert measure(ranking([1, 0], [], depth)) == pytest.approx([0.0])
+
+
+def test_where_a_query_has_no_passage_nothing_stands_at_any_rank() -> None:
+    found = gathered(np.zeros((2, 0)), np.full((2, 3), -1))
+    assert found.tolist() == [[0.0] * 3] * 2
+
+
+def test_what_stands_at_each_rank_is_taken_and_nothing_is_nought() -> None:
+    found = gathered(np.array([[0.5, 0.25], [1.0, 2.0]]), np.array([[1, -1], [0, 1]]))
+    assert found.tolist() == [[0.25, 0.0], [1.0, 2.0]]

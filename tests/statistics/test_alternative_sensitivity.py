@@ -90,3 +90,16 @@ def test_an_annotator_with_just_as_many_items_as_asked_is_tested():
     people, judge, _ = study(units=40)
     assert effective_items(people, judge, np.arange(40), level="nominal", minimum=40) is not None
     assert effective_items(people, judge, np.arange(40), level="nominal", minimum=41) is None
+
+
+def test_signed_ranks_are_taken_of_a_single_item_too():
+    found = rules(PEOPLE[:1], JUDGE[:1], np.arange(1))
+    assert found["wilcoxon"].reason is None
+    assert [a.n for a in found["wilcoxon"].items.annotators] == [1, 1]
+
+
+def test_signed_ranks_are_left_out_from_thirty_items_on():
+    for units, shown in ((29, True), (30, False)):
+        people, judge, _ = study(units=units)
+        made = rules(people, judge, np.arange(units), minimum=5)
+        assert ("wilcoxon" in made) is shown

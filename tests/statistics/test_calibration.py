@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from analysis.statistics import calibration
+from analysis.statistics import Resamples, calibration
 from analysis.statistics.calibration import equal_count_bins
 from tests.statistics.cast import number
 
@@ -91,3 +91,34 @@ def test_a_bin_of_few_queries_has_no_interval():
     low, high = calibration(p, np.tile([0, 1], 20), queries, 2, draws=100).reliability
     assert low.share.low is not None
     assert (high.share.value, high.share.low) == (0.5, None)
+
+
+def test_the_calibration_error_of_each_resample_is_its_own():
+    rng = np.random.default_rng(3)
+    p, queries = rng.random(60), np.arange(60) // 4
+    y = (rng.random(60) < p).astype(int)
+    drawn = Resamples.draw(queries, 40, 5)
+    made = calibration(p, y, queries, 3, draws=drawn).expected_calibration_error
+    place = equal_count_bins(p, 3)
+    errors = [
+        sum(abs((w * (p - y))[place == b].sum()) for b in range(3)) / w.sum()
+        for w in drawn.weights()
+    ]
+    assert (made.low, made.high) == pytest.approx(tuple(np.quantile(errors, [0.025, 0.975])))
+
+
+@pytest.mark.parametrize(("probability", "refused"), [(0.0, False), (1.0, False), (-0.01, True),
+                                                      (1.01, True)])  # fmt: skip
+def test_a_probability_lies_between_nought_and_one(probability, refused):
+    p = np.full(12, probability)
+    if refused:
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            calibration(p, np.zeros(12, int), np.arange(12), draws=0)
+    else:
+        made = calibration(p, np.zeros(12, int), np.arange(12), draws=0)
+        assert made.brier.value == probability
+
+
+def test_ten_bins_are_made_of_many_probabilities():
+    made = calibration(np.arange(40) / 40, np.arange(40) % 2, np.arange(40), draws=0)
+    assert [each.units for each in made.reliability] == [4] * 10

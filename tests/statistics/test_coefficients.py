@@ -155,3 +155,9 @@ def test_two_units_that_stand_together_in_a_query_are_worth_one_query():
     assert twice["fleiss_kappa"].value == pytest.approx(once.value)
     ends = (twice["fleiss_kappa"].low, twice["fleiss_kappa"].high)
     assert ends == pytest.approx((once.low, once.high), abs=0.03)
+
+
+def test_of_no_units_at_all_nothing_is_known():
+    none = np.empty(0, np.int64)
+    for name, made in pair_estimates(none, none, none, 2, draws=0).items():
+        assert (made.value, made.n, made.reason) == (None, 0, "no unit has two labels"), name

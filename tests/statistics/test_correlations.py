@@ -126,3 +126,24 @@ def test_the_order_of_units_does_not_matter(order):
     theirs = correlation_estimates(x[order], y[order], queries[order], draws=40)
     for name, made in ours.items():
         assert (made.value, made.low) == pytest.approx((theirs[name].value, theirs[name].low))
+
+
+def test_with_fewer_clusters_than_points_many_points_are_resampled(monkeypatch):
+    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_POINTS", 20)
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=60)
+    y = x + rng.normal(size=60)
+
+    def low(clusters, points):
+        some = x[:points], y[:points], clusters[:points]
+        return correlation_estimates(*some, ("kendall",), draws=20)["kendall"].low
+
+    fifteen, alone = np.arange(60) % 15, np.arange(60)
+    assert low(fifteen, 60) is not None
+    assert low(alone, 60) is None
+    assert low(alone, 20) is not None
+    assert low(alone, 21) is None
+    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_IN_CLUSTERS", 60)
+    assert low(fifteen, 60) is not None
+    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_IN_CLUSTERS", 59)
+    assert low(fifteen, 60) is None

@@ -159,3 +159,13 @@ def test_below_zero_by_hand():
     # Of the 2^4 arrangements of the ranks 1 to 4 only those with sums 0 and 1 are at most 1.
     assert signed_rank_below(np.array([1.0, -2, -3, -4])) == pytest.approx(2 / 16)
     assert signed_rank_below(np.zeros(3)) == 1
+
+
+def test_below_zero_two_hundred_differences_are_exact_and_more_approximate():
+    differences = np.random.default_rng(6).normal(-0.1, 1, 201)
+    below = {"method": "asymptotic", "correction": False, "alternative": "less"}
+    expected = stats.wilcoxon(differences, **below).pvalue
+    assert signed_rank_below(differences) == pytest.approx(expected, rel=1e-9)
+    assert signed_rank_below(-differences) == pytest.approx(1 - expected, rel=1e-9)
+    exact = stats.wilcoxon(differences[:200], method="exact", alternative="less").pvalue
+    assert signed_rank_below(differences[:200]) == pytest.approx(exact, rel=1e-9)

@@ -155,3 +155,15 @@ def test_the_error_of_a_lenient_judge_is_corrected_to_within_the_interval():
     people = [people_only_mean(y) for y, _, _ in runs]
     widths = [np.mean([width(m) for m in some]) for some in (people, made)]
     assert widths[1] < 0.8 * widths[0]
+
+
+def test_plain_ppi_is_plain_with_a_single_query_that_the_judge_alone_saw():
+    human, judge = np.array([0.2, 0.6]), np.array([0.1, 0.4])
+    made = prediction_powered_mean(human, judge, np.array([0.8]), 1)
+    assert made.value == pytest.approx(0.8 + 0.4 - 0.25)
+
+
+def test_a_fixed_collection_of_one_query_that_nobody_labelled_is_the_judge_s():
+    alone = fixed_collection_mean(np.array([0.2, 0.6]), np.array([0.2, 0.5]), np.empty(0))
+    assert alone.value == pytest.approx(0.4)
+    assert fixed_collection_mean(np.empty(0), np.empty(0), np.array([0.5])).value is None

@@ -66,3 +66,12 @@ def test_unknown_chances_are_refused_with_a_reason():
     with pytest.raises(ValueError, match="one number for each labelled query"):
         prediction_powered_mean_unequal(human, judge, np.ones(3), judge)
     assert prediction_powered_mean_unequal(none, none, none, judge).value is None
+
+
+def test_two_queries_are_enough_to_tune():
+    # People over chances 0 and 2, gains 0 and -1: covariance -1, variance 1/2, so lambda is 1.
+    two = np.array([0.0, 1])
+    made = prediction_powered_mean_unequal(two, two, np.full(2, 0.5), np.empty(0))
+    assert made.value == pytest.approx(0.5)
+    one = prediction_powered_mean_unequal(two[1:], two[1:], np.full(1, 0.5), np.empty(0))
+    assert one.value == pytest.approx(2)

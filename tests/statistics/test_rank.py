@@ -108,3 +108,18 @@ def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resamp
     weights = rng.integers(0, 3, (1, 8000))
     expected = stats.kendalltau(np.repeat(x, weights[0]), np.repeat(y, weights[0])).statistic
     assert kendall(x, y, weights.astype(float)) == pytest.approx([expected])
+
+
+def test_three_thousand_different_points_bear_weights_and_more_do_not(monkeypatch):
+    monkeypatch.setattr("analysis.statistics.rank.MAXIMUM_POINTS", 4)
+    x = np.array([1.0, 2, 3, 4, 4])
+    assert kendall(x, x[::-1] * 0 + x, np.ones((1, 5))) == pytest.approx([1])
+    with pytest.raises(ValueError, match="5 different points"):
+        kendall(np.arange(5.0), np.arange(5.0), np.ones((1, 5)))
+
+
+def test_numbers_far_from_nought_correlate_as_those_near_it():
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=30), rng.normal(size=30)
+    far = pearson(x + 1e9, y - 1e9), pearson(x - 1e9, y + 1e9)
+    assert far == pytest.approx((pearson(x, y), pearson(x, y)), abs=1e-6)

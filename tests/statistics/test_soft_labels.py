@@ -99,3 +99,12 @@ def test_shares_are_shares():
     known = np.isfinite(shares).all(axis=1)
     assert shares[known].sum(axis=1) == pytest.approx(np.ones(known.sum()))
     assert shares[known].min() >= 0
+
+
+def test_very_many_labels_of_a_unit_leave_its_chances_whole():
+    # Two thousand raters agree on each unit: the likelihoods themselves are far below any float.
+    codes = np.repeat(np.arange(4)[:, None] % 2, 2000, axis=1)
+    codes[0, :1200] = 1
+    made = dawid_skene(codes, 2)
+    assert np.isfinite(made.shares).all()
+    assert made.shares.sum(axis=1) == pytest.approx(np.ones(4))

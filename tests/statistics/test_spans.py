@@ -147,3 +147,21 @@ def test_the_short_ways_are_the_measures_as_written_out(seed):
     assert pairs.both_marked.tolist() == [
         bool(document[1]) and bool(document[n]) for document in documents for n in (0, 2)
     ]
+
+
+def test_spans_of_several_fragments_are_measured_as_one_by_one():
+    broken, whole = Span(((0, 4), (10, 14))), Span(((2, 12),))
+    for one, other in (([broken], [whole]), ([whole], [broken]), ([broken], [broken])):
+        made = SpanPairs.of([[one, other]]).values[0].tolist()
+        assert made == pytest.approx([measure(one, other) for measure in MEASURES])
+    twice = Span(((0, 4), (2, 6)))
+    made = SpanPairs.of([[[twice], [Span(((0, 3), (3, 6)))]]]).values[0].tolist()
+    assert made == pytest.approx(
+        [measure([twice], [Span(((0, 3), (3, 6)))]) for measure in MEASURES]
+    )
+
+
+@pytest.mark.parametrize("other", [span(0, 8), span(0, 9), span(4, 8), span(0, 4, "b"), span(0, 4)])
+def test_one_span_each_is_measured_as_many_are(other):
+    made = SpanPairs.of([[[span(0, 4)], [other]]]).values[0].tolist()
+    assert made == pytest.approx([measure([span(0, 4)], [other]) for measure in MEASURES])

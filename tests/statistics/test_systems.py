@@ -108,3 +108,22 @@ def test_a_system_that_nobody_scored_leaves_no_ranking():
     made = system_rank_correlation(people, judge)
     assert made.value is None
     assert "has no scores" in str(made.reason)
+
+
+def test_means_that_differ_in_the_twelfth_decimal_are_in_order_and_beyond_it_tied():
+    def tau(apart):
+        people = np.tile([0.1, 0.2, 0.2 + apart, 0.4], (12, 1))
+        return system_rank_correlation(people, np.tile([1.0, 2, 3, 4], (12, 1)), draws=0).value
+
+    assert tau(2e-12) == pytest.approx(1)
+    assert tau(2e-13) == pytest.approx(5 / np.sqrt(5 * 6))
+
+
+def test_the_correlation_of_systems_is_named():
+    people, judge = systems(count=4)
+    for function, name in (("kendall", "Kendall's tau-b"), ("spearman", "Spearman's rank")):
+        made = system_rank_correlation(people, judge, function, draws=0)
+        assert made.method.startswith(name)
+        few = system_rank_correlation(people[:, :2], judge[:, :2], function)
+        assert (few.value, few.n, few.reason) == (None, 2, "fewer than three systems")
+        assert few.method.startswith(name)

@@ -119,3 +119,61 @@ def test_equal_seeds_give_equal_resamples_and_others_do_not():
     tally = Tally.of(kinds, len(rows), np.arange(40) % 8)
     assert (stacked(tally.resampled(9, 1)) == stacked(tally.resampled(9, 1))).all()
     assert (stacked(tally.resampled(9, 1)) != stacked(tally.resampled(9, 2))).any()
+
+
+@pytest.mark.parametrize(("block", "sizes"), [(9, [3, 3, 1]), (6, [2, 2, 2, 1]), (2, [1] * 7)])
+def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block, sizes):
+    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
+    drawn = Resamples.draw(QUERIES, 7, 0)
+    assert [len(each) for each in tally.resampled(7, 0)] == sizes
+    assert [len(each) for each in tally.drawn(drawn)] == sizes
+    one_less = [len(each) for each, _ in tally.without_one()]
+    assert one_less == {9: [3], 6: [2, 1], 2: [1, 1, 1]}[block]
+
+
+def test_a_block_is_of_kinds_where_these_are_more_than_the_queries(monkeypatch):
+    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 10)
+    tally = Tally.of(np.arange(12) % 5, 5, QUERIES)
+    assert [len(each) for each in tally.resampled(5, 0)] == [2, 2, 1]
+    assert [len(each) for each in tally.drawn(Resamples.draw(QUERIES, 5, 0))] == [2, 2, 1]
+    assert [len(each) for each, _ in tally.without_one()] == [2, 1]
+
+
+def test_a_tally_of_no_kinds_has_no_block_of_nothing():
+    tally = Tally.of(np.full(12, -1), 0, QUERIES)
+    assert [each.shape for each in tally.resampled(2, 0)] == [(2, 0)]
+    assert [each.shape for each in tally.drawn(Resamples.draw(QUERIES, 2, 0))] == [(2, 0)]
+    assert [each.shape for each, _ in tally.without_one()] == [(3, 0)]
+
+
+def test_a_table_is_full_where_three_tenths_are_filled_and_it_is_not_large(monkeypatch):
+    filled = Tally.of(np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]), 10, QUERIES)
+    assert filled.table.nnz == 9
+    assert filled._full is not None
+    sparse = Tally.of(np.array([0, 0, 0, 0, 1, 2, 0, 1, 2, 0, 1, 2]), 10, QUERIES)
+    assert sparse._full is None
+    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 29)
+    assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is None
+    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 30)
+    assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is not None
+
+
+def test_numbers_that_lie_far_apart_need_no_table_between_them():
+    numbers = np.array([10**15, 0, -(10**15), 0])
+    values, first, kinds = distinct(numbers)
+    assert (values.tolist(), first.tolist(), kinds.tolist()) == (
+        [-(10**15), 0, 10**15],
+        [2, 1, 0],
+        [2, 1, 0, 1],
+    )
+
+
+def test_rows_are_told_apart_however_wide_their_columns_are(monkeypatch):
+    monkeypatch.setattr("analysis.statistics.tally.MOST_CODES", 2**62)
+    ends = np.array([[0] * 4, [2**31 - 1] * 4])
+    between = np.column_stack([np.arange(20), np.arange(20)[::-1], np.full((20, 2), 7)])
+    rows = np.concatenate([ends, between])
+    different, kinds = kinds_of(rows)
+    assert len(different) == 22
+    assert (different[kinds] == rows).all()

@@ -106,3 +106,8 @@ def test_resampled_texts_give_an_interval():
 def test_undefined_it_says_why(texts, reason):
     made = alpha(texts, [10] * len(texts))
     assert (made.value, made.reason) == (None, reason)
+
+
+def test_many_texts_in_which_nobody_marked_anything_are_resampled_to_nothing():
+    made = alpha([[[], []]] * 12, [10] * 12, draws=20)
+    assert (made.value, made.n, made.reason) == (None, 12, "nobody marked anything")
