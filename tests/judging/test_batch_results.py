@@ -1,0 +1,281 @@
+"""What a file of results comes to: whose its lines are, what is new, how the run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Campaign, Label
+from annotation.submit import LostLeaseError
+from datasets.rows import InputError
+from judging.batches import requests, results
+from judging.batches.results import Taken, take_in
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.rows import runs
+from judging.running.manifests import is_sealed
+from tests.judging.cast import judge
+
+Line = dict[str, Any]
+NO = '{"evidence": [], "answerable": "no"}'
+LONG = "this model's maximum context length is 8 tokens"
+
+
+def asking(name: str) -> Judge:
+    return judge(name, "openai", model="m", base_url="http://127.0.0.1:9/v1", granularity="unit")
+
+
+@dataclass
+class Out:
+    """A run whose twelve requests are out."""
+
+    campaign: Campaign
+    judge: Judge
+    folder: Path
+    asked: list[str]
+
+    @property
+    def run(self) -> JudgeRun:
+        return JudgeRun.objects.filter(judge=self.judge).earliest("id")
+
+    def answer(self, number: int, text: str = NO, status: int = 200, **body: Any) -> Line:
+        held = body or {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+        response = {"status_code": status, "body": held}
+        return {"custom_id": self.asked[number], "response": response, "error": None}
+
+    def error(self, number: int) -> Line:
+        told = {"code": "batch_expired", "message": "this batch expired"}
+        return {"custom_id": self.asked[number], "response": None, "error": told}
+
+    def file(self, lines: Sequence[Line]) -> Path:
+        path = self.folder / "results.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        return path
+
+    def take(self, *lines: Line, tick: Any = lambda done: None) -> Taken:
+        return take_in(self.campaign, self.judge, self.file(lines), tick)
+
+    def rows(self) -> list[Assignment]:
+        found = {str(row.uid): row for row in Assignment.objects.filter(rater=self.judge.rater)}
+        return [found[name[-36:]] for name in self.asked]
+
+
+@pytest.fixture
+def out(campaign: Campaign, tmp_path: Path) -> Out:
+    rater = asking("offline")
+    path = tmp_path / "requests.jsonl"
+    assert requests.write(campaign, rater, path).requests == 12
+    asked = [json.loads(line)["custom_id"] for line in path.read_text("utf-8").splitlines()]
+    return Out(campaign, rater, tmp_path, asked)
+
+
+def counts(taken: Taken) -> dict[str, Any]:
+    return {name: value for name, value in vars(taken).items() if name != "run"}
+
+
+NOTHING = {"done": 0, "failures": {}, "errors": {}, "before": 0, "late": 0, "missing": 0}
+
+
+def test_a_run_waits_for_the_rest_and_ends_with_the_last(out: Out) -> None:
+    first = out.take(*map(out.answer, range(5)))
+    assert counts(first) == NOTHING | {"done": 5, "missing": 7}
+    assert first.run == out.run
+    waiting = out.run
+    assert (waiting.state, waiting.queued, waiting.lease, waiting.ended_at) == (
+        "queued", False, None, None,
+    )  # fmt: skip
+    assert [row.status for row in out.rows()] == ["done"] * 5 + ["open"] * 7
+    rest = out.take(*map(out.answer, range(4, 12)))
+    assert counts(rest) == NOTHING | {"done": 7, "before": 1}
+    ended = out.run
+    assert (ended.state, ended.lease, ended.done, ended.calls) == ("done", None, 12, 12)
+    assert ended.ended_at is not None
+    assert is_sealed(ended.manifest)
+    assert Label.objects.filter(value="no").count() == 12
+    assert counts(out.take(*map(out.answer, range(3)))) == NOTHING | {"before": 3}
+    assert JudgeCall.objects.count() == 12
+
+
+def test_each_line_is_stored_as_a_call_with_what_it_told(out: Out) -> None:
+    taken = out.take(
+        out.answer(0), out.answer(1, "Perhaps."), out.error(2),
+        out.answer(3, status=400, error={"message": LONG}),
+    )  # fmt: skip
+    assert counts(taken) == NOTHING | {
+        "done": 1, "failures": {"unreadable": 1, "too-long": 1}, "errors": {"batch-error": 1},
+        "missing": 8,
+    }  # fmt: skip
+    told = JudgeCall.objects.order_by("assignment_id").values_list(
+        "state", "http_status", "completion", "detail", "seconds", "attempt"
+    )
+    assert list(told) == [
+        ("answered", 200, NO, "", 0.0, 1),
+        ("answered", 200, "Perhaps.", "", 0.0, 1),
+        ("batch-error", None, None, "this batch expired", 0.0, 1),
+        ("too-long", 400, None, f"the server answered 400: {LONG}", 0.0, 1),
+    ]
+    assert json.loads(JudgeCall.objects.get(state="batch-error").body) == out.error(2)
+    assert [(row.status, row.reason, row.lease) for row in out.rows()[:5]] == [
+        ("done", "", None), ("failed", "unreadable", None), ("open", "", None),
+        ("failed", "too-long", None), ("open", "", None),
+    ]  # fmt: skip
+
+
+def test_an_error_counts_as_come_back_until_an_answer_comes(out: Out) -> None:
+    first = out.take(*map(out.answer, range(11)), out.error(11))
+    assert counts(first) == NOTHING | {"done": 11, "errors": {"batch-error": 1}}
+    assert out.run.state == "done"
+    again = out.take(out.error(11))
+    assert counts(again) == NOTHING | {"before": 1}
+    assert (out.run.state, JudgeCall.objects.count()) == ("done", 12)
+    assert counts(out.take(out.answer(11))) == NOTHING | {"done": 1}
+    assert (out.run.state, out.run.done, JudgeCall.objects.count()) == ("done", 12, 13)
+    assert out.run.ended_at is not None
+
+
+def test_while_the_run_is_out_an_error_that_came_again_changes_nothing(out: Out) -> None:
+    out.take(out.error(0))
+    assert counts(out.take(out.error(0), out.answer(1))) == NOTHING | {
+        "before": 1, "done": 1, "missing": 10,
+    }  # fmt: skip
+    assert JudgeCall.objects.count() == 2
+    assert out.rows()[0].attempts == 1
+
+
+def test_answers_to_rows_that_were_answered_otherwise_are_late_and_errors_are_not(
+    out: Out,
+) -> None:
+    for row in out.rows()[:2]:
+        Assignment.objects.filter(pk=row.pk).update(status="done")
+    taken = out.take(out.answer(0), out.error(1), out.answer(2))
+    assert counts(taken) == NOTHING | {
+        "done": 1, "late": 1, "errors": {"batch-error": 1}, "missing": 9,
+    }  # fmt: skip
+    assert JudgeCall.objects.count() == 3
+    assert Label.objects.count() == 1
+
+
+def test_rows_are_taken_in_groups_in_the_order_of_the_ledger(
+    out: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "GROUP", 2)
+    monkeypatch.setattr(results, "CHUNK", 3)
+    ticks: list[int] = []
+    out.take(*(out.answer(n) for n in (6, 0, 4, 2, 1)), tick=ticks.append)
+    assert ticks == [2, 4, 5]
+    stored = JudgeCall.objects.order_by("id").values_list("assignment_id", flat=True)
+    rows = out.rows()
+    assert list(stored) == [rows[n].pk for n in (0, 1, 2, 4, 6)]
+    strange = out.answer(7) | {"custom_id": out.asked[7][:-36] + "0" * 32}
+    with pytest.raises(InputError, match=r"line 4: the custom_id is of no row of this judge"):
+        out.take(*map(out.answer, range(8, 11)), strange)
+    assert JudgeCall.objects.count() == 5
+
+
+def test_a_file_is_of_the_judge_the_campaign_and_the_batch_that_it_was_written_for(
+    out: Out,
+) -> None:
+    other = asking("other")
+    wrong = "its requests were not written for judge"
+    with pytest.raises(InputError, match=wrong):
+        take_in(out.campaign, other, out.file([out.answer(0)]))
+    elsewhere = Campaign.objects.get(pk=out.campaign.pk)
+    elsewhere.pk, elsewhere.name = None, "elsewhere"  # type: ignore[assignment]
+    elsewhere.save()
+    with pytest.raises(InputError, match=wrong):
+        take_in(elsewhere, out.judge, out.file([out.answer(0)]))
+    JudgeRun.objects.filter(pk=out.run.pk).update(manifest={})
+    with pytest.raises(InputError, match=wrong):
+        out.take(out.answer(0))
+    assert not JudgeCall.objects.exists()
+
+
+def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
+    other = asking("other")
+    path = out.folder / "others.jsonl"
+    requests.write(out.campaign, other, path)
+    theirs = json.loads(path.read_text("utf-8").splitlines()[0])["custom_id"][-36:]
+    line = out.answer(1) | {"custom_id": out.asked[1][:-36] + theirs}
+    with pytest.raises(InputError, match="line 2: the custom_id is of no row of this judge"):
+        out.take(out.answer(0), line)
+    assert not JudgeCall.objects.exists()
+
+
+def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> None:
+    runs.ask_to_stop(out.run)
+    ended = out.run
+    assert ended.state == "interrupted"
+    second = runs.start(out.campaign, out.judge)
+    with pytest.raises(runs.HeldError, match="another run of judge offline is at work"):
+        out.take(out.answer(0))
+    assert not JudgeCall.objects.exists()
+    assert out.run.state == "interrupted"
+    JudgeRun.objects.filter(pk=second.pk).update(state="done")
+    assert counts(out.take(out.answer(0))) == NOTHING | {"done": 1, "missing": 11}
+    assert (out.run.state, out.run.wish, out.run.error, out.run.ended_at) == (
+        "queued", "", "", None,
+    )  # fmt: skip
+    second.refresh_from_db()
+    assert second.state == "done"
+
+
+def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
+    assert runs.take(out.run) is not None
+    with pytest.raises(runs.HeldError, match="is at work"):
+        out.take(out.answer(0))
+    assert not JudgeCall.objects.exists()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_what_fails_on_the_way_leaves_the_run_out_with_what_was_stored(
+    out: Out, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    monkeypatch.setattr(results, "GROUP", 2)
+    stored: list[int] = []
+
+    def broken(done: int) -> None:
+        stored.append(done)
+        JudgeRun.objects.filter(pk=out.run.pk).update(queued=True)
+        if done == 4:
+            raise error
+
+    with pytest.raises(error):
+        out.take(*map(out.answer, range(12)), tick=broken)
+    assert stored == [2, 4]
+    assert (out.run.state, out.run.queued, out.run.lease, out.run.done) == (
+        "queued", False, None, 4,
+    )  # fmt: skip
+    assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"done": 8, "before": 4}
+
+
+def test_whoever_loses_the_lease_stops_before_the_next_group(
+    out: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "GROUP", 2)
+
+    def taken_over(done: int) -> None:
+        JudgeRun.objects.filter(pk=out.run.pk).update(lease="0" * 32)
+
+    with pytest.raises(LostLeaseError):
+        out.take(*map(out.answer, range(12)), tick=taken_over)
+    assert JudgeCall.objects.count() == 2
+    assert out.run.lease is not None
+
+
+def test_calls_of_other_runs_and_reused_answers_are_not_what_came_back(out: Out) -> None:
+    out.take(out.answer(0))
+    other = JudgeRun.objects.create(
+        campaign=out.campaign, judge=out.judge, state="done", manifest={}
+    )
+    own = JudgeCall.objects.get()
+    first, second, third, *_ = out.rows()
+    for run, row, source in ((other, second, None), (out.run, third, own), (out.run, first, None)):
+        JudgeCall.objects.create(
+            run=run, assignment=row, attempt=7, request_hash="h", state="answered",
+            sent_at=own.sent_at, seconds=0.0, reused_from=source,
+        )  # fmt: skip
+    assert counts(out.take(out.answer(1))) == NOTHING | {"done": 1, "missing": 10}
