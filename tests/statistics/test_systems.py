@@ -4,7 +4,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics import Resamples, compare_systems, holm, system_rank_correlation
-from analysis.statistics.systems import kendall_of_rows, spearman_of_rows
+from analysis.statistics.systems import RankCorrelation, kendall_of_rows, spearman_of_rows
 from tests.statistics.cast import covers, number
 
 pytestmark = pytest.mark.every_case
@@ -121,7 +121,11 @@ def test_means_that_differ_in_the_twelfth_decimal_are_in_order_and_beyond_it_tie
 
 def test_the_correlation_of_systems_is_named():
     people, judge = systems(count=4)
-    for function, name in (("kendall", "Kendall's tau-b"), ("spearman", "Spearman's rank")):
+    named: dict[RankCorrelation, str] = {
+        "kendall": "Kendall's tau-b",
+        "spearman": "Spearman's rank",
+    }
+    for function, name in named.items():
         made = system_rank_correlation(people, judge, function, draws=0)
         assert made.method.startswith(name)
         few = system_rank_correlation(people[:, :2], judge[:, :2], function)
