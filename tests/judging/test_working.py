@@ -48,7 +48,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
         given.told.append(("pumped", run, lease, preparer.backend, patience, control, frozen))
         if isinstance(given.ending, Exception):
             raise given.ending
-        return given.ending  # type: ignore[no-any-return]
+        return given.ending
 
     def changed(run: Any, lease: Any, backend: Any, control: Any, at_end: bool = False) -> str:
         given.told.append(("looked", run, lease, backend, control, at_end))
