@@ -118,8 +118,6 @@ def practised(campaign: Campaign, rater: Rater) -> Score | None:
 
 def is_ready(campaign: Campaign, rater: Rater) -> bool:
     """Whether somebody may take other items than practice: passed it, or was let in."""
-    if campaign.practice_of_id is None:
-        return True
     told = practised(campaign, rater)
     return told is None or passes(campaign, told) or is_admitted(campaign, rater)
 

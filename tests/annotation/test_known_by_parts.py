@@ -354,7 +354,7 @@ class TestSetting:
                 if each["sql"].startswith('SELECT "annotation_item"."id"')
                 and each["sql"].split("FROM")[0].count('"annotation_item"."') == 1]  # fmt: skip
         assert held
-        assert all(" IN (" in sql for sql in held)
+        assert all(" IN (" in sql and "NOT (" not in sql for sql in held)
 
 
 class TestKnownItems:

@@ -134,6 +134,11 @@ class TestRefusals:
         with pytest.raises(DesignError, match="people are not from 1 to 1000"):
             rehearse("c", "report-coverage", many, Design(), people=people)
 
+    @pytest.mark.parametrize("people", [1, 1000])
+    def test_as_few_and_as_many_people_as_can_be(self, many: Batch, people: int) -> None:
+        told = rehearse("c", "report-coverage", many, Design(), people=people)
+        assert len(told.shares) == people
+
 
 class TestCommand:
     def dry(self, *arguments: str) -> str:

@@ -169,6 +169,13 @@ class TestOneVerdict:
         assert "planted" not in content
         assert "ben" not in re.findall(r"\w+", content)
 
+    def test_only_a_judge_has_verdicts(self, tmp_path: Path) -> None:
+        of = study(tmp_path)
+        assignment = first_judged(of, **{"🌉": NO})
+        assert list(verdicts_of(assignment, present(assignment.item))) == ["🌉"]
+        Rater.objects.filter(name=JUDGE).update(kind=Rater.Kind.TRIAL)
+        assert verdicts_of(assignment, present(assignment.item)) == {}
+
     def test_a_judge_in_another_campaign_is_shown_from_there(self, tmp_path: Path) -> None:
         judge()
         of = study_of("report-coverage", tmp_path)
