@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from annotation.drawn import summary
@@ -18,7 +18,7 @@ from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import Ended, give_back, return_expired, set_hold
 from annotation.people.overview import answering
 from annotation.submit import fail, submit
-from annotation.tallies import triggers
+from annotation.tallies import installing, triggers
 from annotation.tallies.checking import wrong
 from annotation.tallies.counts import COUNTS
 from annotation.tallies.installing import after_migrating, before_migrating, recount, standing
@@ -139,7 +139,94 @@ class TestWhoeverWrites:
 
 
 @pytest.mark.postgresql
+def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> None:
+    held, done = study.assignment(study.ada), study.assignment(study.ben)
+    submit(done, payload("no"), "page")
+    items = Item.objects.filter(pk=held.item_id)
+    rows = Assignment.objects.filter(pk=held.pk)
+    units, queries = items.get().unit_draws.all(), study.campaign.query_draws.all()
+    changes: list[tuple[QuerySet[Any], dict[str, Any], bool]] = [
+        (items, {"use": "gold"}, True),
+        (items, {"use": "practice"}, True),
+        (items, {"quota": 5}, True),
+        (items, {"taken": 0}, True),
+        (items, {"taken": 1, "quota": 2}, True),
+        (items, {"taken": 2, "quota": 2}, False),
+        (items, {"quota": 3, "taken": 3}, True),
+        (items, {"position": 99}, False),
+        (rows, {"status": "done"}, True),
+        (rows, {"status": "failed"}, True),
+        (rows, {"status": "leased"}, False),
+        (rows, {"slot": None}, True),
+        (rows, {"attempts": 3}, False),
+        (queries, {"role": "audit"}, True),
+        (queries, {"drawn": False}, True),
+        (queries, {"probability": 0.5}, False),
+        (units, {"drawn": False}, True),
+        (units, {"drawn": None}, True),
+        (units, {"stratum": "yes"}, False),
+    ]
+    before = kept()
+    for some, changed, counts in changes:
+        with transaction.atomic():
+            assert some.update(**changed), changed
+            assert kept() == there(), changed
+            assert (kept() != before) == counts, changed
+            transaction.set_rollback(True)
+    for some in (rows, queries, units):
+        with transaction.atomic():
+            some.delete()
+            assert kept() == there() != before
+            transaction.set_rollback(True)
+
+
+@pytest.mark.postgresql
 class TestInstalling:
+    def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
+        before = standing(connection)
+        assert before == set(triggers.names())
+        for plan in ([], None):
+            before_migrating(using="default", plan=plan)
+            assert standing(connection) == before
+        before_migrating(using="default")
+        after_migrating(using="default", plan=[])
+        assert standing(connection) == before
+
+    def test_before_there_are_tables_there_is_nothing_to_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        few = sorted(installing.TABLES)[1:]
+        monkeypatch.setattr(connection.introspection, "table_names", lambda: few)
+        before = standing(connection)
+        before_migrating(using="default", plan=["one"])
+        assert standing(connection) == before
+        Tally.objects.create(campaign_id=0, what="items/study", number=4)
+        after_migrating(using="default", plan=["one"])
+        after_migrating(using="default")
+        assert Tally.objects.get().number == 4
+        Tally.objects.all().delete()
+
+    def test_where_they_cannot_be_put_up_none_is_taken_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken() -> Iterator[str]:
+            raise RuntimeError("broken")
+
+        connection.check_constraints()
+        before = standing(connection)
+        monkeypatch.setattr(triggers, "recounting", broken)
+        with pytest.raises(RuntimeError):
+            installing.install()
+        assert standing(connection) == before
+
+    def test_a_wrong_number_of_a_rater_is_told_with_the_rater(self, study: Study) -> None:
+        held = study.assignment(study.ada)
+        Tally.objects.filter(rater=held.rater_id).update(number=F("number") - 1)
+        assert list(wrong()) == [
+            f"Tallies: campaign {study.campaign.pk}, rater {held.rater_id}: "
+            "answers/study/open/placed is kept as -1 of what is there"
+        ]
+
     def test_triggers_that_are_gone_come_back_with_what_was_missed(self, study: Study) -> None:
         connection.check_constraints()
         on = f" ON {COUNTS[0].table}" if connection.vendor == "postgresql" else ""
