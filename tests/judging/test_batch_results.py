@@ -184,7 +184,7 @@ def test_a_file_is_of_the_judge_the_campaign_and_the_batch_that_it_was_written_f
     with pytest.raises(InputError, match=wrong):
         take_in(out.campaign, other, out.file([out.answer(0)]))
     elsewhere = Campaign.objects.get(pk=out.campaign.pk)
-    elsewhere.pk, elsewhere.name = None, "elsewhere"  # type: ignore[assignment]
+    elsewhere.pk, elsewhere.name = None, "elsewhere"
     elsewhere.save()
     with pytest.raises(InputError, match=wrong):
         take_in(elsewhere, out.judge, out.file([out.answer(0)]))
@@ -207,8 +207,8 @@ def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
 
 def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> None:
     runs.ask_to_stop(out.run)
-    ended = out.run
-    assert ended.state == "interrupted"
+    JudgeRun.objects.filter(pk=out.run.pk).update(error="away", wish="stop")
+    assert out.run.state == "interrupted"
     second = runs.start(out.campaign, out.judge)
     with pytest.raises(runs.HeldError, match="another run of judge offline is at work"):
         out.take(out.answer(0))
@@ -228,6 +228,29 @@ def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
     with pytest.raises(runs.HeldError, match="is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()
+    assert out.run.state == "running"
+
+
+def test_a_run_that_ended_is_touched_only_where_a_line_tells_something_new(out: Out) -> None:
+    def ended() -> dict[str, Any]:
+        return dict(JudgeRun.objects.filter(pk=out.run.pk).values()[0])
+
+    runs.ask_to_stop(out.run)
+    assert counts(out.take(out.error(0))) == NOTHING | {"errors": {"batch-error": 1}, "missing": 11}
+    runs.ask_to_stop(out.run)
+    before = ended()
+    runs.start(out.campaign, out.judge)
+    assert counts(out.take(out.error(0))) == NOTHING | {"before": 1, "missing": 11}
+    assert ended() == before
+    for lines in ([out.answer(0)], [out.error(0), out.error(1)]):
+        with pytest.raises(runs.HeldError):
+            out.take(*lines)
+    JudgeRun.objects.exclude(pk=out.run.pk).update(state="done")
+    assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"done": 12}
+    before = ended()
+    assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"before": 12}
+    assert counts(out.take(out.answer(0), out.error(1))) == NOTHING | {"before": 2}
+    assert ended() == before
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
@@ -263,7 +286,15 @@ def test_whoever_loses_the_lease_stops_before_the_next_group(
     with pytest.raises(LostLeaseError):
         out.take(*map(out.answer, range(12)), tick=taken_over)
     assert JudgeCall.objects.count() == 2
-    assert out.run.lease is not None
+    assert (out.run.lease is not None, out.run.state) == (True, "running")
+
+
+def test_only_the_own_run_is_left_out(out: Out) -> None:
+    other = runs.start(out.campaign, asking("other"))
+    JudgeRun.objects.filter(pk=other.pk).update(state="running", queued=True)
+    out.take(out.answer(0))
+    other.refresh_from_db()
+    assert (other.state, other.queued, out.run.state) == ("running", True, "queued")
 
 
 def test_calls_of_other_runs_and_reused_answers_are_not_what_came_back(out: Out) -> None:
@@ -278,4 +309,24 @@ def test_calls_of_other_runs_and_reused_answers_are_not_what_came_back(out: Out)
             run=run, assignment=row, attempt=7, request_hash="h", state="answered",
             sent_at=own.sent_at, seconds=0.0, reused_from=source,
         )  # fmt: skip
-    assert counts(out.take(out.answer(1))) == NOTHING | {"done": 1, "missing": 10}
+    assert counts(out.take(out.answer(5))) == NOTHING | {"done": 1, "missing": 10}
+
+
+def test_rows_that_came_back_with_errors_are_open_again_after_their_group(
+    out: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "GROUP", 2)
+    rows = Assignment.objects.filter(rater=out.judge.rater)
+    others = out.rows()[11]
+    rows.filter(pk=others.pk).update(status="leased", lease="1" * 32)
+    seen: list[list[tuple[str, bool]]] = []
+
+    def look(done: int) -> None:
+        found = [out.rows()[n] for n in (0, 1, 2, 11)]
+        seen.append([(row.status, row.lease is None) for row in found])
+
+    out.take(out.error(0), out.answer(1), out.answer(2), tick=look)
+    assert seen == [
+        [("open", True), ("done", True), ("open", True), ("leased", False)],
+        [("open", True), ("done", True), ("done", True), ("leased", False)],
+    ]
