@@ -57,10 +57,9 @@ def renew(lane: int | None, token: uuid.UUID) -> bool:
     return bool(Lane.objects.filter(pk=lane, lease=token).update(lease_until=Now() + LEASE))
 
 
-def give_back(lane: int | None, token: uuid.UUID | None) -> None:
-    """Ends our hold on the lane, if it is ours still."""
-    if lane is not None and token is not None:
-        Lane.objects.filter(pk=lane, lease=token).update(lease=None, lease_until=None)
+def give_back(lane: int | None, token: uuid.UUID) -> None:
+    """Ends our hold on the lane, if there is one and it is ours still."""
+    Lane.objects.filter(pk=lane, lease=token).update(lease=None, lease_until=None)
 
 
 def holder(lane: Lane) -> JudgeRun | None:

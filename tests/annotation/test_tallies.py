@@ -185,7 +185,8 @@ class TestInstalling:
     def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
         before = standing(connection)
         assert before == set(triggers.names())
-        for plan in ([], None):
+        none: list[str] = []
+        for plan in (none, None):
             before_migrating(using="default", plan=plan)
             assert standing(connection) == before
         before_migrating(using="default")

@@ -234,7 +234,7 @@ class TestLanes:
             lane.refresh_from_db()
             assert lane.lease_until is not None
             assert timedelta(seconds=12) < lane.lease_until - begun < timedelta(seconds=40)
-        lanes.give_back(lane.pk, None)
+        lanes.give_back(lane.pk, uuid.uuid4())
         lanes.give_back(None, token)
         lane.refresh_from_db()
         assert lane.lease == token
