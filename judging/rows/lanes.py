@@ -59,7 +59,8 @@ def renew(lane: int | None, token: uuid.UUID) -> bool:
 
 def give_back(lane: int | None, token: uuid.UUID) -> None:
     """Ends our hold on the lane, if there is one and it is ours still."""
-    Lane.objects.filter(pk=lane, lease=token).update(lease=None, lease_until=None)
+    if lane is not None:
+        Lane.objects.filter(pk=lane, lease=token).update(lease=None, lease_until=None)
 
 
 def holder(lane: Lane) -> JudgeRun | None:
