@@ -6,5 +6,16 @@ takes for a failure by time alone, such as a hanging process, ends here too, onl
 
 from __future__ import annotations
 
+from typing import Any
+
 PATIENCE = 300.0  # seconds, for a process to do its work
 FAST = 20.0  # seconds of the processor; what is slow by its nature would take minutes
+
+
+def wait_long(database: dict[str, Any]) -> None:
+    """Lets who uses a database wait for a connection, or SQLite's one writer, as long as a test."""
+    options = database["OPTIONS"]
+    if "pool" in options:
+        options["pool"]["timeout"] = PATIENCE
+    else:
+        options["timeout"] = PATIENCE

@@ -17,6 +17,7 @@ if "TANDEM_DATA_DIR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["TANDEM_DATA_DIR"], ignore_errors=True)
 
 from config.settings import *  # noqa: F403
+from tests.patience import wait_long
 
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
@@ -30,6 +31,9 @@ if database["ENGINE"] == "config.sqlite":
     database["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
     # Nobody pulls the plug in a test: what was written need not have reached the disk.
     database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+
+# On a machine that does much else besides, a turn comes late.
+wait_long(database)
 
 # The live server serves static files only where it finds the app under its own name.
 INSTALLED_APPS = [

@@ -10,6 +10,8 @@ import os
 import sys
 import threading
 
+from tests.patience import wait_long
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
@@ -18,8 +20,11 @@ def main(campaign: str, people: int, clicks: int) -> int:
 
     django.setup()
 
+    from django.conf import settings
+
     from annotation.models import Campaign, Rater
 
+    wait_long(settings.DATABASES["default"])
     study = Campaign.objects.get(name=campaign)
     raters = [Rater.objects.create(name=f"{campaign}: person {n}") for n in range(people)]
     barrier = threading.Barrier(people * clicks)

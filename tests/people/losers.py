@@ -13,6 +13,8 @@ import sys
 import threading
 from datetime import timedelta
 
+from tests.patience import wait_long
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
@@ -21,9 +23,12 @@ def main(campaign: str, people: int) -> int:
 
     django.setup()
 
+    from django.conf import settings
+
     from annotation.models import Assignment, Campaign, Rater
     from annotation.people.leases import set_hold
 
+    wait_long(settings.DATABASES["default"])
     study = Campaign.objects.get(name=campaign)
     set_hold(study, 60)
     raters = [Rater.objects.create(name=f"{campaign}: person {n}") for n in range(people)]

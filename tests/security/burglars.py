@@ -12,6 +12,8 @@ import sys
 import threading
 from collections import Counter
 
+from tests.patience import wait_long
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
@@ -20,9 +22,11 @@ def main(name: str, number: int) -> None:
 
     django.setup()
 
+    from django.conf import settings
     from django.contrib.auth.backends import ModelBackend
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
+    wait_long(settings.DATABASES["default"])
     # A third of a second for each that is looked at is what it takes; here one hash is enough work.
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost = 1, 1024
     looked: list[object] = []
