@@ -413,6 +413,7 @@ class TestAtItsEnd:
             ("stopped", True, "stop", "interrupted", True),
             ("stopped", True, "cancel", "cancelled", True),
             ("cancelled", True, "", "cancelled", True),
+            ("cancelled", True, "stop", "interrupted", True),  # the last wish counts
             ("time", False, "", "running", False),
             ("time", True, "stop", "interrupted", False),
             ("finished", True, "stop", "done", True),

@@ -19,6 +19,7 @@ from judging.rows import lanes, ledger, runs
 from judging.running import beginning
 from tests.databases import state
 from tests.judging.cast import judge
+from tests.judging.test_claiming import undone
 from tests.judging.test_runs import SERVER, fresh, held, run_out
 
 Act = Callable[[], object]
@@ -203,10 +204,11 @@ def cancelled_while_unheld(campaign: Campaign) -> Act:
     return lambda: runs.has_ended(run)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("prepared", "module", "name"),
-    [
+def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
+    def wrong(*_: object, **__: object) -> None:
+        raise RuntimeError("wrong")
+
+    table: list[tuple[Callable[[Campaign], Act], ModuleType, str]] = [
         (handing_over, ledger, "reopen"),
         (finishing, ledger, "reopen"),
         (finishing_cancelled, ledger, "cancel"),
@@ -217,21 +219,15 @@ def cancelled_while_unheld(campaign: Campaign) -> Act:
         (taking_a_batch, ledger, "reopen"),
         (counting_the_poisoned, runs, "_count_poisoned"),
         (after_a_death, ledger, "revive"),
-    ],
-)
-def test_where_the_last_step_fails_none_is_taken(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
-    prepared: Callable[[Campaign], Act], module: ModuleType, name: str,
-) -> None:  # fmt: skip
-    def wrong(*_: object, **__: object) -> None:
-        raise RuntimeError("wrong")
-
-    act = prepared(campaign)
-    before = state()
-    monkeypatch.setattr(module, name, wrong)
-    with pytest.raises(RuntimeError, match="wrong"):
-        act()
-    assert state() == before
+    ]
+    for prepared, module, name in table:
+        with undone(), pytest.MonkeyPatch.context() as patched:
+            act = prepared(campaign)
+            before = state()
+            patched.setattr(module, name, wrong)
+            with pytest.raises(RuntimeError, match="wrong"):
+                act()
+            assert state() == before, name
 
 
 class TestTheLaneOfAnother:

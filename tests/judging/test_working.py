@@ -23,6 +23,7 @@ from judging.running import manifests
 from judging.running import work as working
 from judging.running.probes import RefusedRunError
 from tests.judging.cast import HASTY, judge, yes
+from tests.judging.test_claiming import undone
 from tests.judging.test_runs import fresh, held, served
 
 FINDINGS: Any = SimpleNamespace(name="what the probe found")
@@ -197,9 +198,10 @@ class TestPumping:
 
         run, token = held(campaign, judge(), limit=limit)
         monkeypatch.setattr(working, "pump", pump)
-        monkeypatch.setattr(planning, "plan", lambda *given: plans.append(given))
         preparer: Any = None
-        ending = working._pumped(run, token, preparer, Control(), None)
+        with monkeypatch.context() as patched:
+            patched.setattr(planning, "plan", lambda *given: plans.append(given))
+            ending = working._pumped(run, token, preparer, Control(), None)
         assert plans == [(campaign, run.judge)] * len(plans)
         return len(pumps), len(plans), ending
 
@@ -207,39 +209,39 @@ class TestPumping:
         rows = Assignment.objects.filter(status="open").order_by("pk")[:count]
         Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(status=status)
 
-    @pytest.mark.every_case
-    @pytest.mark.parametrize("how", ["fatal", "stopped", "time", "lost", "budget", "cancelled"])
     def test_what_did_not_finish_is_not_gone_on_with(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, how: Any
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def each(number: int) -> Ending:
-            self.close()
-            return Ending(how)
+        hows: tuple[Any, ...] = ("fatal", "stopped", "time", "lost", "budget", "cancelled")
+        for how in hows:
 
-        assert self.pumped(campaign, monkeypatch, each) == (1, 0, Ending(how))
+            def each(number: int, ending: Ending = Ending(how)) -> Ending:  # noqa: B008
+                self.close()
+                return ending
 
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("closes", "limit", "pumps", "plans"),
-        [
+            with undone():
+                assert self.pumped(campaign, monkeypatch, each) == (1, 0, Ending(how))
+
+    def test_it_goes_on_while_rows_are_left_and_something_changed(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table: list[tuple[list[int], int | None, int, int]] = [
             ([4], None, 1, 1),
             ([1, 3], None, 2, 2),
             ([1, 1, 2], None, 3, 3),
             ([0], None, 1, 1),
             ([1, 0], None, 2, 2),
             ([1], 0, 1, 0),
-        ],
-    )
-    def test_it_goes_on_while_rows_are_left_and_something_changed(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
-        closes: list[int], limit: int | None, pumps: int, plans: int,
-    ) -> None:  # fmt: skip
-        def each(number: int) -> Ending:
-            self.close(closes[number - 1])
-            return Ending("finished")
+        ]
+        for closes, limit, pumps, plans in table:
 
-        told = self.pumped(campaign, monkeypatch, each, limit)
-        assert told == (pumps, plans, Ending("finished"))
+            def each(number: int, closes: list[int] = closes) -> Ending:
+                self.close(closes[number - 1])
+                return Ending("finished")
+
+            with undone():
+                told = self.pumped(campaign, monkeypatch, each, limit)
+                assert told == (pumps, plans, Ending("finished")), closes
 
     def test_rows_in_others_hands_are_left(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
