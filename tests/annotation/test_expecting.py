@@ -166,3 +166,30 @@ def test_a_judge_gains_by_the_queries_that_have_units() -> None:
 def test_a_judge_without_other_queries_gains_nothing() -> None:
     given = Assumptions(correlation=1.0)
     assert expected_powered([5] * 12, 0, given) == expected_share([5] * 12, given)
+
+
+def test_kappa_by_hand() -> None:
+    told = expected_kappa([15] * 20, 2, Assumptions())
+    effective = 300 / 3.8
+    width = 2 * float(stats.t.ppf(0.975, 19)) * math.sqrt(0.64 / effective)
+    assert told.width == pytest.approx(width, rel=1e-3)
+    assert (told.units, told.queries, told.reason) == (300, 20, None)
+    assert told.effective == pytest.approx(effective)
+
+
+def test_where_there_is_no_interval_its_units_are_told_all_the_same() -> None:
+    given = Assumptions()
+    for raters in (1, 0):
+        told = expected_kappa([15] * 20, raters, given)
+        assert (told.width, told.units, told.queries) == (None, 300, 20)
+        assert told.effective == pytest.approx(300 / 3.8)
+    assert expected_share([5, 0], given).reason == (
+        "1 query is too few for an interval; 10 are needed"
+    )
+    assert (
+        expected_share([], given).reason == "0 queries are too few for an interval; 10 are needed"
+    )
+
+
+def test_what_is_assumed_where_nothing_is_said() -> None:
+    assert Assumptions() == Assumptions(kappa=0.6, prevalence=0.5, icc=0.2, correlation=0.7)
