@@ -26,7 +26,7 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / shrunk
     low = 0.0 if successes == 0 else middle - half
     high = 1.0 if successes == n else middle + half
-    return max(0.0, low), min(1.0, high)
+    return low, high
 
 
 def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.measures import MEASURES
 from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
 from analysis.measures.coverage.contexts import Contexts, at_ranks, members, sampled_contexts
 from analysis.measures.coverage.cov import cov
 from analysis.measures.coverage.density import den, tokens
 from analysis.measures.coverage.ratings import Ratings, answerable, answers
 from analysis.measures.coverage.required import as_context, required_grades, required_subset
-from analysis.measures.coverage.thresholds import RatedReports, threshold_table
+from analysis.measures.coverage.thresholds import NOTHING, RatedReports, threshold_table
 from analysis.measures.options import Options
 from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
 
@@ -318,3 +319,22 @@ def test_a_missing_rating_exceeds_no_other() -> None:
     assert grades.tolist() == [[3, 1, 2]]
     fewer = required_grades(ratings, found, np.array([[True, True, False]]))
     assert fewer.tolist() == [[3, 1, 0]]
+
+
+def test_without_any_passage_there_is_no_grade() -> None:
+    ratings = Ratings(np.zeros((2, 0, 3)), np.ones((2, 0), bool), np.ones((2, 3), bool))
+    found = answers(ratings, DEFAULT)
+    assert required_grades(ratings, found, np.ones((2, 0), bool)).shape == (2, 0)
+
+
+def test_a_threshold_of_which_nothing_counts_says_so() -> None:
+    (row,) = threshold_table(example_ratings(), [], [], (3,), DEFAULT)
+    for made, name in ((row.context, "Cov(Z)"), (row.report, "Cov(y)")):
+        assert (made.value, made.n, made.reason) == (None, 0, NOTHING)
+        assert made.method == f"mean of {name}"
+
+
+def test_what_is_adjusted_is_said_to_be_of_eligible_responses() -> None:
+    said = {name: MEASURES[name].summary for name in ("Factuality", "RAF", "uFactuality", "uRAF")}
+    eligible = {name for name, words in said.items() if words.startswith("Share of eligible")}
+    assert eligible == {"Factuality", "RAF"}

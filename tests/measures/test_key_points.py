@@ -171,3 +171,11 @@ class TestFailures:
         of = Failures(np.array([-1]), np.array([0]), 1)
         found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
         assert (found.value, found.reason) == (None, "no failure has a kind")
+
+
+def test_of_an_answer_without_any_label_no_precision_is_known() -> None:
+    silent = Options(unexpressed="zero")
+    found = key_point_precision(points("??", "?n", "nn", "?y"), silent)
+    assert found.tolist() == pytest.approx([np.nan, 0.0, 0.0, 1.0], nan_ok=True)
+    as_zero = key_point_precision(points("??", "?n"), Options(unexpressed="zero", missing="zero"))
+    assert as_zero.tolist() == [0.0, 0.0]

@@ -164,3 +164,12 @@ def test_the_bootstrap_interval_covers_the_truth_nearly_as_often(queries, at_lea
         made = estimate(mean_of(values), weights, clusters, len(values), "mean")
         covered.append(covers(made, 0))
     assert np.mean(covered) >= at_least
+
+
+def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch):
+    drawn = Resamples.draw(np.arange(6) // 2, 7, 0)
+    for block, sizes in ((18, [3, 3, 1]), (6, [1] * 7), (5, [1] * 7), (42, [7])):
+        monkeypatch.setattr("analysis.statistics.bootstrap.BLOCK", block)
+        blocks = list(drawn.blocks())
+        assert [len(each) for each in blocks] == sizes
+        assert (np.concatenate(blocks) == drawn.weights()).all()

@@ -122,3 +122,12 @@ def test_a_probability_lies_between_nought_and_one(probability, refused):
 def test_ten_bins_are_made_of_many_probabilities():
     made = calibration(np.arange(40) / 40, np.arange(40) % 2, np.arange(40), draws=0)
     assert [each.units for each in made.reliability] == [4] * 10
+
+
+def test_the_interval_of_a_bin_rests_on_the_queries_that_have_a_unit_in_it():
+    p = np.r_[np.full(12, 0.2), np.full(9, 0.8)]
+    queries = np.r_[np.arange(12), np.arange(9)]
+    y = (np.arange(21) % 3 == 0).astype(int)
+    low, high = calibration(p, y, queries, draws=50).reliability
+    assert low.share.low is not None
+    assert (high.share.low, "9 queries" in high.share.method) == (None, True)

@@ -5,21 +5,38 @@ import pkgutil
 from collections import defaultdict
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 import analysis.measures
 import analysis.statistics
+from analysis.measures import MEASURES
+from analysis.measures.agreeing import orderings
+from analysis.measures.base import Pooled, estimate
 from analysis.statistics import (
+    Span,
+    accuracy,
+    agreement_estimates,
+    alignment_estimates,
     alternative_sensitivity,
     bootstrap,
+    ceiling_estimates,
+    correlation_estimates,
     correlations,
     curves,
     intervals,
+    pair_estimates,
     paired,
     planning,
     rank,
+    system_rank_correlation,
+    table_estimates,
     tally,
+    threshold_sweep,
+    unitising_alpha,
 )
+from analysis.statistics.calibration import calibration
+from analysis.statistics.span_tokens import token_alpha
 
 pytestmark = pytest.mark.every_case
 
@@ -74,3 +91,44 @@ def test_weights_take_no_more_memory_than_their_comments_say():
     eight = 8  # bytes of a float
     assert (bootstrap.BLOCK * eight, tally.BLOCK * eight) == (16_000_000, 16_000_000)
     assert (intervals.AT_ONCE * eight, tally.MOST_FULL * eight) == (64_000_000, 80_000_000)
+
+
+CODES = np.random.default_rng(0).integers(-1, 3, (24, 3))
+SCORES = np.random.default_rng(1).random((24, 8))
+QUERIES = np.arange(24) // 2
+YES = (SCORES[:, 1] > 0.4).astype(np.int64)
+SPANS = [[[Span(((n, n + 5),))], [Span(((n + n % 3, n + 6),))]] for n in range(24)]
+WORDS = [np.array([[start, start + 3] for start in range(0, 40, 4)])] * 24
+ONE, OTHER = np.maximum(CODES[:, 0], 0), np.maximum(CODES[:, 1], 0)
+SUMS = np.stack([np.round(SCORES[:, 0] * 5), np.full(24, 5.0)], axis=1)
+
+RESAMPLED = {
+    "agreement": lambda **o: agreement_estimates(CODES, QUERIES, 3, names=["percent"], **o),
+    "pair": lambda **o: pair_estimates(ONE, OTHER, QUERIES, 3, **o),
+    "alignment": lambda **o: alignment_estimates(ONE, OTHER, QUERIES, 3, **o).overall,
+    "table": lambda **o: table_estimates(
+        ONE, OTHER, QUERIES, 3, {"accuracy": (accuracy, "accuracy", "none")}, **o
+    ),
+    "ceiling": lambda **o: ceiling_estimates(CODES, QUERIES, 3, **o),
+    "calibration": lambda **o: calibration(SCORES[:, 0], YES, QUERIES, **o),
+    "correlation": lambda **o: correlation_estimates(SCORES[:, 0], SCORES[:, 1], QUERIES, **o),
+    "curve": lambda **o: threshold_sweep(SCORES[:, 0].round(1), YES, QUERIES, **o).recall,
+    "systems": lambda **o: system_rank_correlation(SCORES, SCORES[:, ::-1] ** 2, **o),
+    "tokens": lambda **o: token_alpha(SPANS, WORDS, QUERIES, **o),
+    "unitising": lambda **o: unitising_alpha(SPANS, [40] * 24, QUERIES, **o),
+}
+OF_MEASURES = {
+    "orderings": lambda **o: orderings({"one": SCORES, "other": SCORES[:, ::-1] ** 2}, **o),
+    "pooled": lambda **o: estimate(
+        MEASURES["F+A"], Pooled(SUMS, lambda w: w[..., 0] / w[..., 1]), QUERIES, **o
+    ),
+}
+BASIC = {"draws": 2000, "seed": 0}
+
+
+@pytest.mark.parametrize("name", RESAMPLED | OF_MEASURES)
+def test_two_thousand_resamples_of_seed_0_are_made_unless_others_are_asked_for(name):
+    function = (RESAMPLED | OF_MEASURES)[name]
+    asked = BASIC | ({"interval": "percentile"} if name in RESAMPLED else {})
+    assert function() == function(**asked)
+    assert function(draws=50, seed=1) != function(draws=50)

@@ -123,3 +123,15 @@ def test_numbers_far_from_nought_correlate_as_those_near_it():
     x, y = rng.normal(size=30), rng.normal(size=30)
     far = pearson(x + 1e9, y - 1e9), pearson(x - 1e9, y + 1e9)
     assert far == pytest.approx((pearson(x, y), pearson(x, y)), abs=1e-6)
+
+
+def test_whole_numbers_that_just_fit_into_a_float_correlate_as_small_ones_do():
+    small, other = np.array([0.0, 1, 3, 2, 5, 7]), np.array([2.0, 1, 5, 3, 4, 9])
+    large = 2.0**52 + small
+    assert pearson(large, other) == pytest.approx(pearson(small, other))
+    assert pearson(other, large) == pytest.approx(pearson(small, other))
+
+
+def test_two_units_are_enough_for_kendall_and_one_is_not():
+    assert kendall(np.array([1.0, 2]), np.array([5.0, 7])) == pytest.approx(1)
+    assert np.isnan(kendall(np.array([1.0]), np.array([5.0])))

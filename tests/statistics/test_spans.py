@@ -165,3 +165,11 @@ def test_spans_of_several_fragments_are_measured_as_one_by_one():
 def test_one_span_each_is_measured_as_many_are(other):
     made = SpanPairs.of([[[span(0, 4)], [other]]]).values[0].tolist()
     assert made == pytest.approx([measure([span(0, 4)], [other]) for measure in MEASURES])
+
+
+def test_places_without_a_character_have_nothing_in_common():
+    none = Span(((3, 3),))
+    for pair in ([[none], [none]], [[none, none], [none, span(0, 3)]]):
+        made = SpanPairs.of([pair]).values[0].tolist()
+        assert made == pytest.approx([measure(*pair) for measure in MEASURES])
+        assert made[1:3] == [0, 0]

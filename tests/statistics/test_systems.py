@@ -131,3 +131,11 @@ def test_the_correlation_of_systems_is_named():
         few = system_rank_correlation(people[:, :2], judge[:, :2], function)
         assert (few.value, few.n, few.reason) == (None, 2, "fewer than three systems")
         assert few.method.startswith(name)
+
+
+def test_a_query_counts_where_people_and_judge_scored_any_system():
+    people, judge = systems(queries=12, count=4)
+    people[:3, 0], judge[2:5, 1:] = np.nan, np.nan
+    assert "of 12 queries" in system_rank_correlation(people, judge, draws=50).method
+    people[0], judge[1] = np.nan, np.nan
+    assert "of 10 queries" in system_rank_correlation(people, judge, draws=50).method
