@@ -157,6 +157,9 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
     runs.plan(campaign, served())
     lanes.lane_of(served())
     act = deed.act(campaign)
+    other, theirs = held(campaign, judge("other"))
+    ledger.claim(campaign, other.judge, theirs, 1)
+    JudgeRun.objects.filter(pk=other.pk).update(wish="cancel", in_flight=3)
     before, known = state(), set(Event.objects.values_list("pk", flat=True))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(deed.module, "record", full)
@@ -166,11 +169,16 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
     act()
     told = list(Event.objects.exclude(pk__in=known).order_by("pk"))
     assert [(each.event, each.facts) for each in told] == list(deed.events)
-    run = JudgeRun.objects.latest("pk")
+    run = JudgeRun.objects.exclude(pk=other.pk).latest("pk")
     assert {each.campaign for each in told} == {campaign.pk}
     assert (told[-1].object_kind, told[-1].object_id) == ("judgerun", str(run.pk))
     assert [bool(each.after) for each in told] == [each.event == "run.started" for each in told]
     assert not any(each.before for each in told)
+    untouched = JudgeRun.objects.filter(pk=other.pk).values("state", "lease", "wish", "in_flight")
+    assert untouched.get() == {
+        "state": "running", "lease": theirs, "wish": "cancel", "in_flight": 3,
+    }  # fmt: skip
+    assert ledger.standing(campaign, other.judge) == {"leased": 1, "open": ITEMS - 1}
 
 
 def handing_over(campaign: Campaign) -> Act:
