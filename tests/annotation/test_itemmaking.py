@@ -1,0 +1,133 @@
+"""A campaign's items and units as they are written: what they are about, in which order, how often.
+
+The same keys are loaded twice, so that what is looked for by its key alone is found in the wrong
+batch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation import itemmaking
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Campaign, Item, Unit, UnitDraw
+from datasets.models import Batch
+from datasets.text import number_of_words
+from tests.cast import BATCH, FIRST, load
+
+
+@pytest.fixture
+def twin(batch: Path, tmp_path: Path) -> Batch:
+    """The second of two batches with the same keys."""
+    load(tmp_path, [{**line, "text": f"{line['text']} Say."} for line in BATCH], "twin")
+    return Batch.objects.get(name="twin")
+
+
+def made(batch: Batch, protocol: str, **design: Any) -> Campaign:
+    return create_campaign("c", protocol, batch, Design(**design)).campaign
+
+
+def items(campaign: Campaign) -> list[Item]:
+    related = ("query", "report", "passage", "key_point")
+    return list(campaign.items.select_related(*related).order_by("position"))
+
+
+def test_a_report_is_an_item_with_its_questions_as_units_in_their_order(twin: Batch) -> None:
+    found = items(made(twin, "report-coverage", raters_per_item=3))
+    assert [(item.key, item.position) for item in found] == [
+        ("r", 0), ("r#1", 1), ("s one", 2), ("s/two", 3), ("t1", 4), ("t2", 5),
+    ]  # fmt: skip
+    for item in found:
+        assert (item.report and item.report.key, item.report and item.report.batch) == (
+            item.key, twin,
+        )  # fmt: skip
+        assert (item.query.batch, item.passage, item.key_point) == (twin, None, None)
+        assert (item.quota, item.taken, item.probability, item.shown_passages) == (3, 0, 1.0, None)
+    assert [item.query.key for item in found] == ["q/1", "q/1", "q 2", "q 2", "q3", "q3"]
+    units = Unit.objects.filter(item=found[0]).order_by("position")
+    assert list(units.values_list("key", "kind", "position")) == [
+        ("a/b#1", "question", 0), (" blank ", "question", 1), ("🌉", "question", 2),
+    ]  # fmt: skip
+    report = FIRST["reports"][0]["text"]
+    assert found[0].words >= number_of_words(report) > 0
+    assert found[0].words > found[1].words
+
+
+@pytest.mark.parametrize("protocol", ["rubric-passage", "grounding-relevance"])
+def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protocol: str) -> None:
+    found = items(made(twin, protocol))
+    assert found
+    about = [item.passage for item in found if item.passage]
+    assert {passage.batch for passage in about} <= {twin}
+    assert {item.report for item in found} == {None}
+    assert all(item.units.exists() for item in found)
+
+
+def test_a_key_point_is_what_an_item_may_be_about(twin: Batch) -> None:
+    found = items(made(twin, "key-point-verification"))
+    points = [item.key_point for item in found if item.key_point]
+    passages = [item.passage for item in found if item.passage]
+    assert points or passages
+    assert {each.batch for each in (*points, *passages)} == {twin}
+
+
+def rows(campaign: Campaign) -> list[list[tuple[Any, ...]]]:
+    """All that was written, without keys of the database."""
+    of_item = ("item__key", "kind", "key", "position")
+    return [
+        list(campaign.items.order_by("position").values_list(
+            "key", "position", "query__key", "report__key", "passage__key", "quota", "words")),
+        list(Unit.objects.filter(item__campaign=campaign).order_by("item__position", "position")
+             .values_list(*of_item, "name")),
+        list(UnitDraw.objects.filter(item__campaign=campaign)
+             .order_by("item__position", "position")
+             .values_list("item__key", "unit_kind", "key", "position", "kind", "seed", "wave",
+                          "probability", "drawn")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 6, 7])
+def test_items_are_the_same_however_many_are_written_at_once(
+    twin: Batch, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    design: dict[str, Any] = {"sampling": "shared", "per_passage": 1, "seed": 4}
+    at_once = rows(made(twin, "rubric-passage", **design))
+    Campaign.objects.all().delete()
+    monkeypatch.setattr(itemmaking, "CHUNK", chunk)
+    written = rows(made(twin, "rubric-passage", **design))
+    assert written == at_once
+    assert len(written[0]) == len({key for key, *_ in written[0]}) > 0
+    assert {len(each) > 0 for each in written} == {True}
+
+
+def test_of_a_draw_only_what_was_drawn_is_asked_and_all_is_written_down(twin: Batch) -> None:
+    campaign = made(twin, "rubric-passage", sampling="shared", per_passage=1, seed=4)
+    first = campaign.items.earliest("position")
+    draws = UnitDraw.objects.filter(item=first).order_by("position")
+    assert [draw.position for draw in draws] == list(range(len(draws)))
+    assert {(draw.seed, draw.unit_kind) for draw in draws} == {(4, "question")}
+    asked = list(first.units.order_by("position").values_list("key", "position"))
+    drawn = [draw.key for draw in draws if draw.drawn]
+    assert 0 < len(drawn) < len(draws)
+    assert [key for key, _ in asked] == [draw.key for draw in draws if draw.drawn is not False]
+    assert [position for _, position in asked] == list(range(len(asked)))
+
+
+def test_only_relevant_passages_are_shown_where_the_design_says_so(twin: Batch) -> None:
+    found = items(made(twin, "grounded-answer", passages="relevant"))
+    shown = {item.query.key: item.shown_passages for item in found}
+    assert shown == {"q/1": ["p"], "q 2": ["p2"], "q3": ["p3"]}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("overlap", "several"), [(1.0, 6), (0.5, 3)])
+def test_the_share_that_several_people_are_asked_has_all_its_places_and_the_rest_one(
+    twin: Batch, overlap: float, several: int
+) -> None:
+    campaign = made(twin, "report-coverage", raters_per_item=2, overlap=overlap, seed=1)
+    quotas = sorted(campaign.items.values_list("quota", flat=True))
+    assert quotas == [1] * (6 - several) + [2] * several
