@@ -216,3 +216,20 @@ def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:
         "queries": 4, "queries_drawn": 2, "units": 8, "units_drawn": 5, "units_pending": 2,
         "roles": {"development": each, "evaluation": each}, "gold": 1, "practice": 2,
     }  # fmt: skip
+
+
+def test_each_campaign_has_its_own_draw(campaign: Campaign) -> None:
+    lines, counts = list(draws(campaign)), summary(campaign)
+    other = campaign_of(
+        "report-coverage", "--option", "seed=6", "--option", "audit=0.5", batch="few", name="other"
+    )
+    there = list(draws(other))
+    assert (list(draws(campaign)), summary(campaign)) == (lines, counts)
+    assert list(differences(campaign)) == list(differences(other)) == []
+    assert len(there) == len(lines) == 12
+    assert {line["seed"] for line in there} == {6}
+    for line in there:
+        assert line["role"] in ("audit", "evaluation")
+    assert set(summary(other)["roles"]) == {"audit", "evaluation"}
+    assert query_rows(other).count() == query_rows(campaign).count() == 4
+    assert unit_rows(other).count() == unit_rows(campaign).count() == 8
