@@ -53,26 +53,24 @@ def test_a_report_is_an_item_with_its_questions_as_units_in_their_order(twin: Ba
         ("a/b#1", "question", 0), (" blank ", "question", 1), ("🌉", "question", 2),
     ]  # fmt: skip
     report = FIRST["reports"][0]["text"]
-    assert found[0].words >= number_of_words(report) > 0
-    assert found[0].words > found[1].words
+    assert (found[0].words or 0) >= number_of_words(report) > 0
+    assert (found[0].words or 0) > (found[1].words or 0)
 
 
 @pytest.mark.parametrize("protocol", ["rubric-passage", "grounding-relevance"])
 def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protocol: str) -> None:
     found = items(made(twin, protocol))
     assert found
-    about = [item.passage for item in found if item.passage]
-    assert {passage.batch for passage in about} <= {twin}
+    assert {item.passage.batch for item in found if item.passage} <= {twin}
     assert {item.report for item in found} == {None}
     assert all(item.units.exists() for item in found)
 
 
 def test_a_key_point_is_what_an_item_may_be_about(twin: Batch) -> None:
     found = items(made(twin, "key-point-verification"))
-    points = [item.key_point for item in found if item.key_point]
-    passages = [item.passage for item in found if item.passage]
-    assert points or passages
-    assert {each.batch for each in (*points, *passages)} == {twin}
+    keys = [item.key_point.key for item in found if item.key_point]
+    assert sorted(keys) == ["k#2", "k/1", "k3", "k4"]
+    assert {item.key_point.batch for item in found if item.key_point} == {twin}
 
 
 def rows(campaign: Campaign) -> list[list[tuple[Any, ...]]]:
