@@ -110,6 +110,65 @@ class TestStarting:
 
 
 class TestTheLease:
+    def test_it_is_had_and_given_back_with_the_lane(self, campaign: Campaign) -> None:
+        def leases() -> tuple[Any, ...]:
+            run.refresh_from_db()
+            assert run.lane
+            run.lane.refresh_from_db()
+            return run.lease, run.lane.lease
+
+        def lasts(until: Any) -> bool:
+            return timedelta(seconds=10) < until - timezone.now() < timedelta(seconds=20)
+
+        run = runs.start(campaign, served())
+        assert (leases(), run.lease_until, run.state) == ((None, None), None, "queued")
+        token = runs.take(run)
+        assert (leases(), run.state) == ((token, token), "running")
+        assert token is not None
+        assert runs.take(run) is None
+        for _ in range(2):
+            assert lasts(run.lease_until)
+            assert run.lane
+            assert lasts(run.lane.lease_until)
+            before = timezone.now() - timedelta(minutes=1)
+            JudgeRun.objects.update(lease_until=before)
+            Lane.objects.update(lease_until=before)
+            orders = runs.renew(run, token, 2, 3)
+            assert orders == runs.Orders("", None)
+            assert leases() == (token, token)
+        runs.set_concurrency(run, 6)
+        runs.ask_to_stop(run)
+        assert runs.renew(run, token) == runs.Orders("stop", 6)
+        assert runs.finish(run, token, "stopped", "why")
+        assert leases() == (None, None)
+        told = (run.state, run.error, run.lease_until, run.in_flight, run.allowed)
+        assert told == ("stopped", "why", None, 0, 0)
+        assert run.ended_at is not None
+        assert timezone.now() - run.ended_at < timedelta(seconds=9)
+
+    def test_only_what_nobody_holds_is_ended_by_a_wish(self, campaign: Campaign) -> None:
+        names = ("stopped", "cancelled", "held", "unwished", "over")
+        found = {name: runs.start(campaign, judge(name)) for name in names}
+        wishes = {"stopped": "stop", "cancelled": "cancel", "held": "stop", "over": "cancel"}
+        for name, wish in wishes.items():
+            JudgeRun.objects.filter(pk=found[name].pk).update(wish=wish)
+        until = timezone.now() + timedelta(hours=1)
+        JudgeRun.objects.filter(pk=found["held"].pk).update(lease=uuid.uuid4(), lease_until=until)
+        JudgeRun.objects.filter(pk=found["over"].pk).update(state="done")
+        runs.heed_wishes()
+        states = {name: fresh(run).state for name, run in found.items()}
+        assert states == {
+            "stopped": "interrupted", "cancelled": "cancelled", "held": "queued",
+            "unwished": "queued", "over": "done",
+        }  # fmt: skip
+        assert [runs.has_ended(found[name]) for name in names] == [True, True, False, False, True]
+        wished = [runs.state_wished(found[name]) for name in names]
+        assert wished == ["interrupted", "cancelled", "interrupted", "", "cancelled"]
+        standing = {name: ledger.standing(campaign, judge(name)) for name in names}
+        assert standing == {
+            name: {"cancelled" if name == "cancelled" else "open": ITEMS} for name in names
+        }
+
     def test_whoever_lost_it_ends_nothing(self, campaign: Campaign) -> None:
         rater = judge()
         run, token = held(campaign, rater)
