@@ -12,12 +12,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.api.visible import visible_campaigns, visible_open_campaigns, visible_studies
+from annotation.campaigns import create_campaign
+from annotation.design import Design
 from annotation.models import Campaign, Exclusion, Invitation, Membership, User
 from annotation.models.people import rater_of
 from annotation.people.accounts import forget
 from annotation.people.exclusions import exclude, include
 from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite
 from annotation.people.members import end_membership, set_pool
+from annotation.places import next_assignment
 from annotation.submit import submit
 from annotation.views.people import inviting
 from annotation.views.people.campaign import _number
@@ -122,7 +125,88 @@ class TestTheListOfAccounts:
         assert (answer.status_code, answer["Location"]) == (302, f"/people/{study.ada.pk}/")
 
 
+class TestOnesAccount:
+    def rows(self, study: Study, user: User) -> dict[str, tuple[Any, ...]]:
+        shown = client_of(study.root).get(reverse("person", args=[user.pk]))
+        assert shown.status_code == 200
+        return {
+            row["campaign"].name: (row["done"], row["held"], row["excluded"], row["membership"])
+            for row in shown.context["rows"]
+        }
+
+    def test_campaigns_show_what_one_did_and_what_one_is_by_name(self, study: Study) -> None:
+        batch = study.campaign.batch
+        for name in ("Zeal", "Alpha", "Other"):
+            create_campaign(name, "report-coverage", batch, Design())
+        assert self.rows(study, study.ada) == {}
+        role = Membership.objects.create(
+            campaign=Campaign.objects.get(name="Alpha"), user=study.ada, role="annotator"
+        )
+        assert self.rows(study, study.ada) == {"Alpha": (0, 0, None, role)}
+        submit(study.assignment(study.ada), payload("no"), "page")
+        exclude(study.campaign, rater_of(study.ada), "asleep")
+        zeal = Campaign.objects.get(name="Zeal")
+        assert next_assignment(zeal, rater_of(study.ada)) is not None
+        exclude(zeal, rater_of(study.ada), "by mistake")
+        include(zeal, rater_of(study.ada))
+        assert list(self.rows(study, study.ada)) == ["Alpha", "Pilot", "Zeal"]
+        told = self.rows(study, study.ada)
+        assert told["Pilot"] == (1, 0, "asleep", None)
+        assert told["Zeal"][2:] == (None, None)
+        assert self.rows(study, study.ben) == {}
+
+    def test_what_one_holds_is_counted_beside_what_is_done(self, study: Study) -> None:
+        study.assignment(study.ben)
+        assert self.rows(study, study.ben) == {"Pilot": (0, 1, None, None)}
+
+
+class TestMembers:
+    def test_who_is_put_out_is_the_one_that_was_named(self, study: Study) -> None:
+        for user in (study.ada, study.ben, study.rita):
+            Membership.objects.create(campaign=study.campaign, user=user, role=user.role)
+        here = reverse("campaign-people-change", args=[study.campaign.pk])
+        rita = client_of(study.rita)
+        ada = Membership.objects.get(user=study.ada)
+        assert rita.post(here, {"order": "remove", "member": str(ada.pk)}).status_code == 302
+        there = Membership.objects.filter(ended_at=None).values_list("user__username", flat=True)
+        assert sorted(there) == ["ben", "rita"]
+        ada.refresh_from_db()
+        assert ada.by == study.rita
+        own = Membership.objects.get(user=study.rita)
+        assert rita.post(here, {"order": "remove", "member": str(own.pk)}).status_code == 409
+        assert sorted(there.all()) == ["ben", "rita"]
+
+    def test_both_who_read_studies_arrange_them_and_nobody_else(self, study: Study) -> None:
+        where = reverse("campaign-people", args=[study.campaign.pk])
+        told = {
+            user.username: client_of(user).get(where).status_code
+            for user in (study.ada, study.rita, study.root)
+        }
+        assert told["rita"] == told["root"] == 200
+        assert told["ada"] in (403, 404)
+
+    def test_an_invitation_to_a_campaign_is_by_who_made_it(self, study: Study) -> None:
+        here = reverse("campaign-invite", args=[study.campaign.pk])
+        answer = client_of(study.rita).post(here, {"campaign_role": "annotator"})
+        assert answer.status_code == 200
+        made = Invitation.objects.get()
+        assert (made.by, made.campaign, made.role) == (study.rita, study.campaign, "annotator")
+
+
 class TestSettings:
+    def test_settings_are_changed_together_or_not_at_all(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise RuntimeError("no room")
+
+        monkeypatch.setattr("annotation.views.people.campaign.members.set_most_items", fail)
+        given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
+        with pytest.raises(RuntimeError):
+            self.change(study, study.rita, **given)
+        study.campaign.refresh_from_db()
+        assert (study.campaign.pool, study.campaign.hold_minutes) == ("open", None)
+
     def change(self, study: Study, user: User, **given: str) -> int:
         where = reverse("campaign-people-change", args=[study.campaign.pk])
         status = client_of(user).post(where, {"order": "settings", **given}).status_code
@@ -170,7 +254,10 @@ class TestInviting:
         assert (made.status_code, made.context["life"]) == (200, 7)
         assert Invitation.objects.get().by == study.root
         wrong = {**self.GOOD, "campaign": study.campaign.pk, "campaign_role": "researcher"}
-        assert root.post(where, wrong).status_code == 422
+        refused = root.post(where, wrong)
+        assert refused.status_code == 422
+        said = "An account with the role annotator cannot be researcher; mend one."
+        assert refused.context["form"].non_field_errors() == [said]
 
     def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
         for module in ("inviting", "campaign"):
