@@ -15,7 +15,7 @@ from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
 from judging.prompting import read_prompt
 from judging.prompts.preparing import Prepared, Preparer, request_hash
-from judging.prompts.repairing import LONGEST_ANSWER, repair_of
+from judging.prompts.repairing import LONGEST_ANSWER, can_be_read, repair_of
 from judging.rows import ledger, planning
 from tests.judging.cast import judge, run_scripted, yes
 
@@ -121,3 +121,18 @@ def test_a_repaired_answer_counts(campaign: Campaign) -> None:
     run = run_scripted(campaign, asker("mending", repair=1), answer)[0]
     assert (run.done, run.failures) == (12, {})
     assert JudgeCall.objects.filter(run=run, repair=True).count() == 12
+
+
+@pytest.mark.parametrize("text", ["x", "x" * LONGEST_ANSWER])
+def test_the_shortest_and_the_longest_answer_are_sent_back(campaign: Campaign, text: str) -> None:
+    request = repair(first_of(campaign), text)
+    assert request
+    assert request.messages[-2].content == text
+
+
+def test_an_answer_of_the_right_form_can_be_read_whatever_else_is_wrong(
+    campaign: Campaign,
+) -> None:
+    prepared = first_of(campaign)
+    assert can_be_read(prepared, json.dumps(NO), by_unit=True)
+    assert not can_be_read(prepared, "No.", by_unit=True)
