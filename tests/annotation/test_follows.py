@@ -264,6 +264,25 @@ class TestJudges:
             assert {key: set(names) for key, names in asked.items()} == people
             assert all(len(set(names)) == len(names) for names in asked.values())
 
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("granularity", ["item", "unit"])
+    def test_what_people_are_asked_later_stands_in_rows_of_its_own(
+        self, batch: Path, granularity: str
+    ) -> None:
+        first, second = coverage(people=2), rating("sampling=own", "per_passage=1")
+        model, known = judge("robot", granularity=granularity), set[int]()
+        for name, codes in {"ann": SAID, "bo": {BUILT: "yes"}}.items():
+            for item in ("r", "r#1"):
+                answer(first, item, name, codes)
+            given(second, rater(name))
+            planning.plan(second, model)
+            rows = list(ledger.rows_of(second, model).exclude(pk__in=known))
+            assert rows
+            whole = granularity == "item" and not known
+            assert [row.scope for row in rows] == ["" if whole else row.asked[0] for row in rows]
+            assert whole or {len(row.asked) for row in rows} == {1}
+            known |= {row.pk for row in rows}
+
     def test_under_all_they_need_not_wait(self, first: Campaign) -> None:
         asked = self.asked(rating("sampling=all"), judge("robot"))
         assert len(asked) == 4

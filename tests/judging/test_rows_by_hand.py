@@ -74,6 +74,16 @@ def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
     assert rows(other) == []
 
 
+def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campaign) -> None:
+    who = judge("whole")
+    seen = list(planning._missing(campaign, who))
+    planning.plan(campaign, who)
+    before = [row.pk for row in rows(who)]
+    planning._write(who, seen)
+    assert [row.pk for row in rows(who)] == before
+    assert len(seen) == len(before)
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 1000])
 def test_however_many_are_written_together_all_are(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
