@@ -340,3 +340,20 @@ class TestWhatAnAccountSees:
             first, second,
         ]  # fmt: skip
         assert visible_judges(study.ada).count() == visible_runs(study.ada).count() == 0
+
+
+class TestTokens:
+    def test_one_lasts_from_a_day_to_a_year_and_its_words_are_shown_once(
+        self, study: Study
+    ) -> None:
+        ada, where = client_of(study.ada), reverse("tokens")
+        shown = ada.get(where)
+        assert (shown.status_code, shown.context["words"]) == (200, "")
+        scopes = shown.context["form"].initial["scopes"]
+        for days, status in ((0, 422), (1, 200), (365, 200), (366, 422)):
+            made = ada.post(where, {"note": "", "scopes": scopes, "days": str(days)})
+            assert (days, made.status_code) == (days, status)
+            assert bool(made.context["words"]) == (status == 200)
+        assert len(ada.get(where).context["grants"]) == 2
+        assert ada.get(where).context["words"] == ""
+        assert not client_of(study.ben).get(where).context["grants"]
