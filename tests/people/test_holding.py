@@ -170,6 +170,17 @@ class TestGivingBack:
             assert mine not in held(study.campaign)
             assert not give_back(mine, Ended.FREED)
 
+    def test_only_places_whose_time_is_over_are_looked_at(self, study: Study) -> None:
+        def over() -> list[tuple[int, int]]:
+            return list(leases._over.rows(campaign=study.campaign.pk, now=timezone.now()))
+
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        assert over() == []
+        run_out(bens)
+        assert over() == [(bens.pk, bens.item_id)]
+        run_out(mine)
+        assert over() == [(mine.pk, mine.item_id), (bens.pk, bens.item_id)]
+
     def test_without_a_time_nothing_runs_out_and_nothing_is_extended(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
