@@ -172,7 +172,8 @@ class TestGivingBack:
 
     def test_only_places_whose_time_is_over_are_looked_at(self, study: Study) -> None:
         def over() -> list[tuple[int, int]]:
-            return list(leases._over.rows(campaign=study.campaign.pk, now=timezone.now()))
+            found = leases._over.rows(campaign=study.campaign.pk, now=timezone.now())
+            return [(pk, item) for pk, item in found]
 
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         assert over() == []
