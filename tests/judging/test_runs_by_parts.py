@@ -226,6 +226,7 @@ class TestServers:
 
 class TestLanes:
     def test_it_is_held_for_fifteen_seconds_at_a_time(self, db: None) -> None:
+        assert timedelta(seconds=15) == lanes.LEASE
         lane, token = Lane.objects.create(endpoint="http://a"), uuid.uuid4()
         begun = timezone.now()
         for hold in (lanes.take, lanes.renew):
