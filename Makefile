@@ -86,7 +86,7 @@ unit-sqlite: install-dev
 	$(PYTEST) --ignore=tests/vllm --durations=30 $(ARGS)
 
 unit-postgresql: install-dev
-	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q $(SAME) $(ARGS)
+	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers 1 $(SAME) $(ARGS)
 
 unit-changed: install-dev
 	DEBUG=1 $(BIN)/python -m scripts.changed --since $(SINCE) -- \

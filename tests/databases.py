@@ -86,6 +86,40 @@ def state(but: tuple[type[Model], ...] = ()) -> dict[str, str]:
     return found
 
 
+# A statement that begins otherwise may write; so may none that holds a session's table only.
+READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK TO", "--")
+
+
+@contextmanager
+def unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
+    """Fails where a table changes within, but for these and the sessions'.
+
+    On SQLite tables are compared only where something was written at all, with what they were
+    before, to which they are rolled back.
+    """
+    if ON_POSTGRESQL:
+        before = state(but)
+        yield
+        assert state(but) == before
+        return
+    written: list[str] = []
+
+    def heard(statement: str) -> None:
+        if not statement.startswith(READS) and '"django_session"' not in statement[:40]:
+            written.append(statement)
+
+    point = transaction.savepoint()
+    connection.connection.set_trace_callback(heard)
+    try:
+        yield
+    finally:
+        connection.connection.set_trace_callback(None)
+    if written:
+        after = state(but)
+        transaction.savepoint_rollback(point)
+        assert after == state(but)
+
+
 def disconnect() -> None:
     """What is connected can be neither copied nor dropped, and is not for forks to share."""
     connection.close()

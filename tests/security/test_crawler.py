@@ -11,7 +11,7 @@ from django.db import transaction
 from django.http import HttpResponseBase
 
 from audit.models import Event
-from tests.databases import rolled_back, state
+from tests.databases import rolled_back, unchanged
 from tests.security.deeds import TAKEN_ALONG
 from tests.security.routes import Route, routes
 from tests.security.rules import (
@@ -123,31 +123,29 @@ def test_every_route_stands_in_the_table_and_its_arguments_are_known(
 def test_only_its_roles_may_use_it_and_what_is_refused_changes_nothing(
     world: World, route: Route
 ) -> None:
-    before = state()
-    for role, method, address, kind in _requests(world, route):
-        who = rule(route).who_may(method)
-        if who is not None and role in who:
-            continue
-        answer = ask(world, route, role, method, address)
-        what = f"{role} {method} {address} ({kind}) is answered by {answer.status_code}"
-        allowed = refusal(route, role) if who is not None else {405, *refusal(route, role)}
-        assert answer.status_code in allowed, what
-        assert to_log_in(answer), what
-        if who is None and any(role in each for each in rule(route).who.values()):
-            assert answer.status_code == 405, what
-    assert state() == before
+    with unchanged():
+        for role, method, address, kind in _requests(world, route):
+            who = rule(route).who_may(method)
+            if who is not None and role in who:
+                continue
+            answer = ask(world, route, role, method, address)
+            what = f"{role} {method} {address} ({kind}) is answered by {answer.status_code}"
+            allowed = refusal(route, role) if who is not None else {405, *refusal(route, role)}
+            assert answer.status_code in allowed, what
+            assert to_log_in(answer), what
+            if who is None and any(role in each for each in rule(route).who.values()):
+                assert answer.status_code == 405, what
 
 
 @pytest.mark.every_case
 @each_route
 def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) -> None:
-    before = state()
-    for role, method, address, kind in _requests(world, route):
-        who = rule(route).who_may(method)
-        if kind != "own" and who is not None and role in who:
-            answer = ask(world, route, role, method, address)
-            assert answer.status_code == 404, f"{role} {method} {address} ({kind})"
-    assert state() == before
+    with unchanged():
+        for role, method, address, kind in _requests(world, route):
+            who = rule(route).who_may(method)
+            if kind != "own" and who is not None and role in who:
+                answer = ask(world, route, role, method, address)
+                assert answer.status_code == 404, f"{role} {method} {address} ({kind})"
 
 
 @pytest.mark.every_case
@@ -155,14 +153,13 @@ def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) ->
 def test_reading_changes_nothing(world: World, route: Route) -> None:
     # Of what is taken along the trail is told; test_audited.py says of which routes.
     but = (Event,) if route.name in TAKEN_ALONG else ()
-    before = state(but)
-    for role, method, address, kind in _requests(world, route):
-        who = rule(route).who_may(method)
-        if kind == "own" and method in SAFE and who is not None and role in who:
-            answer = ask(world, route, role, method, address)
-            assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
-            assert not answer.headers.get("Location", "").startswith("/login/")
-    assert state(but) == before
+    with unchanged(but):
+        for role, method, address, kind in _requests(world, route):
+            who = rule(route).who_may(method)
+            if kind == "own" and method in SAFE and who is not None and role in who:
+                answer = ask(world, route, role, method, address)
+                assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
+                assert not answer.headers.get("Location", "").startswith("/login/")
 
 
 @pytest.mark.postgresql
@@ -183,24 +180,24 @@ def test_what_is_allowed_is_done(world: World, route: Route) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.is_api], ids=lambda route: route.name)
 def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> None:
-    before = state()
-    for role, method, address, kind in _requests(world, route):
-        if kind == "own" and method in UNSAFE:
-            answer = world.clients[role].generic(method, address)
-            assert answer.status_code == 403, f"{role} {method} {address} without a token"
-    assert state() == before
+    with unchanged():
+        for role, method, address, kind in _requests(world, route):
+            if kind == "own" and method in UNSAFE:
+                answer = world.clients[role].generic(method, address)
+                assert answer.status_code == 403, f"{role} {method} {address} without a token"
 
 
 def test_the_api_takes_no_session(world: World) -> None:
-    before = state()
-    for route in (r for r in ROUTES if r.is_api and r.name not in BY_SESSION_TOO):
-        for role, method, address, kind in _requests(world, route):
-            open_to = rule(route).who_may(method) or frozenset()
-            if kind == "own" and ANONYMOUS not in open_to:
-                sent = {"x-csrftoken": CSRF}
-                answer = world.clients[role].generic(method, address, headers=sent)
-                assert answer.status_code in {401, 405}, f"{role} {method} {address} by a session"
-    assert state() == before
+    with unchanged():
+        for route in (r for r in ROUTES if r.is_api and r.name not in BY_SESSION_TOO):
+            for role, method, address, kind in _requests(world, route):
+                open_to = rule(route).who_may(method) or frozenset()
+                if kind == "own" and ANONYMOUS not in open_to:
+                    sent = {"x-csrftoken": CSRF}
+                    answer = world.clients[role].generic(method, address, headers=sent)
+                    assert answer.status_code in {401, 405}, (
+                        f"{role} {method} {address} by a session"
+                    )
 
 
 def test_no_two_routes_share_a_name() -> None:
