@@ -31,11 +31,18 @@ FILE = "tandem.sqlite3"
 
 
 @contextmanager
-def rolled_back(django_db_blocker: Any) -> Iterator[None]:
-    """The test database for what a module makes once: gone after it, the audit trail with it."""
-    with django_db_blocker.unblock(), transaction.atomic():
+def undone() -> Iterator[None]:
+    """What is written in here is taken back at its end."""
+    with transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+@contextmanager
+def rolled_back(django_db_blocker: Any) -> Iterator[None]:
+    """The test database for what a module makes once: gone after it, the audit trail with it."""
+    with django_db_blocker.unblock(), undone():
+        yield
 
 
 @contextmanager

@@ -151,6 +151,7 @@ def _is_token(top: Any) -> bool:
 
 def _number(logprob: Any) -> float:
     try:
+        # The number comes first: min(0.0, nan) would be 0.0, which is certainty.
         return min(float(logprob), 0.0) if isinstance(logprob, int | float) else math.nan
     except OverflowError:
         return math.nan

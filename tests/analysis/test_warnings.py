@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,14 @@ from analysis.formats import FORMATS
 from analysis.frames import LabelFact
 from analysis.reports import labels_report
 from analysis.seen import prompts_that_saw
-from annotation.models import Rater
+from annotation.campaigns import create_campaign
+from annotation.design import Design
+from annotation.models import Assignment, Campaign, Item, Rater, Response
 from annotation.submit import submit
+from datasets.models import Batch, Report
 from judging.models import Judge, JudgeRun
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
-from tests.page_cast import make_study, payload
+from tests.page_cast import TEXT, Study, make_study, payload
 
 SOUND = {
     "ada": "ynynynynynynynynynynyn",
@@ -119,6 +122,76 @@ def test_a_prompt_that_quotes_what_people_labelled() -> None:
     seen = prompts_that_saw(study.campaign, ["peeper", "honest"])
     assert [(each["code"], each["rater"]) for each in seen] == [("prompt_saw_labels", "peeper")]
     assert "texts of 1 of the 1 items" in seen[0]["text"]
+
+
+Change = Callable[[Study, Assignment], object]
+
+
+def prompted(study: Study, prompt: str, campaign: Campaign | None = None) -> list[dict[str, Any]]:
+    rater = Rater.objects.create(name="peeper", kind="judge")
+    judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
+    of = campaign or study.campaign
+    JudgeRun.objects.create(campaign=of, judge=judge, prompt_sha256="0" * 64)
+    return prompts_that_saw(study.campaign, ["peeper"])
+
+
+def labelled() -> tuple[Study, Assignment]:
+    study = make_study(people=1)
+    row = study.assignment(study.ada)
+    submit(row, payload("no"), "page")
+    return study, row
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda _, row: _use(row, Item.Use.PRACTICE), id="practice"),
+        pytest.param(lambda _, row: _use(row, Item.Use.GOLD), id="gold"),
+        pytest.param(lambda _, row: _kind(row, "judge"), id="a judge's"),
+        pytest.param(lambda _, row: row.responses.update(current=False), id="revised since"),
+        pytest.param(lambda *_: Response.objects.all().delete(), id="open"),
+    ],
+)
+def test_what_a_judge_is_not_held_against_people_on_may_stand_in_its_prompt(
+    change: Change,
+) -> None:
+    study, row = labelled()
+    change(study, row)
+    assert prompted(study, TEXT) == []
+
+
+def _use(row: Assignment, use: str) -> None:
+    Item.objects.filter(pk=row.item_id).update(use=use)
+
+
+def _kind(row: Assignment, kind: str) -> None:
+    Rater.objects.filter(pk=row.rater_id).update(kind=kind, user=None)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("length", "warned"), [(39, False), (40, True)])
+def test_a_short_text_may_stand_in_a_prompt_by_chance(length: int, warned: bool) -> None:
+    study, row = labelled()
+    text = "x" * length
+    assert row.item.report
+    Report.objects.filter(pk=row.item.report.pk).update(text=text)
+    assert bool(prompted(study, f"Like {text}!")) is warned
+
+
+@pytest.mark.django_db
+def test_a_judge_that_was_never_run_here_is_not_looked_at() -> None:
+    study, _ = labelled()
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    assert prompted(study, TEXT, other) == []
+
+
+@pytest.mark.django_db
+def test_texts_of_other_campaigns_are_none_of_its_evaluation() -> None:
+    study, row = labelled()
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    Item.objects.filter(pk=row.item_id).update(campaign=other, key="moved")
+    assert prompted(study, TEXT) == []
 
 
 @pytest.fixture

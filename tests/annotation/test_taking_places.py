@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from annotation import places
@@ -28,17 +25,11 @@ from annotation.places import (
     reopen,
 )
 from datasets.models import Batch
+from tests.databases import undone
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
 BACK: dict[str, Any] = {"status": "cancelled", "reason": "expired", "slot": None}
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -264,6 +264,7 @@ def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
     AccessAttempt.objects.all().delete()
     layer.get_by_role("button", name="Not now").click()
     expect(comment).to_be_focused()
+    assert violations(desk.page, "logged out", rare=True) == []
     submit(desk)
     expect(layer).to_be_visible()
     log_in_here(desk.page, "ada")

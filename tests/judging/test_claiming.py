@@ -6,14 +6,11 @@ Nothing here is asked of any server: rows and calls stand in the database.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
@@ -27,6 +24,7 @@ from judging.models import JudgeCall, JudgeRun
 from judging.pump import claiming
 from judging.pump.claiming import ENOUGH_FAILED, Claim, Past, claimed, past
 from judging.rows import ledger
+from tests.databases import undone
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.test_runs import held
 
@@ -42,13 +40,6 @@ def called(run: JudgeRun, row: Assignment, state: str, ago: float, **more: Any) 
     sent_at = timezone.now() - timedelta(seconds=ago)
     given = {"attempt": 1, "seconds": 1.0, "sent_at": sent_at} | more
     return JudgeCall.objects.create(run=run, assignment=row, state=state, **given)
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -17,9 +17,8 @@ from audit.models import Event
 from judging.models import Judge, JudgeRun, Lane, Strike
 from judging.rows import lanes, ledger, runs
 from judging.running import beginning
-from tests.databases import state
+from tests.databases import state, undone
 from tests.judging.cast import judge
-from tests.judging.test_claiming import undone
 from tests.judging.test_runs import SERVER, fresh, held, run_out
 
 Act = Callable[[], object]

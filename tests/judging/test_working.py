@@ -22,8 +22,8 @@ from judging.rows import ledger, planning, runs
 from judging.running import manifests
 from judging.running import work as working
 from judging.running.probes import RefusedRunError
+from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
-from tests.judging.test_claiming import undone
 from tests.judging.test_runs import fresh, held, served
 
 FINDINGS: Any = SimpleNamespace(name="what the probe found")
