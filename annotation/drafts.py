@@ -52,7 +52,7 @@ class StaleDraftError(Exception):
 
 def standing(assignment: Assignment) -> Standing:
     draft, responses = stored(assignment)
-    return standing_of(draft, next((each for each in responses if each.current), None))
+    return standing_of(draft, responses[0] if responses else None)
 
 
 def stored(assignment: Assignment, key: str | None = None) -> tuple[Draft | None, list[Response]]:
