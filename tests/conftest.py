@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
@@ -27,6 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Extent.everything = config.getoption("--all")
+    # A deadline would fail on a slow machine, and examples drawn anew on an unchanged commit.
+    settings.register_profile(
+        "tandem",
+        deadline=None,
+        derandomize=not Extent.everything,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("tandem")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
