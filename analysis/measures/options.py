@@ -92,7 +92,7 @@ class Options:
         "best", "An answer is right if it meets one of them; `mean` averages.", ("best", "mean")
     )
     refusals: str = _choice(
-        "plain-1",
+        "plain-2",
         "The list of refusals, by its name and version. CLAPnq keeps one for each model: "
         "`file:PATH` is one's own (by the command), with phrases of systems where these have some.",
     )

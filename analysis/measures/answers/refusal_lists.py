@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,24 +14,36 @@ from typing import Any
 FOLDER = Path(__file__).parent / "refusals"
 FILE = "file:"
 WRONG = "it holds `phrases`, a list of texts that are not blank, and so does each of its `systems`"
+WRONG_HEDGES = "its `hedges` are a list of texts that are not blank"
+SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
+TURN = re.compile(r"\bbut\b")
 
 
 @dataclass(frozen=True)
 class RefusalList:
     """Phrases that say that there is no answer; an answer that holds one of them refuses.
 
-    `systems` hold what systems with phrases of their own say in the place of `phrases`.
+    `hedges` are phrases that refuse only where their sentence does not turn to an answer with
+    *but*: "I don't know the day, but it was in 1890" answers. `systems` hold what systems with
+    phrases of their own say in the place of both.
     """
 
     name: str
     about: str
     phrases: tuple[str, ...]
     systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hedges: tuple[str, ...] = ()
 
     def refuses(self, answer: str, system: str = "") -> bool:
         """Whether the answer is empty or holds a phrase; case, blanks and apostrophes aside."""
         text = _plain(answer)
-        return not text or any(each in text for each in self.systems.get(system, self.phrases))
+        if not text:
+            return True
+        if system in self.systems:
+            return any(each in text for each in self.systems[system])
+        return any(each in text for each in self.phrases) or any(
+            _stands_alone(each, text) for each in self.hedges
+        )
 
 
 def refusal_list(name: str) -> RefusalList:
@@ -64,14 +77,24 @@ def _list(name: str, found: Mapping[str, Any]) -> RefusalList:
     if not isinstance(systems, Mapping):
         raise ValueError(WRONG)
     own = {system: _phrases(of) for system, of in systems.items()}
-    return RefusalList(name, str(found.get("about", "")), _phrases(found), own)
+    hedges = _texts(found.get("hedges", []), WRONG_HEDGES)
+    return RefusalList(name, str(found.get("about", "")), _phrases(found), own, hedges)
 
 
 def _phrases(of: Any) -> tuple[str, ...]:
-    phrases = of.get("phrases") if isinstance(of, Mapping) else None
-    if not isinstance(phrases, list) or not all(isinstance(p, str) and p.strip() for p in phrases):
-        raise ValueError(WRONG)
-    return tuple(map(_plain, phrases))
+    return _texts(of.get("phrases") if isinstance(of, Mapping) else None, WRONG)
+
+
+def _texts(found: Any, wrong: str) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(isinstance(p, str) and p.strip() for p in found):
+        raise ValueError(wrong)
+    return tuple(map(_plain, found))
+
+
+def _stands_alone(hedge: str, text: str) -> bool:
+    """Whether a sentence of the text ends after the hedge without a *but*."""
+    _, *after = text.split(hedge)
+    return any(not TURN.search(SENTENCE_END.split(rest, maxsplit=1)[0]) for rest in after)
 
 
 def refusal_lists() -> list[str]:
