@@ -46,7 +46,8 @@ def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> 
 
 def _terse(test: AltTest) -> JSON:
     found = test.as_json()
-    kept = ("winning_rate", "advantage_probability", "decides", "passed", "reason")
+    kept = ("winning_rate", "advantage_probability", "decides", "passed", "verdict", "queries",
+            "queries_needed", "reason")  # fmt: skip
     by_query = {name: getattr(test.by_query, name) for name in kept[:2]}
     return {name: found[name] for name in kept if name in found} | {"by_query": by_query}
 

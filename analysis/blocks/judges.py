@@ -183,4 +183,7 @@ def _at(test: AltTest) -> JSON:
         "winning_rate": test.winning_rate,
         "by_query": {"winning_rate": test.by_query.winning_rate},
         "passed": test.passed,
+        "verdict": test.verdict,
+        "queries": test.queries,
+        "queries_needed": test.queries_needed,
     }

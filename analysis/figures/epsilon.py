@@ -9,6 +9,7 @@ from analysis.figures import axes, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.coverage import DASHES, judge_css, judge_mark
 from analysis.figures.svg import Drawing
+from analysis.formats.alternative import verdict_words
 from analysis.formats.document import Number, Table, Who
 
 JSON = dict[str, Any]
@@ -43,12 +44,12 @@ def data(subject: Subject) -> Table:
     rows = tuple(
         (Who(judge, "judge"), Number(point["epsilon"], digits=2), Number(point["winning_rate"]),
          Number(point["by_query"]["winning_rate"]), READINGS[test["decides"]],
-         "yes" if point["passed"] else "no")
+         verdict_words(point))
         for judge, test in _tests(subject).items()
         for point in test.get("curve", ())
     )  # fmt: skip
     header = ("Judge", "Epsilon", "Winning rate by items", "Winning rate by queries",
-              "Which decides", "Passed")  # fmt: skip
+              "Which decides", "Verdict")  # fmt: skip
     return Table(f"Alternative annotator test on {subject.name} over epsilon", header, rows)
 
 
@@ -87,7 +88,7 @@ def _line(judge: str, test: JSON, number: int, x: axes.Scale, y: axes.Scale) -> 
     points = [(point, (x.at(point["epsilon"]), y.at(rate(test, point)))) for point in test["curve"]]
     parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
     for point, at in points:
-        verdict = "passes" if point["passed"] else "does not pass"
+        verdict = verdict_words(point)
         title = (
             f"{judge}, epsilon {axes.said(point['epsilon'])}: {rate(test, point):.3f}, {verdict}"
         )

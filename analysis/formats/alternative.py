@@ -21,13 +21,24 @@ def beside_tables(test: JSON) -> list[Table]:
     return tables + ([_power(test["power"])] if "power" in test else [])
 
 
+def verdict_words(test: JSON) -> str:
+    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none."""
+    if test.get("verdict") != "undecided":
+        return {True: "passes", False: "fails", None: "undefined"}[test["passed"]]
+    n, needed = test["queries"], test["queries_needed"]
+    queries = f"{n} query" if n == 1 else f"{n} queries"
+    if needed is None:
+        return f"cannot be decided with {queries}; at epsilon 0 a tie never passes"
+    return f"cannot be decided with {queries}; at least {needed} are needed"
+
+
 def _sensitivity(rules: JSON) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             RULES.get(rule, rule),
             Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
             Number(found["winning_rate"], reason=found.get("reason", "")),
-            {True: "passes", False: "fails", None: "undefined"}[found["passed"]],
+            verdict_words(found),
         )
         for rule, found in rules.items()
     )

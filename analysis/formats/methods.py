@@ -135,7 +135,20 @@ def _alternative(tests: list[JSON]) -> list[str]:
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
         f"0.05 held over annotators under any dependence {CITED['benjamini2001']}.",
+        *_few_queries(tests),
         *other_rules(tests),
+    ]
+
+
+def _few_queries(tests: list[JSON]) -> list[str]:
+    needed = {test["queries_needed"] for test in tests if test.get("queries_needed")}
+    if not needed:
+        return []
+    return [
+        "Over queries a p-value is never below ((1 - epsilon) / (1 - d))^n, with d the mean "
+        "difference over n queries, which bounds it by Markov's inequality; with fewer than "
+        f"{_and(sorted(map(str, needed)))} queries only a judge that wins more often than people "
+        "can pass, and none fails."
     ]
 
 

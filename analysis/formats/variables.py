@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.alternative import beside_tables
+from analysis.formats.alternative import beside_tables, verdict_words
 from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
 from analysis.formats.planning import planning_blocks
 from analysis.formats.soft_labels import soft_blocks
@@ -221,7 +221,7 @@ def _alternative(test: JSON) -> list[Table]:
          "yes" if name == test["decides"] else "no")
         for name, (label, reading) in readings.items()
     )  # fmt: skip
-    caption = f"Alternative annotator test, epsilon {test['epsilon']}"
+    caption = f"Alternative annotator test, epsilon {test['epsilon']}: {verdict_words(test)}"
     header = ("Reading", "Winning rate", "Advantage probability", "Decides")
     tables = [Table(caption, header, rows)]
     label, decisive = readings[test["decides"]]

@@ -3,6 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+Verdict = Literal["passes", "fails", "undecided"]
+#: The winning rate from which a judge passes.
+PASS = 0.5
+
 
 @dataclass(frozen=True)
 class AnnotatorTest:
@@ -30,13 +34,21 @@ class Reading:
 
 @dataclass(frozen=True)
 class AltTest:
-    """Both readings; `decides` names the one that counts; `reason` stands where both are null."""
+    """Both readings; `decides` names the one that counts; `reason` stands where both are null.
+
+    Where queries decide, `queries` is how many there are, and `queries_needed` how many a judge
+    would need to pass that ties with people throughout (None: no number suffices). `undecided`:
+    they are too few, and no judge ahead of the people makes up for it.
+    """
 
     epsilon: float
     items: Reading
     by_query: Reading
     decides: Literal["by_query", "items"]
     reason: str | None = None
+    queries: int | None = None
+    queries_needed: int | None = None
+    undecided: bool = False
 
     @property
     def winning_rate(self) -> float | None:
@@ -54,14 +66,22 @@ class AltTest:
         return self.items.annotators
 
     @property
-    def passed(self) -> bool | None:
-        """Whether the deciding winning rate is at least one half."""
+    def verdict(self) -> Verdict | None:
+        """`passes` where the deciding winning rate is at least one half; None without a rate."""
         rate = (self.by_query if self.decides == "by_query" else self.items).winning_rate
-        return None if rate is None else rate >= 0.5
+        if rate is None or self.undecided:
+            return None if rate is None else "undecided"
+        return "passes" if rate >= PASS else "fails"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the judge passes; None where that cannot be said."""
+        return {"passes": True, "fails": False}.get(self.verdict or "")
 
     def as_json(self) -> dict[str, object]:
         """The `alt_test` object of the report."""
         fields: dict[str, object] = {"epsilon": self.epsilon} | self.items.as_json()
         fields |= {"by_query": self.by_query.as_json(), "decides": self.decides}
-        fields |= {"passed": self.passed}
+        fields |= {"passed": self.passed, "verdict": self.verdict}
+        fields |= {"queries": self.queries, "queries_needed": self.queries_needed}
         return fields | ({} if self.reason is None else {"reason": self.reason})

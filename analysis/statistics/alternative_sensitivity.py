@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.statistics.alternative import Comparison, compare_all, p_below, verdict
+from analysis.statistics.alternative import Comparison, compare_all, markov, p_below, verdict
 from analysis.statistics.alternative_results import AltTest
 from analysis.statistics.arrays import Bools, Floats, Ints, Level
 from analysis.statistics.bootstrap import design_effect
@@ -36,7 +36,11 @@ def alt_test_sensitivity(
     epsilon lie below 0, without `minimum`.
     """
     everyone = compare_all(human, judge, clusters, level, names)
-    found = {"multiplicative": verdict(everyone, epsilon, q, minimum, multiplicative)}
+    found = {
+        "multiplicative": verdict(
+            everyone, epsilon, q, minimum, multiplicative, multiplicative_by_query
+        )
+    }
     there = _is_there(judge)
     if not there.all():
         kept = compare_all(human[there], judge[there], clusters[there], level, names)
@@ -44,7 +48,7 @@ def alt_test_sensitivity(
     test = verdict(everyone, epsilon, q, minimum)
     read = test.by_query if test.decides == "by_query" else test.items
     if test.reason or any(a.n < FEW for a in read.annotators):
-        found["wilcoxon"] = verdict(everyone, epsilon, q, 1, signed_rank)
+        found["wilcoxon"] = verdict(everyone, epsilon, q, 1, signed_rank, signed_rank)
     return found
 
 
@@ -72,6 +76,12 @@ def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
     Both sides are multiplied by 1 - epsilon, which changes no t and bears an epsilon of 1.
     """
     return p_below((1 - epsilon) * annotator - judge, 0.0)
+
+
+def multiplicative_by_query(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """The same H0 over the means of queries: the larger of t's p and the bound of `markov`."""
+    differences = (1 - epsilon) * annotator - judge
+    return max(p_below(differences, 0.0), markov(differences, 0.0, most=1 - epsilon))
 
 
 def signed_rank(judge: Floats, annotator: Floats, epsilon: float) -> float:

@@ -2,10 +2,11 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics import alt_test, epsilon_curve
-from analysis.statistics.alternative import benjamini_yekutieli, p_below
+from analysis.statistics.alternative import benjamini_yekutieli, markov, p_below, queries_needed
 from tests.statistics.cast import number
 
 pytestmark = pytest.mark.every_case
@@ -216,7 +217,7 @@ def test_the_deciding_reading_says_whether_the_judge_passes():
     human, judge = three_people(3, units=90)
     test = alt_test(human, judge, np.arange(90) % 2, level="nominal", epsilon=0.2)
     assert (test.winning_rate, test.decides) == (1, "by_query")
-    assert test.passed == (number(test.by_query.winning_rate) >= 0.5)
+    assert (test.by_query.winning_rate, test.passed, test.verdict) == (0, None, "undecided")
 
 
 def test_a_larger_epsilon_never_makes_the_judge_lose():
@@ -249,3 +250,95 @@ def test_means_of_queries_hold_the_error_rate_that_items_exceed():
     by_items, by_queries = np.mean(rejected, axis=0)
     assert by_items > 0.1
     assert by_queries < 0.075
+
+
+def ties(queries, broken=0):
+    """Three people who agree throughout, on so many queries; on some of them the judge differs."""
+    size = -(-30 // queries) + 1
+    index = np.repeat(np.arange(queries), size)
+    return np.zeros((len(index), 3), int), np.where(index < broken, 1, 0), index
+
+
+def of_ties(queries, epsilon=0.2, broken=0):
+    return alt_test(*ties(queries, broken), level="nominal", epsilon=epsilon)
+
+
+class TestFewQueries:
+    """By query no p-value is below Markov's bound, and too few queries for a tie decide nothing."""
+
+    def test_the_bound_by_hand(self):
+        # Mean -1/4: (0.8 / 1.25)^2; of differences of at most 0.8 from 0: (0.8 / 1.05)^2.
+        assert markov(np.array([0.0, -0.5]), 0.2) == pytest.approx(0.4096)
+        assert markov(np.array([0.0, -0.5]), 0.0, most=0.8) == pytest.approx((0.8 / 1.05) ** 2)
+
+    def test_it_is_one_where_the_mean_is_no_lower_than_epsilon(self):
+        assert markov(np.array([0.1, 0.3]), 0.2) == 1
+        assert markov(np.array([1.0, 1.0]), 0.2) == 1
+
+    @pytest.mark.parametrize("queries", [2, 10, 25])
+    def test_a_tie_throughout_has_the_bound_for_its_p_value(self, queries):
+        test = of_ties(queries)
+        p_values = [a.p_value for a in test.by_query.annotators]
+        assert p_values == pytest.approx([0.8**queries] * 3)
+        assert [a.p_value for a in test.annotators] == [0, 0, 0], "by items, as published"
+
+    @pytest.mark.parametrize("broken", [1, 3, 5, 6])
+    def test_with_variance_it_is_the_larger_of_both(self, broken):
+        differences = np.array([1.0] * broken + [0.0] * (30 - broken))
+        mean = broken / 30
+        bound = 1.0 if mean >= 0.2 else (0.8 / (1 - mean)) ** 30
+        expected = max(float(stats.ttest_1samp(differences, 0.2, alternative="less").pvalue), bound)
+        test = of_ties(30, broken=broken)
+        assert [a.p_value for a in test.by_query.annotators] == pytest.approx([expected] * 3)
+
+    @pytest.mark.parametrize(
+        ("annotators", "epsilon", "needed"),
+        [(3, 0.2, 18), (3, 0.15, 25), (3, 0.1, 39), (2, 0.2, 19), (3, 0.0, None), (3, 1.0, 1)],
+    )
+    def test_how_many_queries_a_tie_needs(self, annotators, epsilon, needed):
+        # Two p-values of at most 2 * .05 / (3 * 11/6) = .0182; ln .0182 / ln .8 = 17.95.
+        assert queries_needed(annotators, epsilon) == needed
+
+    def test_one_query_fewer_decides_nothing(self):
+        short, enough = of_ties(17), of_ties(18)
+        assert (short.verdict, short.passed) == ("undecided", None)
+        assert (short.queries, short.queries_needed) == (17, 18)
+        assert (enough.verdict, enough.passed) == ("passes", True)
+
+    def test_from_then_on_a_judge_that_does_not_pass_fails(self):
+        assert of_ties(17, broken=9).verdict == "undecided"
+        assert of_ties(18, broken=9).verdict == "fails"
+
+    def test_a_judge_better_than_people_passes_with_fewer(self):
+        # Each person is wrong on every third item, the judge never.
+        human = np.zeros((72, 3), int)
+        for person in range(3):
+            human[person::3, person] = 1
+        index = np.repeat(np.arange(12), 6)
+        test = alt_test(human, np.zeros(72, int), index, level="nominal", epsilon=0.2)
+        assert (test.queries, test.queries_needed, test.verdict) == (12, 18, "passes")
+
+    def test_at_an_epsilon_of_nought_a_tie_never_passes(self):
+        test = of_ties(50, epsilon=0.0)
+        assert (test.verdict, test.queries_needed) == ("undecided", None)
+
+    def test_the_people_who_make_half_count(self):
+        # Half of three are two: these have 20 queries, the third but 10.
+        human, judge, index = (np.repeat(each, 2, axis=0) for each in ties(20))
+        human[index >= 10, 2] = -1
+        test = alt_test(human, judge, index, level="nominal", epsilon=0.2)
+        assert [a.n for a in test.by_query.annotators] == [20, 20, 10]
+        assert (test.queries, test.verdict) == (20, "passes")
+
+    def test_where_items_decide_nothing_is_said_of_queries(self):
+        human, judge = three_people(7)
+        test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
+        assert (test.decides, test.queries, test.queries_needed) == ("items", None, None)
+
+    @pytest.mark.parametrize("queries", [10, 15, 20, 30])
+    def test_a_judge_broken_on_every_fifth_query_passes_in_a_twentieth_at_most(self, queries):
+        # Exactly, over how many of the queries it is broken on, each with a chance of a fifth.
+        broken = range(queries // 3 + 1)
+        passes = [of_ties(queries, broken=n).passed is True for n in broken]
+        assert stats.binom.pmf(broken, queries, 0.2) @ np.array(passes) <= 0.05
+        assert not passes[-1]

@@ -285,7 +285,8 @@ class TestAlternativeTest:
         assert json.loads(json.dumps(test.as_json())) == {
             "epsilon": 0.2, "winning_rate": 0.0, "advantage_probability": 0.5, "annotators": [],
             "by_query": {"winning_rate": 1.0, "advantage_probability": 0.5, "annotators": []},
-            "decides": "by_query", "passed": True,
+            "decides": "by_query", "passed": True, "verdict": "passes",
+            "queries": None, "queries_needed": None,
         }  # fmt: skip
 
 
