@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 PATIENCE = 300.0  # seconds, for a process to do its work
-FAST = 20.0  # seconds of the processor; what is slow by its nature would take minutes
 
 
 def wait_long(database: dict[str, Any]) -> None:

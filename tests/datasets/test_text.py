@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 import unicodedata
 
 import pytest
@@ -18,7 +17,6 @@ from datasets.text import (
     utf16_to_codepoints,
 )
 from tests.datasets.helpers import data_lines, needs_data
-from tests.patience import FAST
 
 TEXT = (
     "The quick brown fox jumps over the lazy dog. Nobody saw it, “except” the miller’s\r\n"
@@ -260,7 +258,7 @@ def long_text(words: int) -> list[str]:
 
 
 @pytest.mark.parametrize("case", ["exact", "fuzzy", "joined", "none"])
-def test_it_is_fast_in_a_text_of_20_000_words(case: str) -> None:
+def test_a_quote_is_found_in_a_text_of_20_000_words(case: str) -> None:
     words = long_text(20_000)
     quote = {
         "exact": words[15_000:15_200],
@@ -268,24 +266,21 @@ def test_it_is_fast_in_a_text_of_20_000_words(case: str) -> None:
         "joined": words[100:140] + words[9000:9040] + words[40:80],
         "none": [w + "x" for w in words[9000:9400]],
     }[case]
-    begin = time.process_time()
     found = find_quote(" ".join(words), " ".join(quote))
-    assert time.process_time() - begin < FAST
     assert {each.method for each in found} == {case}
 
 
 @pytest.mark.parametrize(
     ("text", "quote"),
     [
-        ("a" * 100_000, "a" * 5000 + "b"),
-        ("the of " * 20_000, "the of " * 3000 + "b"),
-        ("x " * 50_000, "y " * 50_000),
+        ("a" * 1_000_000, "a" * 50_000 + "b"),
+        ("the of " * 100_000, "the of " * 15_000 + "b"),
+        ("x " * 150_000, "y " * 150_000),
     ],
 )
-def test_it_is_fast_on_texts_made_to_be_slow(text: str, quote: str) -> None:
-    begin = time.process_time()
-    find_quote(text, quote)
-    assert time.process_time() - begin < FAST
+def test_a_search_in_texts_made_to_be_slow_ends(text: str, quote: str) -> None:
+    """Whose time grew with the square of the text would not end within a test's limit."""
+    assert not [each for each in find_quote(text, quote) if each.method == "exact"]
 
 
 @needs_data
@@ -395,17 +390,16 @@ def test_sentences_cover_all_that_is_not_blank(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "." * 300_000 + "x",
-        "." + '"' * 300_000 + "x",
-        " \n" * 100_000,
-        " " * 300_000 + "x",
-        "A." * 100_000,
+        "." * 3_000_000 + "x",
+        "." + '"' * 3_000_000 + "x",
+        " \n" * 1_000_000,
+        " " * 3_000_000 + "x",
+        "A." * 1_000_000,
     ],
 )
-def test_sentences_are_fast_on_texts_made_to_be_slow(text: str) -> None:
-    begin = time.process_time()
-    sentences(text)
-    assert time.process_time() - begin < FAST
+def test_a_split_of_texts_made_to_be_slow_ends(text: str) -> None:
+    """One whose time grew with the square of the text would not end within a test's limit."""
+    assert sum(end - start for start, end in sentences(text)) <= len(text)
 
 
 @needs_data

@@ -28,6 +28,12 @@ def test_before(): pass
 def test_deadly(): os._exit(3)
 def test_after(): pass
 """
+HANGING = """
+def test_before(): pass
+def test_hanging():
+    while True: pass
+def test_after(): pass
+"""
 LOGS = """
 import logging, sys
 
@@ -70,6 +76,14 @@ def test_every_outcome_is_told_with_its_words(tmp_path: Path) -> None:
     assert "what was printed" in said
     assert "assert 1 == 2" in said
     assert "no such thing here" in said
+
+
+def test_a_test_that_hangs_is_told_with_the_place_and_the_others_go_on(tmp_path: Path) -> None:
+    limit = ("-o", "faulthandler_timeout=1", "-o", "faulthandler_exit_on_timeout=true")
+    status, said = shared(tmp_path, *limit, hanging=HANGING)
+    assert status == 1
+    assert "1 failed, 2 passed" in said
+    assert "in test_hanging" in said
 
 
 def test_what_is_logged_since_collection_is_told_with_its_test(tmp_path: Path) -> None:
