@@ -39,7 +39,8 @@ class Choices:
     are names or kinds, and hold for judges unless `judges` names some. `strata` are pairs of a
     stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
     ratings that is shown, `width` that of an interval that a plan aims at. With the `reference`
-    adjudicated, judges are held against adjudicators' decisions, too.
+    adjudicated, judges are held against adjudicators' decisions, too. `check` has other libraries
+    compute figures again however many labels there are.
     """
 
     seed: int = 0
@@ -53,6 +54,7 @@ class Choices:
     strata: tuple[tuple[str, str], ...] = ()
     width: float = 0.1
     reference: Reference = "majority"
+    check: bool = False
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""

@@ -17,8 +17,17 @@ def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
     return FrozenReport.objects.filter(campaign=campaign).defer("content")
 
 
+class UnequalError(ValueError):
+    """Other libraries have another figure; the text says which."""
+
+
 def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:
-    """The report, frozen; the same report is frozen once."""
+    """The report, frozen; the same report is frozen once.
+
+    Raises UnequalError where one of its figures is not what another library makes of the labels.
+    """
+    if report["check"]["differs"]:
+        raise UnequalError(report["check"]["line"])
     content = as_json(report)
     sha256 = digest(content)
     values = {

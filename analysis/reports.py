@@ -26,6 +26,8 @@ from analysis.blocks.spans import spans
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
+from analysis.crosscheck.figures import Figures, score_figures, variable_figures
+from analysis.crosscheck.process import crosschecked
 from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
 from analysis.roles import STRATUM, among, evaluated, told
@@ -87,8 +89,24 @@ def _report(
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": _scores(frame, choices, sampled, held),
+        "scores": (found := _scores(frame, choices, sampled, held)),
+        "check": _check(frame, variables, found, choices, held),
     }
+
+
+def _check(frame: Frame, variables: JSON, of: JSON, choices: Choices, held: Held) -> JSON:
+    """Those of our figures that others' libraries have, by them."""
+
+    def figures() -> Figures:
+        found = Figures()
+        for name, block in variables.items():
+            whole = frame.variables[name]
+            sample = Sample(whole, choices.resamples, choices.seed)
+            variable_figures(found, whole, _compared(sample, held).frame, block)
+        score_figures(found, of)
+        return found
+
+    return crosschecked(figures, sum(rater.labels for rater in frame.raters), choices.check)
 
 
 def _scores(frame: Frame, choices: Choices, sampled: bool | None, held: Held) -> JSON:

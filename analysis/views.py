@@ -18,7 +18,7 @@ from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from analysis.formats.building import document, moment
 from analysis.formats.robustness import robustness_document
-from analysis.freezing import freeze, frozen_reports
+from analysis.freezing import UnequalError, freeze, frozen_reports
 from analysis.robustness import sheet
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
@@ -120,7 +120,11 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     if found["inputs"]["sha256"] != request.POST.get("inputs"):
         context = {"campaign": campaign, "query": _query(request)}
         return render(request, "reports/changed.html", context, status=409)
-    made = freeze(campaign, found, _query(request), person(request))
+    try:
+        made = freeze(campaign, found, _query(request), person(request))
+    except UnequalError as error:
+        context = {"campaign": campaign, "query": _query(request), "problem": error}
+        return render(request, "reports/unequal.html", context, status=409)
     return redirect("frozen", key=made.key)
 
 

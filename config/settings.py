@@ -213,6 +213,8 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
+# Whether other libraries compute the figures of a report again, in a process of their own.
+CROSSCHECK = True
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from analysis.api.live import LARGEST, ReportParameters, ReportShape, choices_of, offered_check
 from analysis.choices import Choices
 from analysis.computed import computed_report
-from analysis.freezing import freeze
+from analysis.freezing import UnequalError, freeze
 from analysis.models import FrozenReport
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
@@ -159,7 +159,11 @@ def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user:
     report = computed_report(campaign, choices).report
     if report["inputs"]["sha256"] != inputs:
         raise StandingError(CHANGED, more={"current": report["inputs"]})
-    return Response(FrozenShape(freeze(campaign, report, query, user)).data, status=201)
+    try:
+        made = freeze(campaign, report, query, user)
+    except UnequalError as error:
+        raise StandingError(str(error)) from error
+    return Response(FrozenShape(made).data, status=201)
 
 
 def _query(wanted: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ def methods_section(report: JSON) -> Section:
 def methods(report: JSON) -> list[str]:
     """Paragraphs of plain text, each a few sentences."""
     parts = [_data(report), _people(report), _judges(report), _scores(report), beside(report)]
-    parts.append(_intervals(report))
+    parts += [_intervals(report), report.get("check", {}).get("line", "")]
     return [part for part in parts if part]
 
 

@@ -34,6 +34,7 @@ PLACES = {
     "majority": "SYSTEM",
     "soft_labels.raters": "RATER",
     "unanchored": "RATER",
+    "libraries": "LIBRARY",
 }
 """Objects whose keys are data, with the word that stands for any one of them."""
 OWN_KEYS = {"spearman", "humans"}

@@ -66,6 +66,11 @@ class Command(BaseCommand):
             help="hold judges against people's majority, or against adjudicators' decisions, too",
         )
         parser.add_argument(
+            "--check",
+            action="store_true",
+            help="have other libraries compute figures again, from 100,000 labels on too",
+        )
+        parser.add_argument(
             "--assisted",
             action="store_true",
             help="take labels made with a judge's verdict in view like all others",
@@ -118,6 +123,7 @@ def choices_of(options: dict[str, Any]) -> Choices:
         tuple(map(read_stratum, options["stratum"])),
         options["width"],
         options["reference"],
+        options["check"],
     )
 
 

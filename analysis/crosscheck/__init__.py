@@ -1,0 +1,1 @@
+"""A report's figures computed again by others' libraries, which share no code with ours."""

@@ -1,0 +1,137 @@
+"""Which figures of a report others' libraries have as well, and what they are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analysis.blocks.resampling import JSON
+from analysis.crosscheck.libraries import OF_CODES, OF_VALUES, PEOPLE
+from analysis.frames import VariableFrame
+
+CORRELATIONS = ("spearman", "kendall", "pearson")
+KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
+CHANCE = {"fleiss_kappa": "fleiss", "randolph_kappa": "randolph"}
+MAJORITY = "majority"
+HOLM = {"figure": "adjusted", "method": "holm"}
+BENJAMINI_YEKUTIELI = {"figure": "adjusted", "method": "fdr_by", "level": 0.05}
+
+
+@dataclass
+class Figures:
+    """Ours by their paths in the report, and what a library needs for the same; only those that
+    have a value: of what is null there is nothing to compare."""
+
+    arrays: dict[str, Any] = field(default_factory=dict)
+    tasks: list[JSON] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, path: str, value: float | bool | None, *wanted: JSON) -> None:
+        """A figure, and what a library is asked for: later parts win over earlier ones."""
+        if value is not None:
+            self.paths.append(path)
+            self.values.append(float(value))
+            self.tasks.append({key: of for part in wanted for key, of in part.items()})
+
+    def matrix(self, name: str, frame: VariableFrame) -> None:
+        """The labels (U, R) of a variable, and the number that each category stands for."""
+        self.arrays[f"{name}/{OF_CODES}"] = frame.codes
+        if frame.scale.level != "nominal":
+            self.arrays[f"{name}/{OF_VALUES}"] = frame.scale.values()
+
+
+def variable_figures(
+    found: Figures, whole: VariableFrame, compared: VariableFrame, report: JSON
+) -> None:
+    """Those of one variable: people among themselves, and judges on what is `compared`."""
+    name = whole.name
+    found.matrix(f"{name}/people", whole)
+    found.matrix(f"{name}/judges", compared)
+    _of_people(found, f"{name}/people", whole, report["agreement"])
+    for judge, block in report["judges"].items():
+        _of_judge(found, f"{name}/judges", compared, judge, block)
+
+
+def score_figures(found: Figures, scores: JSON) -> None:
+    """The adjusted p-values of every two systems."""
+    for name, of in scores.items():
+        for test in ("paired_t", "wilcoxon"):
+            rows = [row[test] for row in of.get("comparisons", ())]
+            known = [row for row in rows if row["p_value"] is not None]
+            matrix = f"{name}/{test}"
+            found.arrays[matrix] = np.array([row["p_value"] for row in known], float)
+            for place, row in enumerate(known):
+                path = f"scores.{name}.comparisons[{place}].{test}.adjusted_p_value"
+                value = row["adjusted_p_value"]
+                found.add(path, value, {**HOLM, "matrix": matrix, "place": place})
+
+
+def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -> None:
+    name, people, k = frame.name, frame.columns("human"), len(frame.scale.categories)
+    own = {"matrix": matrix, "columns": people, "level": frame.scale.level}
+    start = f"variables.{name}.agreement"
+    # Randolph's chance is of the categories that are people's own, which a report knows.
+    wide = {**own, "k": max(1, int(frame.scale.own().sum()))}
+    if wide["k"] == k:
+        for key, method in CHANCE.items():
+            value = block[key]["value"]
+            found.add(f"{start}.{key}", value, {"figure": "fleiss", "method": method}, wide)
+    alpha = block["krippendorff_alpha"]["value"]
+    found.add(f"{start}.krippendorff_alpha", alpha, {"figure": "alpha"}, own)
+    column = {rater.name: n for n, rater in enumerate(frame.raters)}
+    for pair in block["pairs"]:
+        two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]]}
+        path = f"{start}.pairs[{pair['a']}, {pair['b']}]"
+        for key, value, wanted in (*_kappas(pair, k), *_correlations(pair)):
+            found.add(f"{path}.{key}", value, wanted, two)
+
+
+def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, block: JSON) -> None:
+    column = {rater.name: n for n, rater in enumerate(frame.raters)}
+    start, k = f"variables.{frame.name}.judges.{judge}", len(frame.scale.categories)
+    beside = {
+        "matrix": matrix, "columns": [column[judge], *frame.columns("human")], "with": PEOPLE
+    }  # fmt: skip
+    if block["reference"] == MAJORITY:
+        of = block["agreement"]
+        alpha = of["krippendorff_alpha"]["value"]
+        level = {"figure": "alpha", "level": frame.scale.level, "k": k}
+        found.add(f"{start}.agreement.krippendorff_alpha", alpha, level, beside)
+        for key, value, wanted in _kappas(of, k):
+            found.add(f"{start}.agreement.{key}", value, wanted, beside)
+    for key, value, wanted in _correlations(block["correlation"]):
+        found.add(f"{start}.correlation.{key}", value, wanted, beside)
+    for person, pair in block["pairs"].items():
+        two = {"matrix": matrix, "columns": [column[person], column[judge]]}
+        for key, value, wanted in _kappas(pair, k):
+            found.add(f"{start}.pairs.{person}.{key}", value, wanted, two)
+    for reading, test in (
+        ("items", block["alt_test"]),
+        ("by_query", block["alt_test"]["by_query"]),
+    ):
+        _wins(found, f"{start}.alt_test.{reading}", test)
+
+
+def _wins(found: Figures, path: str, test: JSON) -> None:
+    """Against whom a judge wins, by Benjamini and Yekutieli's correction of the p-values."""
+    rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
+    found.arrays[path] = np.array([row["p_value"] for row in rows], float)
+    for place, row in enumerate(rows):
+        wanted = {**BENJAMINI_YEKUTIELI, "matrix": path, "place": place}
+        found.add(f"{path}.{row['name']}.wins", row["wins"], wanted)
+
+
+def _kappas(of: Mapping[str, Any], k: int) -> Iterator[tuple[str, float | None, JSON]]:
+    for key, weights in KAPPAS.items():
+        if key in of:
+            yield key, of[key]["value"], {"figure": "cohen", "weights": weights, "k": k}
+
+
+def _correlations(of: Mapping[str, Any]) -> Iterator[tuple[str, float | None, JSON]]:
+    for key in CORRELATIONS:
+        if key in of:
+            yield key, of[key]["value"], {"figure": "correlation", "method": key}

@@ -1,0 +1,134 @@
+"""The child process: figures by krippendorff, statsmodels and SciPy, and nothing of ours.
+
+It reads a job from standard input, a NumPy archive of label matrices with the list of figures that
+are wanted, and writes their values to standard output, null where a library has none.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Wanted = dict[str, Any]
+TASKS = "tasks"
+LIBRARIES = ("krippendorff", "statsmodels", "scipy")
+OF_CODES, OF_VALUES, PEOPLE = "codes", "values", "people"
+
+
+def fleiss(held: Mapping[str, Any], wanted: Wanted) -> Any:
+    """Fleiss' or Randolph's kappa of raters (U, R); none where units have unequally many labels."""
+    from statsmodels.stats.inter_rater import fleiss_kappa
+
+    codes = _raters(held, wanted)
+    table = np.stack([(codes == k).sum(axis=1) for k in range(wanted["k"])], axis=1)
+    table = table[table.sum(axis=1) >= 2]
+    if not len(table) or len(np.unique(table.sum(axis=1))) > 1:
+        return None
+    return fleiss_kappa(table, method=wanted["method"])
+
+
+def alpha(held: Mapping[str, Any], wanted: Wanted) -> Any:
+    """Krippendorff's alpha of raters (U, R) at the level of measurement that is wanted."""
+    import krippendorff
+
+    codes = _raters(held, wanted)
+    values = np.where(codes >= 0, codes, np.nan)
+    if wanted["level"] == "interval":
+        values = _numbers(held, wanted, codes)
+    kept = np.isfinite(values).sum(axis=1) >= 2
+    if len(np.unique(values[kept][np.isfinite(values[kept])])) < 2:
+        return None
+    return krippendorff.alpha(values[kept].T, level_of_measurement=wanted["level"])
+
+
+def cohen(held: Mapping[str, Any], wanted: Wanted) -> Any:
+    """Cohen's kappa of two raters (U, 2), with weights where these are wanted."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    codes = _raters(held, wanted)
+    both = codes[(codes >= 0).all(axis=1)]
+    table = np.zeros((wanted["k"], wanted["k"]))
+    np.add.at(table, tuple(both.T), 1)
+    return cohens_kappa(table, wt=wanted["weights"], return_results=False)
+
+
+def correlation(held: Mapping[str, Any], wanted: Wanted) -> Any:
+    """Spearman's, Kendall's or Pearson's correlation of two raters' numbers (U, 2)."""
+    from scipy import stats
+
+    of = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
+    numbers = _numbers(held, wanted, _raters(held, wanted, as_majority=False))
+    if wanted.get("with") == PEOPLE:
+        numbers = np.stack([numbers[:, 0], _mean(numbers[:, 1:])], axis=1)
+    x, y = numbers[np.isfinite(numbers).all(axis=1)].T
+    return of[wanted["method"]](x, y).statistic
+
+
+def adjusted(held: Mapping[str, Any], wanted: Wanted) -> Any:
+    """One of several p-values, adjusted; or 1 where it is significant at `level`, else 0."""
+    from statsmodels.stats.multitest import multipletests
+
+    level = wanted.get("level")
+    found = multipletests(held[wanted["matrix"]], alpha=level or 0.05, method=wanted["method"])
+    return found[0 if level else 1][wanted["place"]]
+
+
+FIGURES: Mapping[str, Callable[[Mapping[str, Any], Wanted], Any]] = {
+    "fleiss": fleiss,
+    "alpha": alpha,
+    "cohen": cohen,
+    "correlation": correlation,
+    "adjusted": adjusted,
+}
+
+
+def _raters(held: Mapping[str, Any], wanted: Wanted, as_majority: bool = True) -> Ints:
+    """The columns that are wanted, (U, R); those of people behind a judge's as their majority."""
+    codes: Ints = held[f"{wanted['matrix']}/{OF_CODES}"][:, wanted["columns"]]
+    if not as_majority or wanted.get("with") != PEOPLE:
+        return codes
+    counts = np.stack([(codes[:, 1:] == k).sum(axis=1) for k in range(wanted["k"])], axis=1)
+    most = counts.max(axis=1, keepdims=True)
+    clear = (most[:, 0] > 0) & ((counts == most).sum(axis=1) == 1)
+    return np.stack([codes[:, 0], np.where(clear, counts.argmax(axis=1), -1)], axis=1)
+
+
+def _numbers(held: Mapping[str, Any], wanted: Wanted, codes: Ints) -> Floats:
+    values: Floats = held[f"{wanted['matrix']}/{OF_VALUES}"]
+    return np.where(codes >= 0, values[np.maximum(codes, 0)], np.nan)
+
+
+def _mean(numbers: Floats) -> Floats:
+    there = np.isfinite(numbers)
+    number = there.sum(axis=1)
+    total = np.where(there, numbers, 0.0).sum(axis=1)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _value(held: Mapping[str, Any], wanted: Wanted) -> float | None:
+    made = FIGURES[wanted["figure"]](held, wanted)
+    return None if made is None or not np.isfinite(made) else float(made)
+
+
+def main() -> None:
+    """Raises what a library raises: the parent says that nothing was checked, and why."""
+    warnings.simplefilter("ignore")
+    held = dict(np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False))
+    tasks = json.loads(str(held.pop(TASKS)))
+    values = [_value(held, wanted) for wanted in tasks]
+    libraries = {name: version(name) for name in LIBRARIES}
+    json.dump({"values": values, "libraries": libraries}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

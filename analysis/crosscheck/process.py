@@ -1,0 +1,99 @@
+"""Starts the child process, and tells in one line whether its figures are ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from math import isclose
+
+import numpy as np
+from django.conf import settings
+
+from analysis.blocks.resampling import JSON
+from analysis.crosscheck.figures import Figures
+from analysis.crosscheck.libraries import TASKS
+
+CHILD = "analysis.crosscheck.libraries"
+WITHIN = 1e-9
+LABELS = 100_000
+"""A report of so many labels is checked only where that is asked for."""
+SECONDS = 600
+
+
+def crosschecked(figures: Callable[[], Figures], labels: int, wanted: bool) -> JSON:
+    """The check of a report of so many labels, where it is due or `wanted`."""
+    if not settings.CROSSCHECK:
+        return unchecked("the setting CROSSCHECK is off")
+    if labels >= LABELS and not wanted:
+        return unchecked(f"it has {labels:,} labels; --check asks for it")
+    return crosscheck(figures())
+
+
+def crosscheck(found: Figures) -> JSON:
+    """The check of all figures: how many a library has, those that differ, and the line on it."""
+    if not found.tasks:
+        return unchecked("no figure of this report is one that other libraries have")
+    try:
+        told = _told(found)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return unchecked(f"the libraries gave no figures ({_reason(error)})")
+    differs = [
+        {"figure": path, "ours": ours, "theirs": theirs}
+        for path, ours, theirs in zip(found.paths, found.values, told["values"], strict=True)
+        if theirs is not None and not isclose(ours, theirs, rel_tol=0, abs_tol=WITHIN)
+    ]
+    number = sum(theirs is not None for theirs in told["values"])
+    line = _line(number, differs, told["libraries"])
+    return _block(line, number, differs, told["libraries"])
+
+
+def unchecked(reason: str) -> JSON:
+    return _block(f"Not checked by other libraries: {reason}.", 0, [], {})
+
+
+def _block(line: str, number: int, differs: list[JSON], libraries: Mapping[str, str]) -> JSON:
+    return {
+        "line": line,
+        "figures": number,
+        "within": WITHIN,
+        "differs": differs,
+        "libraries": dict(libraries),
+    }
+
+
+def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str:
+    by = ", ".join(f"{name} {version}" for name, version in libraries.items())
+    if not differs:
+        return f"Computed again by {by}: {number} figures, equal to {WITHIN:.0e}."
+    first = differs[0]
+    more = f" {len(differs) - 1} others are not either." if len(differs) > 1 else ""
+    return (
+        f"Computed again by {by}: of {number} figures {first['figure']} is not equal, "
+        f"{first['ours']!r} here and {first['theirs']!r} there.{more} No report is frozen."
+    )
+
+
+def _told(found: Figures) -> JSON:
+    packed = io.BytesIO()
+    np.savez(packed, **found.arrays, **{TASKS: np.array(json.dumps(found.tasks))})
+    done = subprocess.run(
+        [sys.executable, "-m", CHILD],
+        input=packed.getvalue(),
+        capture_output=True,
+        check=True,
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        timeout=SECONDS,
+    )
+    told: JSON = json.loads(done.stdout)
+    return told
+
+
+def _reason(error: Exception) -> str:
+    said = getattr(error, "stderr", None)
+    lines = said.decode("utf-8", "replace").strip().splitlines() if said else []
+    return lines[-1] if lines else str(error)

@@ -1,0 +1,142 @@
+"""Figures of a report are those of krippendorff, statsmodels and SciPy, or the report says so."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from analysis.blocks import agreement as agreement_block
+from analysis.choices import Choices
+from analysis.crosscheck import process
+from analysis.freezing import UnequalError, freeze
+from analysis.reports import campaign_report, labels_report
+from analysis.statistics import Level
+from annotation.models import Campaign, User
+from tests.analysis.test_report_page import logged_in
+from tests.cast import ROOT, write_lines
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("by_others")]
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+PEOPLE = ("Ada", "Bram", "Chloé")
+JSON = dict[str, Any]
+
+
+@pytest.fixture
+def by_others(settings: Settings) -> None:
+    settings.CROSSCHECK = True
+
+
+def labels(folder: Path, gaps: float = 0.0, variables: Iterable[str] = ("nominal",)) -> Path:
+    """Ratings from 0 to 5 by three people and a judge, each of whom lacks a share of them."""
+    chance = random.Random(4)
+    rows = []
+    for n in range(48):
+        true = chance.choice(range(6))
+        for rater in (*PEOPLE, "model-x"):
+            if chance.random() >= gaps:
+                said = min(5, max(0, true + chance.choice((-1, 0, 0, 1))))
+                kind = "judge" if rater == "model-x" else "human"
+                own = {"item": f"i{n}", "unit": f"i{n}", "query": f"q{n % 12}", "rater": rater}
+                own |= {"value": str(said), "rater_kind": kind}
+                rows += [{**own, "variable": variable} for variable in variables]
+    return write_lines(folder / "labels.jsonl", rows)
+
+
+def report(path: Path, check: bool = False) -> JSON:
+    there = path.read_text("utf-8")
+    levels = {level: level for level in LEVELS if f'"variable": "{level}"' in there}
+    return labels_report([path], levels, Choices(resamples=20, check=check))
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_every_figure_that_libraries_have_is_theirs(gaps: float, tmp_path: Path) -> None:
+    check = report(labels(tmp_path, gaps, LEVELS))["check"]
+    assert check["differs"] == []
+    # At each level alpha and the kappas of six pairs; of ordered labels weighted kappas and
+    # correlations too.
+    assert check["figures"] >= 75
+    assert {"krippendorff", "statsmodels", "scipy"} == set(check["libraries"])
+    assert check["line"].startswith("Computed again by krippendorff 0.")
+    assert "equal to 1e-09" in check["line"]
+
+
+def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(labelled: Campaign) -> None:
+    found = campaign_report(labelled, Choices(resamples=20))
+    assert found["check"]["differs"] == []
+    assert found["check"]["figures"] > 0
+
+
+def test_a_figure_that_is_not_theirs_is_named_with_both_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = agreement_block.agreement
+
+    def wrong(sample: Any) -> JSON:
+        found = made(sample)
+        found["fleiss_kappa"]["value"] += 1e-6
+        return found
+
+    monkeypatch.setattr("analysis.reports.agreement", wrong)
+    found = report(labels(tmp_path))
+    (differs,) = found["check"]["differs"]
+    assert differs["figure"] == "variables.nominal.agreement.fleiss_kappa"
+    assert differs["ours"] - differs["theirs"] == pytest.approx(1e-6)
+    assert "variables.nominal.agreement.fleiss_kappa is not equal" in found["check"]["line"]
+
+
+def test_a_report_with_such_a_figure_is_not_frozen(
+    labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = campaign_report(labelled, Choices(resamples=20))
+    found["check"] |= {"differs": [{"figure": "x"}], "line": "x is not equal."}
+    client = logged_in("researcher")
+    with pytest.raises(UnequalError, match="x is not equal"):
+        freeze(labelled, found, "", User.objects.get(username="researcher"))
+    monkeypatch.setattr("analysis.computed.campaign_report", lambda *_: found)
+    address = f"/campaigns/{labelled.pk}/report/freeze/"
+    answer = client.post(address, {"inputs": found["inputs"]["sha256"]})
+    assert answer.status_code == 409
+    assert "x is not equal." in answer.content.decode()
+
+
+def test_from_100_000_labels_on_it_is_done_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LABELS", 10)
+    path = labels(tmp_path)
+    left = report(path)["check"]
+    assert (left["figures"], left["differs"]) == (0, [])
+    assert "192 labels; --check asks for it" in left["line"]
+    assert report(path, check=True)["check"]["figures"] > 0
+
+
+def test_what_keeps_the_libraries_from_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "CHILD", "analysis.crosscheck.nowhere")
+    line = report(labels(tmp_path))["check"]["line"]
+    assert line.startswith("Not checked by other libraries: ")
+    assert "nowhere" in line
+
+
+def test_the_libraries_process_takes_nothing_of_ours() -> None:
+    say = (
+        "import sys, analysis.crosscheck.libraries;"
+        "print(*sorted(n for n in sys.modules if n.partition('.')[0] in "
+        "('analysis', 'annotation', 'datasets', 'django')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", say], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [
+        "analysis",
+        "analysis.crosscheck",
+        "analysis.crosscheck.libraries",
+    ]
