@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from math import isclose
+from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -79,7 +80,8 @@ def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str
 
 def _told(found: Figures) -> JSON:
     packed = io.BytesIO()
-    np.savez(packed, **found.arrays, **{TASKS: np.array(json.dumps(found.tasks))})
+    held: dict[str, Any] = {**found.arrays, TASKS: np.array(json.dumps(found.tasks))}
+    np.savez(packed, **held)
     done = subprocess.run(
         [sys.executable, "-m", CHILD],
         input=packed.getvalue(),

@@ -51,7 +51,9 @@ def labels(folder: Path, gaps: float = 0.0, variables: Iterable[str] = ("nominal
 
 def report(path: Path, check: bool = False) -> JSON:
     there = path.read_text("utf-8")
-    levels = {level: level for level in LEVELS if f'"variable": "{level}"' in there}
+    levels: dict[str, Level] = {
+        level: level for level in LEVELS if f'"variable": "{level}"' in there
+    }
     return labels_report([path], levels, Choices(resamples=20, check=check))
 
 
