@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.measures.base import percent
+
 DIGITS = 3
 DASH = "–"
 
@@ -30,7 +32,8 @@ class Number:
     """A number as it is printed, or a dash where `value` is None; `reason` says why.
 
     `above` are the signs of the rows over which it is significantly higher. A p is never printed
-    as 0, which it is not: `is_p`.
+    as 0, which it is not: `is_p`. `judged` is the share of the cells behind it that were rated, and
+    `bounds` are what stands for it where the others may be no or yes.
     """
 
     value: float | None
@@ -41,6 +44,8 @@ class Number:
     digits: int = DIGITS
     above: tuple[str, ...] = ()
     is_p: bool = False
+    judged: float | None = None
+    bounds: tuple[float | None, float | None] | None = None
 
     @classmethod
     def p(cls, value: float | None, reason: str = "") -> Number:
@@ -50,10 +55,18 @@ class Number:
     def of(cls, estimate: Mapping[str, Any]) -> Number:
         """An estimate of the report."""
         value, low, high = (estimate[name] for name in ("value", "low", "high"))
-        return cls(value, low, high, estimate["method"], estimate.get("reason", ""))
+        no, yes = estimate.get("bounds", (None, None))
+        return cls(
+            value, low, high, estimate["method"], estimate.get("reason", ""),
+            judged=estimate.get("judged"), bounds=(no, yes) if "bounds" in estimate else None,
+        )  # fmt: skip
 
     @property
     def text(self) -> str:
+        if self.value is None and self.bounds:
+            return " to ".join(
+                DASH if each is None else rounded(each, self.digits) for each in self.bounds
+            )
         if self.value is None:
             return DASH
         least: float = 10**-self.digits
@@ -68,9 +81,17 @@ class Number:
             return None
         return rounded(self.low, self.digits), rounded(self.high, self.digits)
 
+    @property
+    def rated(self) -> str:
+        """How much of what the number hangs on was rated, where that is not all."""
+        if self.judged is None or self.judged >= 1:
+            return ""
+        return f"{percent(self.judged)} rated"
+
     def __str__(self) -> str:
         shown = f"{self.text} [{', '.join(self.ends)}]" if self.ends else self.text
-        return f"{shown} > {', '.join(self.above)}" if self.above else shown
+        shown = f"{shown} > {', '.join(self.above)}" if self.above else shown
+        return f"{shown}, {self.rated}" if self.rated else shown
 
 
 Cell = str | int | Who | Number

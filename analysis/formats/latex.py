@@ -186,13 +186,17 @@ def _row(row: Sequence[Cell], marks: dict[str, str]) -> str:
 def _cell(cell: Cell, marks: dict[str, str]) -> str:
     if not isinstance(cell, Number):
         return tex(str(cell))
+    rated = rf" {{\footnotesize {tex(cell.rated)}}}" if cell.rated else ""
     if cell.value is None:
-        return rf"\tandemundefined{{{marks.get(cell.reason, '')}}}"
+        mark = marks.get(cell.reason, "")
+        if cell.bounds:
+            return rf"{tex(cell.text)}\textsuperscript{{{mark}}}{rated}"
+        return rf"\tandemundefined{{{mark}}}{rated}"
     above = rf"\textsuperscript{{{','.join(cell.above)}}}" if cell.above else ""
     if cell.ends is None:
-        return _figure(cell.text) + above
+        return _figure(cell.text) + above + rated
     low, high = map(_figure, cell.ends)
-    return rf"\tandemci{{{_figure(cell.text)}}}{{{low}}}{{{high}}}{above}"
+    return rf"\tandemci{{{_figure(cell.text)}}}{{{low}}}{{{high}}}{above}{rated}"
 
 
 def _figure(number: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,12 @@ from analysis.statistics.systems import DECIMALS
 
 Ranks = NDArray[np.signedinteger[Any]]
 
-FEWEST = 3
+FEWEST, FEWEST_OF_EVALUATORS = 3, 6
+"""So many systems an order needs; one between evaluators, of whom more is claimed, needs more."""
+IN_WORDS = {
+    FEWEST: "three systems",
+    FEWEST_OF_EVALUATORS: "six systems, the oracle apart",
+}
 #: How many pairs of ranks are compared at once: 2 MB of their signs.
 NEAR = 1_000_000
 EQUAL = "the systems' means are all equal, or a system has no scores"
@@ -43,26 +49,46 @@ class Ordering:
 
 
 def orderings(
-    scores: Mapping[str, Floats], draws: int | Resamples = 2000, seed: int = 0
+    scores: Mapping[str, Floats],
+    draws: int | Resamples = 2000,
+    seed: int = 0,
+    unknown: Mapping[str, str] = MappingProxyType({}),
+    fewest: int = FEWEST,
 ) -> list[Ordering]:
     """Every pair of measures, or of evaluators: tau-b of the systems' means over queries.
 
     `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Queries
     are resampled whole, the same ones for all pairs (Ju and others 2025, section 5, for measures;
-    Qi and others 2024 for evaluators).
+    Qi and others 2024 for evaluators). There is no tau of fewer than `fewest` systems, and none of
+    a table that is `unknown`, whose reason it gives.
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
         return []
     systems = next(iter(scores.values())).shape[1]
     method = f"Kendall's tau-b of the means of {systems} systems"
-    if systems < FEWEST:
-        few = undefined("fewer than three systems", systems, method)
+    if systems < fewest:
+        few = undefined(f"fewer than {IN_WORDS[fewest]}", systems, method)
         return [Ordering(a, b, few) for a, b in pairs]
+    known = {name: table for name, table in scores.items() if name not in unknown}
+    taus = _orderings(known, draws, seed, systems, method)
+    return [
+        Ordering(a, b, undefined(unknown.get(a, unknown.get(b, "")), systems, method))
+        if a in unknown or b in unknown else taus[a, b]
+        for a, b in pairs
+    ]  # fmt: skip
+
+
+def _orderings(
+    scores: Mapping[str, Floats], draws: int | Resamples, seed: int, systems: int, method: str
+) -> dict[tuple[str, str], Ordering]:
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return {}
     sums = np.concatenate([_sums(table) for table in scores.values()], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, "auto")
     made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
-    return [Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)]
+    return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
 
 
 def _sums(scores: Floats) -> Floats:

@@ -11,6 +11,8 @@ from math import isfinite
 from typing import Any
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
+REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
+MARKED, LISTED = "marked", "listed"
 IR_MEASURES = "ir-measures"
 
 
@@ -28,6 +30,22 @@ class Options:
         "counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` is a major issue, "
         "a sentence without support, and an attempt to answer.",
         (LEAVE_OUT, ZERO),
+    )
+    unrated: str = _choice(
+        REFUSE,
+        "What a passage answers of a sub-question when nobody was ever asked is not known, and a "
+        "figure that hangs on it is none. `bounds` gives two, with all of these cells no and all "
+        "of them yes; `condensed` leaves out each passage with such a cell, from the ranking and "
+        "from the best order alike (Sakai 2007); `zero` takes them for a no, as is the habit. No "
+        "preset does: in CRUX every cell within the scope was rated.",
+        (REFUSE, BOUNDS, CONDENSED, ZERO),
+    )
+    scope: str = _choice(
+        MARKED,
+        "Which passages answer nothing unless somebody rated that they do: those that the batch "
+        "marks `relevant: false`, or as `listed` also those that are none of the query's own, as "
+        "in CRUX (section 3.2).",
+        (MARKED, LISTED),
     )
     eta: float = _choice(3.0, "The rating from which a text answers; CRUX uses 3 and studies 5.")
     filtered: bool = _choice(
@@ -160,7 +178,7 @@ def _as_like(like: Any, text: str) -> Any:
 
 PRESETS: Mapping[str, Options] = {
     "tandem": Options(),
-    "crux": Options(missing=ZERO),
+    "crux": Options(missing=ZERO, scope=LISTED),
     "long2rag": Options(missing=ZERO),
     "garage": Options(),
     "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10)),

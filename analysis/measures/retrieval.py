@@ -88,6 +88,7 @@ MEASURES = (
         average_precision,
         NO_RELEVANT,
         OPTIONS,
+        by_oracle=True,
     ),
     Measure(
         "Recall",
@@ -97,6 +98,7 @@ MEASURES = (
         recall,
         NO_RELEVANT,
         OPTIONS,
+        by_oracle=True,
     ),
     Measure(
         "nDCG",
@@ -106,5 +108,6 @@ MEASURES = (
         ndcg,
         NO_RELEVANT,
         OPTIONS,
+        by_oracle=True,
     ),
 )

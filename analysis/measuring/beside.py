@@ -17,8 +17,9 @@ from analysis.measures.coverage.thresholds import (
     RatedReports,
     threshold_table,
 )
-from analysis.measures.options import Options
+from analysis.measures.options import CONDENSED, Options
 from analysis.measuring.contexts import Layout, contexts_of
+from analysis.measuring.labelled import Counted
 from analysis.measuring.parts import system_of
 from analysis.measuring.voices import Voice, voices
 from analysis.sources import campaign_frame
@@ -36,16 +37,27 @@ class Beside:
     layout: Layout
     ratings: Ratings
 
-    def counted(self, options: Options) -> frozenset[str]:
-        """The sub-questions that an oracle passage answers by these ratings."""
+    def counted(self, options: Options) -> Counted:
+        """The sub-questions that an oracle passage answers by these ratings.
+
+        Where cells of oracle passages that nobody rated hide whether another one does, the query is
+        `unsure`.
+        """
         found = answers(self.ratings, options)
+        if options.unrated == CONDENSED:
+            found = found.condensed
         oracle = members(self.layout.oracle(options), found.passages.shape[1])
         kept = answerable(found, oracle, options)
-        return frozenset(
-            question.id
-            for query, of in zip(self.layout.queries, kept, strict=True)
-            for place, question in enumerate(query.questions)
-            if of[place]
+        hidden = (found.open & oracle[:, :, None]).any(axis=1) & ~kept
+        queries = self.layout.queries
+        return Counted(
+            frozenset(
+                question.id
+                for query, of in zip(queries, kept, strict=True)
+                for place, question in enumerate(query.questions)
+                if of[place]
+            ),
+            frozenset(queries[n].id for n in np.flatnonzero(hidden.any(axis=1))),
         )
 
     def thresholds(self, frame: Frame, options: Options, choices: Choices) -> dict[str, list[JSON]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table
@@ -39,7 +40,8 @@ def _about(report: JSON) -> str:
     return (
         "The letters after a number are the systems over which it is significantly higher, at "
         f"{percent}, adjusted over all pairs of systems of the measure (Holm). What is higher is "
-        "not always better. Cuts of rankings are not tested."
+        "not always better. Not tested are cuts of rankings, and the oracle by a measure whose "
+        "yardstick it is."
     )
 
 
@@ -84,30 +86,46 @@ def _in_words(cut: str) -> str:
 def _number(cell: JSON | None, letters: JSON) -> Number:
     if cell is None:
         return Number(None, reason=NONE)
-    value, low, high = (cell[name] for name in ("value", "low", "high"))
     above = tuple(letters[system] for system in cell["higher_than"] or ())
-    return Number(value, low, high, cell["method"], cell.get("reason", ""), above=above)
+    return replace(Number.of(cell), above=above)
 
 
 def rank_sections(report: JSON) -> list[Section]:
     """Whether people and judges order the systems alike, also by two forms of a measure."""
-    rows: list[tuple[Cell, ...]] = []
     beside: list[tuple[Cell, ...]] = []
+    squares: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
     for name, of in report["measures"].items():
-        rows += [(name, *_pair(pair)) for pair in of["evaluators"]]
+        if of["evaluators"]:
+            names = tuple(of["evaluator_matrix"]["evaluators"])
+            squares.setdefault(names, []).extend(_square(name, names, of["evaluators"]))
         beside += [
             (f"{name} – {pair['form']}", *_pair(pair), Number.of(pair["spearman"]))
             for pair in of["forms"]
         ]
-    if not rows and not beside:
+    if not squares and not beside:
         return []
-    header = ("Measure", "Evaluators", "tau")
-    tables = [Table("Kendall's tau-b of the systems' means", header, tuple(rows))] if rows else []
+    tables = [
+        Table(
+            "Kendall's tau-b of the systems' means", ("Measure", "Evaluator", *names), tuple(rows)
+        )
+        for names, rows in squares.items()
+    ]
     if beside:
         about = "By two forms of a measure: tau of the systems' means, Spearman of all reports"
-        tables.append(Table(about, (*header, "Spearman"), tuple(beside)))
-    about = "Whole queries are resampled; where queries have roles, of evaluation queries only."
+        header = ("Measure", "Evaluators", "tau", "Spearman")
+        tables.append(Table(about, header, tuple(beside)))
+    about = (
+        "From six systems on, the oracle apart. Whole queries are resampled; where queries have "
+        "roles, of evaluation queries only."
+    )
     return [Section("Do evaluators order the systems alike?", (Block("", tuple(tables)),), about)]
+
+
+def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
+    """A row for each evaluator, with its tau with each; a blank with itself and its own people."""
+    taus = {frozenset((pair["a"], pair["b"])): Number.of(pair["kendall"]) for pair in pairs}
+    for one in names:
+        yield measure, one, *(taus.get(frozenset((one, other)), Number(None)) for other in names)
 
 
 def _pair(pair: JSON) -> tuple[Cell, Cell]:

@@ -14,13 +14,14 @@ from analysis.choices import Choices
 from analysis.frames import Frame
 from analysis.measures import of_family
 from analysis.measures.answers.refusal_lists import refusal_list
-from analysis.measures.base import Found, Measure, Pooled, estimate
+from analysis.measures.base import Found, Measure, Pooled, estimate, rows_of
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import beside
 from analysis.measuring.contexts import Layout
 from analysis.measuring.drawn import drawn_queries
 from analysis.measuring.leaderboard import leaderboard
+from analysis.measuring.orders import matrix_of
 from analysis.measuring.parting import parts_of
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.references import reference_contexts
@@ -58,13 +59,14 @@ def measures_report(
         queries = tuple(batch_rows(campaign.batch))
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
-    tables = Tables(drawn_queries(campaign))
     layout = Layout.of(queries)
+    tables = Tables(drawn_queries(campaign), layout.oracles)
     for part in parts_of(campaign, queries, frame, options, rated, layout):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices, strata)
     for name, of in found.items():
         of["evaluators"] = tables.evaluators(name, choices)
+        of["evaluator_matrix"] = matrix_of(of["evaluators"])
         of["forms"] = tables.forms(name, choices)
         of["settings"] = tables.settings(name)
         of["powered"] = tables.powered(name)
@@ -141,7 +143,7 @@ def _add(
             "slices": {},
         },
     )
-    values = measure.of(part.given, options)
+    values = part.found(measure, options)
     every = np.ones(len(part.rows.systems), bool)
     _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
     for stratum, rows in _strata(part.rows, strata):
@@ -161,9 +163,7 @@ def _by_system(
     for column, system in enumerate(rows.named):
         kept = (rows.columns == column) & where
         if kept.any():
-            own: Found = (
-                Pooled(values.sums[kept], values.of) if isinstance(values, Pooled) else values[kept]
-            )
+            own = rows_of(values, kept)
             made[system] = estimate(measure, own, numbers[kept], choices.resamples, choices.seed)
     return made
 

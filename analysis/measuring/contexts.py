@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from analysis.frames import VariableFrame
 from analysis.measures.coverage.contexts import Contexts, members
 from analysis.measures.coverage.ratings import Answers, Ratings, answerable, answers
-from analysis.measures.coverage.required import required_grades
 from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked
 from analysis.measures.tokens import Tokenizer
 from analysis.measuring.parts import TEXTS, Part, Rows, system_of
+from analysis.measuring.relevance import ORACLE as BY_ORACLE
+from analysis.measuring.relevance import RatedRankings
 from analysis.measuring.voices import Voice, voices
 from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query
@@ -110,10 +111,37 @@ class Layout:
         )
         return passages, questions
 
+    @cached_property
+    def oracles(self) -> frozenset[str]:
+        """The systems that are the oracle, by their name or by the setting of their reports."""
+        found = {
+            system_of(report)
+            for query in self.queries
+            for report in query.reports
+            if ORACLE in (report.system, report.setting)
+        }
+        return frozenset({*found, ORACLE, f"{ORACLE}{RANKING}"})
+
+    @cached_property
+    def outside(self) -> tuple[Bools, Bools]:
+        """The passages (Q, P) that the batch calls not relevant, and those that only contexts name.
+
+        Such a passage is none of the query's own, so that nobody could be asked about it.
+        """
+        marked = np.zeros(self.there()[0].shape, bool)
+        unlisted = marked.copy()
+        for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True)):
+            marks = {p.id: p.relevant is False for p in query.passages}
+            marked[row, : len(known)] = [marks.get(each, False) for each in known]
+            unlisted[row, : len(known)] = [each not in marks for each in known]
+        return marked, unlisted
+
     def ratings(self, frame: VariableFrame, voice: Voice) -> Ratings:
         """One rater's ratings in their places."""
         if voice.rater not in self._ratings:
-            self._ratings[voice.rater] = self._rated(frame, voice)
+            marked, unlisted = self.outside
+            found = self._rated(frame, voice)
+            self._ratings[voice.rater] = replace(found, outside=marked, unlisted=unlisted)
         return self._ratings[voice.rater]
 
     def _rated(self, frame: VariableFrame, voice: Voice) -> Ratings:
@@ -123,11 +151,15 @@ class Layout:
             for place, passage in enumerate(known)
         }
         question = {q.id: n for query in self.queries for n, q in enumerate(query.questions)}
-        rated = np.flatnonzero(np.isfinite(voice.values))
-        names = [frame.units.names[n] for n in rated]
-        places = [(*items[item], question[unit]) for item, _, unit in names]
-        found = np.array(places, dtype=np.int64).reshape(-1, 3)
-        return Ratings.of(found, voice.values[rated], *self.there())
+
+        def places(units: Ints) -> Ints:
+            names = [frame.units.names[n] for n in units]
+            found = [(*items[item], question[unit]) for item, _, unit in names]
+            return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+        rated, failed = np.flatnonzero(np.isfinite(voice.values)), np.flatnonzero(voice.failed)
+        lost = places(failed)
+        return Ratings.of(places(rated), voice.values[rated], lost, *self.there())
 
     def tokens(self, tokenizer: Tokenizer) -> Floats:
         """The length of each passage, (Q, P); NaN where its text is not in the batch."""
@@ -166,22 +198,21 @@ def context_parts(
         found = answers(ratings, options)
         for system in layout.systems:
             contexts = contexts_of(layout, system, found, tokens, options)
-            relevance = relevance_of(ratings, contexts, options)
             rows = layout.rows.of_another(system)
             for suffix, cut in _cuts(contexts, options):
                 yield Part("contexts", voice.rater, voice.kind, cut, rows, suffix)
-                if options.relevance != ORACLE:
-                    ranked = Ranked(relevance, cut.ranked, cut.depth, cut.there)
+                if options.relevance != BY_ORACLE:
+                    ranked = RatedRankings(ratings, cut)
                     yield Part("rankings", voice.rater, voice.kind, ranked, rows, suffix)
 
 
 def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
     """The rankings of each system against the oracle passages: no rater is asked."""
-    if options.relevance != ORACLE or not layout.systems:
+    if options.relevance != BY_ORACLE or not layout.systems:
         return
     passages, questions = layout.there()
-    nothing = np.zeros((*passages.shape, questions.shape[1]), bool)
-    found = Answers(nothing, nothing, passages, questions)
+    nothing = np.full((*passages.shape, questions.shape[1]), np.nan)
+    found = answers(Ratings(nothing, passages, questions), options)
     for system in layout.systems:
         contexts = contexts_of(layout, system, found, np.zeros(passages.shape), options)
         relevance = members(contexts.oracle, passages.shape[1]).astype(float)
@@ -207,14 +238,3 @@ def contexts_of(
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)
     there = np.array([query.id in of for query in layout.queries], bool)
     return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), there)
-
-
-def relevance_of(ratings: Ratings, contexts: Contexts, options: Options) -> Floats:
-    """What the options call relevant, as gains of the passages, (Q, P)."""
-    oracle = members(contexts.oracle, ratings.passages.shape[1])
-    if options.relevance == ORACLE:
-        return oracle.astype(float)
-    if options.relevance == "required":
-        return required_grades(ratings, contexts.answers, oracle).astype(float)
-    answering = (contexts.answers.yes & contexts.counted[:, None, :]).any(axis=2)
-    return answering.astype(float)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, B
         return coded(frame, voice, meaning), voice.asked
     codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
     together, _ = majority(codes[frame.of(HUMAN)])
-    return together, together != MISSING
+    return together, (together != MISSING) | voice.failed
 
 
 def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
@@ -52,23 +53,30 @@ def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
     return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class Counted:
+    """The sub-questions of the denominator, and the queries of which it is not known."""
+
+    questions: frozenset[str]
+    unsure: frozenset[str] = frozenset()
+
+
 def report_parts(
-    queries: Sequence[Query],
-    frame: Frame,
-    options: Options,
-    counted: Collection[str] | None = None,
+    queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
 ) -> Iterator[Part]:
     """Coverage of reports by yes and no, and by ratings that are cut at eta.
 
-    `counted` are the sub-questions of the denominator; None for all.
+    All sub-questions are in the denominator where it is not told which.
     """
     row, reports, rows = report_rows(queries)
+    unsure = np.array([counted is not None and q.id in counted.unsure for q in rows.queries], bool)
     for name, suffix in (("answerable", ""), ("rating", "@rated")):
         variable = frame.variables.get(name)
         if variable is None:
             continue
         inside = np.array(
-            [counted is None or unit in counted for _, _, unit in variable.units.names], dtype=bool
+            [counted is None or unit in counted.questions for *_, unit in variable.units.names],
+            dtype=bool,
         )
         for voice in voices(variable):
             answered = (
@@ -76,9 +84,8 @@ def report_parts(
                 if suffix
                 else coded(variable, voice, YES_OR_NO)
             )
-            of = ReportQuestions(
-                answered, rows_of_units(variable, row), len(reports), voice.asked & inside
-            )
+            place, within = rows_of_units(variable, row), voice.asked & inside
+            of = ReportQuestions(answered, place, len(reports), within, unsure)
             yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
 
 
@@ -137,11 +144,14 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     ranks = {0.0: 0, 1.0: 1, 2.0: 2}
     for voice in voices(grounded):
         second = np.full(len(row), MISSING, np.int64)
+        asked = np.zeros(len(row), bool)
         if key is not None and voice.rater in judged:
-            second = _aligned(grounded, key, judged[voice.rater].rounded().codes(ranks))
+            own = judged[voice.rater]
+            second = _aligned(grounded, key, own.rounded().codes(ranks))
+            asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
         said = coded(grounded, voice, YES_OR_NO)
         kept: Bools = voice.asked
-        of = Verified(said[kept], second[kept], row[kept], len(queries))
+        of = Verified(said[kept], second[kept], row[kept], len(queries), asked[kept])
         rows = Rows(tuple(queries), ("",) * len(queries))
         yield Part("verified", voice.rater, voice.kind, of, rows)
 

@@ -21,7 +21,8 @@ def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
     """Every board: under people, each judge, both together, what the batch alone gives, each rater.
 
     `letters` name the systems. A system is `higher_than` others by a measure where the test of the
-    board says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator.
+    board says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator;
+    null where it was not tested, as the oracle is not by a measure whose yardstick it is.
     """
     systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
     letters = {system: _letter(n) for n, system in enumerate(systems)}
@@ -62,7 +63,8 @@ def _row(by: str, kind: str, measures: JSON, system: str) -> Iterator[tuple[str,
     for name, of in measures.items():
         if found := _said(of, by, kind, system):
             pairs = _pairs(of, by, kind)
-            higher = _higher(pairs, system) if pairs else None
+            tested = any(system in (pair["a"], pair["b"]) for pair in pairs)
+            higher = _higher(pairs, system) if tested else None
             yield name, {**found, "higher_than": higher}
 
 

@@ -167,8 +167,12 @@ def _tests(report: JSON) -> str:
             "Prediction-powered differences were tested by t on the differences of queries, "
             f"adjusted alike {CITED['holm1979']}."
         )
-    if any(of["evaluators"] or of["forms"] for of in measures):
-        parts.append(f"Orders of systems were compared by Kendall's tau-b {CITED['kendall1945']}.")
+    pairs = [pair for of in measures for pair in (*of["evaluators"], *of["forms"])]
+    if any(pair["kendall"]["value"] is not None for pair in pairs):
+        parts.append(
+            "Orders of systems, the oracle apart, were compared by Kendall's tau-b "
+            f"{CITED['kendall1945']}."
+        )
     over = {"metrics": "the systems", "sampled": "random contexts"}
     if compared := [words for key, words in over.items() if _ordered(report[key])]:
         parts.append(

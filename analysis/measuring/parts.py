@@ -8,7 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from analysis.measures.base import Found, Measure
+from analysis.measures.options import Options
 from analysis.measures.slices import grounding_quality
+from analysis.measuring.relevance import RatedRankings
 from analysis.metas import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.statistics import Ints
 from datasets.rows import Query, Report
@@ -102,6 +105,12 @@ class Part:
     given: object
     rows: Rows
     suffix: str = ""
+
+    def found(self, measure: Measure, options: Options) -> Found:
+        """What a measure of the family makes of it."""
+        if isinstance(self.given, RatedRankings):
+            return self.given.found(measure, options)
+        return measure.of(self.given, options)
 
 
 def system_of(report: Report) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,27 +11,18 @@ import numpy as np
 from analysis.choices import Choices
 from analysis.frames import VariableFrame
 from analysis.measures import of_family
-from analysis.measures.base import estimate
+from analysis.measures.base import Found, Measure, estimate, values_of
 from analysis.measures.coverage.contexts import Contexts, members, sizes_of
 from analysis.measures.coverage.ratings import answerable, answers
 from analysis.measures.coverage.required import as_context, required_subset
-from analysis.measures.options import Options
+from analysis.measures.coverage.unrated import in_oracles, of_cells, without_failed
+from analysis.measures.options import CONDENSED, Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.contexts import Layout
 from analysis.measuring.voices import voices
-from analysis.statistics import Bools
+from analysis.statistics import Bools, Floats
 
 JSON = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Held:
-    """By one rater's ratings the oracle context, the required one, and its passages (Q, P)."""
-
-    rater: str
-    oracle: Contexts
-    required: Contexts
-    kept: Bools
 
 
 def reference_contexts(
@@ -41,46 +32,67 @@ def reference_contexts(
 
     Both by each rater's ratings (Ju and others 2025, section 3).
     """
-    held = list(_held(layout, frame, options))
-    measured = {
-        of.rater: {
-            "oracle": _measured(layout, of.oracle, options, choices),
-            "required": _measured(layout, of.required, options, choices),
-        }
-        for of in held
-    }
-    return {
-        "required": {of.rater: _by_query(layout, of.kept) for of in held},
-        "reference_contexts": measured,
-    }
-
-
-def _held(layout: Layout, frame: VariableFrame, options: Options) -> Iterator[Held]:
     oracle = layout.oracle(options)
     tokens, every = layout.tokens(tokenizer(options.tokenizer)), np.ones(len(oracle), bool)
+    required, measured = {}, {}
     for voice in voices(frame):
         found = answers(layout.ratings(frame, voice), options)
         inside = members(oracle, found.passages.shape[1])
         counted = answerable(found, inside, options)
-        kept = required_subset(found, inside)
         whole = Contexts(found, oracle, oracle, counted, tokens, sizes_of(oracle), every)
-        ranked = as_context(kept)
-        required = replace(whole, ranked=ranked, depth=sizes_of(ranked))
-        yield Held(voice.rater, whole, required, kept)
+        required[voice.rater] = _by_query(layout, whole, options)
+        measured[voice.rater] = {
+            name: {
+                measure.name: _estimate(layout, measure, of, choices)
+                for measure, of in _measured(whole, options, name == "required")
+            }
+            for name in ("oracle", "required")
+        }
+    return {"required": required, "reference_contexts": measured}
 
 
-def _measured(layout: Layout, contexts: Contexts, options: Options, choices: Choices) -> JSON:
+def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tuple[Measure, Found]]:
+    """The measures of the oracle context, or of its required subset, which hangs on its cells."""
+    for measure in of_family("contexts"):
+        if not required:
+            yield measure, measure.of(whole, options)
+            continue
+
+        def value(of: Contexts, measure: Measure = measure) -> Floats:
+            return values_of(measure.of(_required(of), options))
+
+        yield measure, of_cells(whole, options, value, in_oracles)
+
+
+def _required(whole: Contexts) -> Contexts:
+    """The required subset in the place of the oracle context."""
+    ranked = as_context(_kept(whole))
+    return replace(whole, ranked=ranked, depth=sizes_of(ranked), whole=None)
+
+
+def _kept(whole: Contexts) -> Bools:
+    """The passages (Q, P) of the required subset."""
+    found = whole.answers
+    inside = members(whole.oracle, found.passages.shape[1])
+    counted = without_failed(whole)[:, None, :]
+    return required_subset(replace(found, yes=found.yes & counted), inside)
+
+
+def _estimate(layout: Layout, measure: Measure, of: Found, choices: Choices) -> JSON:
     numbers = layout.rows.numbers
-    return {
-        measure.name: estimate(
-            measure, measure.of(contexts, options), numbers, choices.resamples, choices.seed
-        ).as_json()
-        for measure in of_family("contexts")
-    }
+    return estimate(measure, of, numbers, choices.resamples, choices.seed).as_json()
 
 
-def _by_query(layout: Layout, kept: Bools) -> dict[str, list[str]]:
+def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
+    """The required subset of each query; None where nobody was asked about a cell of its oracle."""
+    known = whole.answers.drawn
+    if options.unrated == CONDENSED:
+        whole = whole.condensed(options)
+        known = known & whole.there
+    known = known & ~(in_oracles(whole) & whole.answers.open).any(axis=(1, 2))
     return {
-        query.id: [known[place] for place in np.flatnonzero(row)]
-        for query, known, row in zip(layout.queries, layout.passages, kept, strict=True)
+        query.id: [names[place] for place in np.flatnonzero(row)] if there else None
+        for query, names, row, there in zip(
+            layout.queries, layout.passages, _kept(whole), known, strict=True
+        )
     }

@@ -12,9 +12,9 @@ JSON = dict[str, Any]
 COLUMNS = (
     "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
     "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
-    "effective_labels",
+    "effective_labels", "judged", "all_no", "all_yes",
 )  # fmt: skip
-ESTIMATE = ("value", "low", "high", "n", "method", "reason")
+ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
 
 
 def as_csv(report: JSON) -> str:
@@ -29,7 +29,8 @@ def _filled(report: JSON) -> Iterator[JSON]:
 
 
 def _estimate(of: JSON) -> JSON:
-    return {name: of.get(name) for name in ESTIMATE}
+    no, yes = of.get("bounds", (None, None))
+    return {**{name: of.get(name) for name in ESTIMATE}, "all_no": no, "all_yes": yes}
 
 
 def _boards(report: JSON) -> Iterator[JSON]:

@@ -12,12 +12,13 @@ from analysis.choices import Choices
 from analysis.frames import VariableFrame
 from analysis.measures import of_family
 from analysis.measures.agreeing import orderings
+from analysis.measures.base import reason_of, values_of
 from analysis.measures.coverage.contexts import Contexts, members, sampled_contexts, sizes_of
 from analysis.measures.coverage.ratings import answerable, answers
 from analysis.measures.options import Options
-from analysis.measures.retrieval import Ranked
 from analysis.measures.tokens import tokenizer
-from analysis.measuring.contexts import Layout, relevance_of
+from analysis.measuring.contexts import Layout
+from analysis.measuring.relevance import RatedRankings
 from analysis.measuring.voices import Voice, voices
 from analysis.statistics import Floats, Ints
 
@@ -38,16 +39,16 @@ def sampled_orderings(
     # A longer draw begins with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
     drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
-    return {
-        voice.rater: [
-            {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()}
-            for each in orderings(
-                _tables(layout, frame, voice, drawn, options), choices.resamples, choices.seed
-            )
+    if not options.samples:
+        return {}
+    made = {}
+    for voice in voices(frame):
+        tables, reasons = _tables(layout, frame, voice, drawn, options)
+        found = orderings(tables, choices.resamples, choices.seed, reasons)
+        made[voice.rater] = [
+            {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found
         ]
-        for voice in voices(frame)
-        if options.samples
-    }
+    return made
 
 
 def _tables(
@@ -56,8 +57,8 @@ def _tables(
     voice: Voice,
     drawn: Sequence[Ints],
     options: Options,
-) -> dict[str, Floats]:
-    """By measure and cut its values on each query and context, (Q, contexts)."""
+) -> tuple[dict[str, Floats], dict[str, str]]:
+    """By measure and cut its values on each query and context, (Q, contexts), or why none."""
     ratings = layout.ratings(frame, voice)
     found = answers(ratings, options)
     oracle = layout.oracle(options)
@@ -66,17 +67,21 @@ def _tables(
     every = np.ones(len(layout.queries), bool)
     none = np.full(oracle.shape, -1, np.int64)
     empty = Contexts(found, none, oracle, counted, tokens, sizes_of(oracle), every)
-    relevance = relevance_of(ratings, empty, options)
     # ndeval once a context would take minutes, and orders need no second hand.
     options = replace(options, alpha_ndcg="tandem")
     made: dict[str, Floats] = {}
+    reasons: dict[str, str] = {}
     for cut in (None, *options.cuts):
         contexts = [replace(empty, ranked=ranked).cut(cut) for ranked in drawn]
-        ranked = [Ranked(relevance, of.ranked, of.depth, of.there) for of in contexts]
+        ranked = [RatedRankings(ratings, each) for each in contexts]
         suffix = "" if cut is None else f"@{cut}"
-        for family, given in (("contexts", contexts), ("rankings", ranked)):
-            for measure in of_family(family):
-                columns = [measure.of(each, options) for each in given]
-                kept = [each for each in columns if isinstance(each, np.ndarray)]
-                made[f"{measure.name}{suffix}"] = np.column_stack(kept)
-    return made
+        measured = [
+            *((m, [m.of(each, options) for each in contexts]) for m in of_family("contexts")),
+            *((m, [each.found(m, options) for each in ranked]) for m in of_family("rankings")),
+        ]
+        for measure, of in measured:
+            name = f"{measure.name}{suffix}"
+            made[name] = np.column_stack([values_of(each) for each in of])
+            if reason := next(filter(None, map(reason_of, of)), None):
+                reasons[name] = reason
+    return made, reasons

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from analysis.choices import Choices
-from analysis.measures.agreeing import Ordering, Setting, orderings, settings
-from analysis.measures.base import Bounds, Measure
+from analysis.measures.agreeing import (
+    FEWEST_OF_EVALUATORS,
+    Ordering,
+    Setting,
+    orderings,
+    settings,
+)
+from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
 from analysis.measures.powered import powered_mean, powered_pairs
 from analysis.measuring.drawn import Drawn
+from analysis.measuring.orders import orders_as_json
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.voices import HUMAN, JUDGE
-from analysis.statistics import Estimate, Floats, correlation_estimates
+from analysis.statistics import (
+    Estimate,
+    Floats,
+    PairedTest,
+    correlation_estimates,
+    undefined,
+)
 
 JSON = dict[str, Any]
 #: The measures of rankings, which are compared with each other at every cut.
@@ -27,24 +40,35 @@ class Tables:
     """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns.
 
     `queries` are the ids of its rows; `drawn` says which of them take people and judges together.
+    `oracles` are the systems by which the others are measured: they are ranked apart. `unknown`
+    says by measure, rater and system why there is no figure, in which case no row of it counts.
     """
 
     drawn: Drawn
+    oracles: frozenset[str] = frozenset()
     values: dict[str, dict[str, Floats]] = field(default_factory=dict)
     systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     queries: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: set[str] = field(default_factory=set)
     bounds: dict[str, Bounds] = field(default_factory=dict)
+    unknown: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _by_oracle: set[str] = field(default_factory=set)
     _forms: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, name: str, measure: Measure, part: Part, values: Floats) -> None:
+    def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
         """A part's values (N,). Contexts come one system at a time, the others all at once.
 
         What is no cut of rankings is a form of the measure.
         """
         tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
-        made = table_of(values, part.rows)
+        made = table_of(values_of(found), part.rows)
+        for column, system in enumerate(part.rows.named):
+            if reason := reason_of(rows_of(found, part.rows.columns == column)):
+                self.unknown[name, part.rater, system] = reason
+                made[:, column] = np.nan
+        if measure.by_oracle:
+            self._by_oracle.add(name)
         before = tables.get(part.rater)
         tables[part.rater] = made if before is None else np.column_stack([before, made])
         self.kinds[part.rater] = part.kind
@@ -59,18 +83,41 @@ class Tables:
     def evaluators(self, name: str, choices: Choices) -> list[JSON]:
         """Whether raters order the systems alike by a measure, each pair of them.
 
-        Nobody is held against people together who is one of them. Where queries have roles, only
-        evaluation queries count.
+        From six systems on besides the oracle: of fewer, tau says next to nothing. Nobody is held
+        against people together who is one of them. Where queries have roles, only evaluation
+        queries count.
         """
+        return orders_as_json(self._orderings(name, choices))
+
+    def _orderings(self, name: str, choices: Choices) -> list[Ordering]:
         named = self.systems.get(name, {})
         tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
         if len({tuple(named[rater]) for rater in tables}) != 1:
             return []
         kept = self.drawn.among(self.queries[name])
-        held = {rater: of[kept] for rater, of in tables.items()}
-        found = orderings(held, choices.resamples, choices.seed)
+        held = {rater: self._apart(name, rater)[kept] for rater in tables}
+        why = {rater: self._why(name, rater) for rater in tables}
+        found = orderings(
+            held, choices.resamples, choices.seed,
+            {rater: reason for rater, reason in why.items() if reason}, FEWEST_OF_EVALUATORS,
+        )  # fmt: skip
         inside = {PEOPLE, HUMAN}
-        return _as_json([o for o in found if {self.kinds[o.a], self.kinds[o.b]} != inside])
+        return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
+
+    def _apart(self, name: str, rater: str) -> Floats:
+        """A table without the oracle, which leads whoever measures by it."""
+        kept = [system not in self.oracles for system in self.systems[name][rater]]
+        return self.values[name][rater][:, kept]
+
+    def _why(self, name: str, rater: str) -> str | None:
+        """Why a rater has no figure of one of the systems; the oracle is none."""
+        named = self.systems[name][rater]
+        return self._unknown(name, (rater,), [s for s in named if s not in self.oracles])
+
+    def _unknown(self, name: str, raters: Iterable[str], systems: Iterable[str]) -> str | None:
+        """The first reason why one of the raters has no figure of one of the systems."""
+        every = [(name, rater, system) for rater in raters for system in systems]
+        return next((self.unknown[each] for each in every if each in self.unknown), None)
 
     def forms(self, name: str, choices: Choices) -> list[JSON]:
         """Whether raters order systems and reports alike by a measure and by its later forms.
@@ -93,11 +140,14 @@ class Tables:
             return []
         # By number, since a rater may have any name.
         held = {
-            str(n): self.values[form][rater][self.drawn.among(self.queries[form])]
+            str(n): self._apart(form, rater)[self.drawn.among(self.queries[form])]
             for n, (form, rater) in enumerate(places)
         }
+        why = {str(n): self._why(form, rater) for n, (form, rater) in enumerate(places)}
+        unknown = {place: reason for place, reason in why.items() if reason}
+        drawn = choices.resamples, choices.seed
         made = []
-        for each in orderings(held, choices.resamples, choices.seed):
+        for each in orderings(held, *drawn, unknown, FEWEST_OF_EVALUATORS):
             (own, a), (form, b) = places[int(each.a)], places[int(each.b)]
             if own == name != form and a != b:
                 spearman = _spearman(held[each.a], held[each.b], choices)
@@ -106,14 +156,36 @@ class Tables:
         return made
 
     def settings(self, name: str) -> dict[str, list[JSON]]:
-        """The paired Wilcoxon tests of the systems under each rater; of whole rankings only."""
+        """The paired Wilcoxon tests of the systems under each rater; of whole rankings only.
+
+        The oracle is not tested by a measure that goes by it: its own value is no result.
+        """
         if name in self.cuts:
             return {}
-        return {
-            rater: made
-            for rater, table in self.values.get(name, {}).items()
-            if (made := _settings(_tested(table, self.systems[name][rater]), self.bounds[name]))
-        }
+        made = {}
+        for rater, table in self.values.get(name, {}).items():
+            columns = dict(zip(self.systems[name][rater], table.T, strict=True))
+            pairs = settings({s: columns[s] for s in self._tested(name, columns)})
+            told = _settings(
+                [self._told(name, (rater,), each) for each in pairs], self.bounds[name]
+            )
+            if told:
+                made[rater] = told
+        return made
+
+    def _tested(self, name: str, systems: Iterable[str]) -> list[str]:
+        """The systems that are tested against each other by a measure."""
+        apart = self.oracles if name in self._by_oracle else frozenset()
+        return [each for each in systems if each not in apart]
+
+    def _told(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
+        """A pair, without a test where a rater has no figure of one of the two."""
+        reason = self._unknown(name, raters, (pair.a, pair.b))
+        if reason is None:
+            return pair
+        n, method = pair.test.difference.n, pair.test.difference.method
+        test = PairedTest(undefined(reason, n, method), None, pair.test.method, reason)
+        return Setting(pair.a, pair.b, test, None)
 
     def powered(self, name: str) -> JSON:
         """By judge, what people and that judge together say of each system, and of each pair.
@@ -134,11 +206,20 @@ class Tables:
             for rater in (PEOPLE, judge)
         )
         labelled = self.drawn.labelled(self.queries[name], human, machine)
-        bounds = self.bounds[name]
+        bounds, raters = self.bounds[name], (PEOPLE, judge)
         means = {
-            system: powered_mean(labelled, column, bounds) for column, system in enumerate(both)
-        }
-        pairs = [] if name in self.cuts else powered_pairs(labelled, both)
+            system: powered_mean(
+                replace(labelled, reason=labelled.reason or self._unknown(name, raters, (system,))),
+                column, bounds,
+            )
+            for column, system in enumerate(both)
+        }  # fmt: skip
+        tested = [] if name in self.cuts else self._tested(name, both)
+        columns = [both.index(each) for each in tested]
+        alone = replace(
+            labelled, human=labelled.human[:, columns], judge=labelled.judge[:, columns]
+        )
+        pairs = [self._told(name, raters, each) for each in powered_pairs(alone, tested)]
         return {
             "systems": {
                 system: {**each.as_json(), "effective_labels": worth}
@@ -162,9 +243,13 @@ class Tables:
                 if names is not cut:
                     # People together stand there even where no person used a form.
                     tables = {name: of for name, of in tables.items() if np.isfinite(of).any()}
-                found = orderings(tables, choices.resamples, choices.seed)
+                why = {
+                    n: self._unknown(n, (rater,), self.systems[n].get(rater, ())) for n in tables
+                }
+                unknown = {name: reason for name, reason in why.items() if reason}
+                found = orderings(tables, choices.resamples, choices.seed, unknown)
                 if found:
-                    made.setdefault(rater, []).extend(_as_json(found))
+                    made.setdefault(rater, []).extend(orders_as_json(found))
         return made
 
     def _by(self, rater: str, names: list[str]) -> dict[str, Floats]:
@@ -196,15 +281,6 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
         one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
         draws=choices.resamples, seed=choices.seed, interval="auto",
     )["spearman"]  # fmt: skip
-
-
-def _as_json(found: list[Ordering]) -> list[JSON]:
-    return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
-
-
-def _tested(table: Floats, systems: list[str]) -> list[Setting]:
-    columns: Mapping[str, Floats] = dict(zip(systems, table.T, strict=True))
-    return settings(columns)
 
 
 def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:

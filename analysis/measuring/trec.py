@@ -13,9 +13,11 @@ from analysis.choices import Choices
 from analysis.frames import VariableFrame
 from analysis.measures.coverage.contexts import Contexts, members
 from analysis.measures.coverage.ratings import answerable, answers
+from analysis.measures.coverage.unrated import without_failed
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
-from analysis.measuring.contexts import ORACLE, Layout, relevance_of
+from analysis.measuring.contexts import Layout
+from analysis.measuring.relevance import ORACLE, relevance_of
 from analysis.measuring.voices import voices
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Floats
@@ -38,6 +40,7 @@ qrels/       NAME.qrels: what counts as relevant, for MAP, Recall and nDCG
 
 give MAP, MAP@10, Recall@10, nDCG@10, alpha_nDCG@10 and Cov@10. nDCG of whole rankings stops at
 the ranking's end here, and at no rank there; cuts at the oracle's size are another one each query.
+What nobody rated has no line, so that these tools take it for a no, as unrated=zero does here.
 Queries without a relevant passage have no line, and no value. A query that a system was not given
 is missing from its run: trec_eval leaves it out, as Tandem does, and ir_measures counts it as 0. It
 leaves it out too where the qrels hold the queries of the run alone:
@@ -83,13 +86,13 @@ def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[s
         ratings = layout.ratings(frame, voice)
         found, oracle = answers(ratings, options), layout.oracle(options)
         kept = answerable(found, members(oracle, found.passages.shape[1]), options)
-        answered = found.yes & kept[:, None, :]
+        tokens = layout.tokens(tokenizer("whitespace"))
+        every = np.ones(len(layout.queries), bool)
+        ranked = np.full(oracle.shape, -1, np.int64)
+        empty = Contexts(found, ranked, oracle, kept, tokens, (ranked >= 0).sum(1), every)
+        answered = found.yes & without_failed(empty)[:, None, :]
         made[f"{name}.diversity.qrels"] = "".join(_diversity(layout, answered))
         if options.relevance != ORACLE:
-            tokens = layout.tokens(tokenizer("whitespace"))
-            every = np.ones(len(layout.queries), bool)
-            ranked = np.full(oracle.shape, -1, np.int64)
-            empty = Contexts(found, ranked, oracle, kept, tokens, (ranked >= 0).sum(1), every)
             gains = relevance_of(ratings, empty, options)
             made[f"{name}.qrels"] = "".join(_qrels(layout, gains))
     return made

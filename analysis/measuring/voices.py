@@ -21,13 +21,19 @@ class Voice:
 
     `values` (U,) are places in the scale's categories, or their numbers where they are ordered;
     NaN = none. `asked` (U,) says which units count at all: those that were not asked, escapes and
-    people's ties are no missing judgements.
+    people's ties are no missing judgements. People together fail where some of them were asked and
+    none gave an answer.
     """
 
     rater: str
     kind: str
     values: Floats
     asked: Bools
+
+    @property
+    def failed(self) -> Bools:
+        """Which units (U,) were asked about in vain."""
+        return self.asked & np.isnan(self.values)
 
     def rounded(self) -> Voice:
         """With values to the nearest rank; people's half between two ranks goes to the higher."""
@@ -53,7 +59,7 @@ def voices(frame: VariableFrame) -> Iterator[Voice]:
     people = frame.columns(HUMAN)
     if people:
         together = _mean(values[:, people]) if ordered else _majority(frame, numbers)
-        yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together))
+        yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing))
     for column, rater in enumerate(frame.raters):
         asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
         if rater.excluded is None and asked.any():
@@ -65,6 +71,20 @@ def _missing(frame: VariableFrame) -> dict[str, Bools]:
     for aside in frame.asides:
         if aside.is_missing:
             found.setdefault(aside.rater, np.zeros(len(frame.codes), bool))[aside.unit] = True
+    return found
+
+
+def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
+    """The units (U,) on which a person's answer is missing and nobody else's is there."""
+    people = {r.name for r in frame.raters if r.kind == HUMAN and r.excluded is None}
+    found = np.zeros(len(frame.codes), bool)
+    for rater in people & missing.keys():
+        found |= missing[rater]
+    if not found.any():
+        return found
+    found &= (frame.of(HUMAN) < 0).all(axis=1)
+    escaped = [a.unit for a in frame.asides if not a.is_missing and a.rater in people]
+    found[escaped] = False
     return found
 
 

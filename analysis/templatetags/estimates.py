@@ -63,16 +63,18 @@ def cell(value: Cell) -> SafeString:
 
 
 def _number(value: Number) -> SafeString:
+    rated = format_html(' <span class="sub">{}</span>', value.rated) if value.rated else ""
     if value.value is None:
         return format_html(
-            '<span class="undefined">{}<span class="why"> {}</span></span>',
-            value.text, value.reason,
+            '<span class="undefined">{}<span class="why"> {}</span></span>{}',
+            value.text, value.reason, rated,
         )  # fmt: skip
     above = _above(value)
     if value.ends is None:
-        return format_html("<span{}>{}{}</span>", _method(value), value.text, above)
+        return format_html("<span{}>{}{}</span>{}", _method(value), value.text, above, rated)
     interval = format_html('<span class="interval">[{}, {}]</span>', *value.ends)
-    return format_html("<span{}>{}{} {}</span>", _method(value), value.text, above, interval)
+    whole = format_html("{}{} {}", value.text, above, interval)
+    return format_html("<span{}>{}</span>{}", _method(value), whole, rated)
 
 
 def _above(value: Number) -> SafeString:

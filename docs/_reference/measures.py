@@ -47,12 +47,16 @@ KEYS = (
     "leaderboard.boards[].systems", "leaderboard.boards[].systems.SYSTEM.MEASURE",
     "leaderboard.boards[].systems.SYSTEM.MEASURE.higher_than",
     "leaderboard.boards[].systems.SYSTEM.MEASURE.effective_labels",
+    "leaderboard.boards[].systems.SYSTEM.MEASURE.judged",
+    "leaderboard.boards[].systems.SYSTEM.MEASURE.bounds",
     "measures", "measures.MEASURE.summary", "measures.MEASURE.citation",
     "measures.MEASURE.options", "measures.MEASURE.cut", "measures.MEASURE.systems",
     "measures.MEASURE.systems.SYSTEM.people", "measures.MEASURE.systems.SYSTEM.texts",
     "measures.MEASURE.systems.SYSTEM.raters", "measures.MEASURE.slices",
     "measures.MEASURE.evaluators", "measures.MEASURE.evaluators[].a",
     "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
+    "measures.MEASURE.evaluator_matrix", "measures.MEASURE.evaluator_matrix.evaluators",
+    "measures.MEASURE.evaluator_matrix.kendall",
     "measures.MEASURE.forms", "measures.MEASURE.forms[].a", "measures.MEASURE.forms[].form",
     "measures.MEASURE.forms[].b", "measures.MEASURE.forms[].kendall",
     "measures.MEASURE.forms[].spearman",
@@ -87,6 +91,8 @@ SAME_AGAIN = {
     "key_point_scores.raters.RATER": "key_point_scores",
 }
 """Paths below which stands what another path has shown."""
+OF_CELLS = ("judged", "bounds")
+"""Of every estimate that hangs on ratings of passages; told on the leaderboard, where it stands."""
 
 
 def sections() -> Iterator[str]:
@@ -104,7 +110,8 @@ def _walk(value: object, path: str) -> Iterator[str]:
         return
     if isinstance(value, Mapping):
         estimate = set(value) >= ESTIMATE
-        for key in set(value) - (ESTIMATE | {"reason"} if estimate else set()):
+        told = {"reason"} if "higher_than" in value else {"reason", *OF_CELLS}
+        for key in set(value) - (ESTIMATE | told if estimate else set()):
             below = ".".join(filter(None, (path, PLACES.get(path, key))))
             if path not in PLACES or below in KEYS:
                 yield below

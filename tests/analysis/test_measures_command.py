@@ -89,13 +89,17 @@ def test_the_worked_example_gives_the_figures_that_were_worked_by_hand(tmp_path:
     assert value(found["Recall@10"], "bm25", "texts") == pytest.approx(2 / 3)
 
 
-def test_a_rating_that_is_missing_is_left_out_or_a_zero_by_the_preset(tmp_path: Path) -> None:
-    labels = [each for each in ratings() if (each["item"], each["unit"]) != ("t/p3", "q4")]
-    all_units = ("--option", "sampling=all")
-    found = measured(tmp_path, "rubric-passage", labels, made=all_units)
-    assert value(found["Cov"], "bm25") == pytest.approx(5 / 7)
+def test_a_judgement_that_failed_is_left_out_or_a_zero_by_the_preset(tmp_path: Path) -> None:
+    labels = [
+        without_value(each, "unreadable")
+        if (each["item"], each["unit"]) == ("t/p3", "q4")
+        else each
+        for each in ({**each, "rater": "judge", "rater_kind": "judge"} for each in ratings())
+    ]
+    found = measured(tmp_path, "rubric-passage", labels, made=("--option", "sampling=all"))
+    assert value(found["Cov"], "bm25", "judge") == pytest.approx(5 / 7)
     zero = json.loads(run("measures", "--campaign", "c", "--preset", "crux"))["measures"]
-    assert value(zero["Cov"], "bm25") == pytest.approx(5 / 8)
+    assert value(zero["Cov"], "bm25", "judge") == pytest.approx(5 / 8)
 
 
 def test_reports_are_covered_by_yes_and_no(tmp_path: Path) -> None:
@@ -359,6 +363,38 @@ def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> Non
     assert sampled["Cov", "alpha_nDCG"]["n"] == 48
     assert sampled["Cov", "alpha_nDCG"]["value"] is None
     assert sampled["Den@10", "MAP@10"]["n"] == sampled["Cov", "nDCG@20"]["n"] == 48
+
+
+def without_value(of: JSON, missing: str) -> JSON:
+    """A label that is missing for a reason."""
+    return {**{key: each for key, each in of.items() if key != "value"}, "missing": missing}
+
+
+def test_a_point_that_was_never_asked_to_be_key_is_none_that_failed(tmp_path: Path) -> None:
+    """Whether k3 is key was asked of nobody; whether k2 is could not be read."""
+    labels = [
+        label("k1", "k1", "grounded", "yes"), label("k1", "k1", "key", "agree"),
+        label("k2", "k2", "grounded", "yes"),
+        without_value(label("k2", "k2", "key", ""), "unreadable"),
+        label("k3", "k3", "grounded", "yes"),
+    ]  # fmt: skip
+    found = measured(tmp_path, "key-point-verification", labels, "--preset", "long2rag")
+    for name in ("Retention", "Retention-micro"):
+        assert value(found[name], "") == pytest.approx(1 / 2)
+
+
+def test_people_who_were_asked_in_vain_have_failed_together_too(tmp_path: Path) -> None:
+    """Of o nobody answers; of b one does, so that the other's refusal is nothing."""
+    labels = [
+        without_value(label("t", "o", "eligibility", "", rater), "declined")
+        for rater in ("ada", "bram")
+    ]
+    labels += [
+        label("t", "b", "eligibility", "none"),
+        without_value(label("t", "b", "eligibility", "", "bram"), "declined"),
+    ]
+    found = measured(tmp_path, "answer-rating", labels, "--option", "missing=zero")["Eligibility"]
+    assert (value(found, "oracle"), value(found, "bm25")) == (0, 1)
 
 
 def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:

@@ -17,11 +17,14 @@ from tests.cast import write_lines
 pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
-QUESTIONS = range(4)
-#: How many of four sub-questions people say yes to: one, half, all and none.
-YES = {"w": 1, "x": 2, "y": 4, "z": 0}
-#: A judge's ratings. At 3 they cover 2, 3, 4 and 0 of four; at 5 they cover 2, 1, 4 and 0.
-RATED = {"w": "5 5 1 0", "x": "3 4 5 2", "y": "5 5 5 5", "z": "2 1 0 0"}
+QUESTIONS = range(6)
+#: How many of six sub-questions people say yes to.
+YES = {"u": 4, "v": 3, "w": 1, "x": 2, "y": 6, "z": 0}
+#: A judge's ratings. At 3 they cover 5, 4, 2, 3, 6 and 0 of six; at 5 they cover 4, 3, 2, 1, 6, 0.
+RATED = {
+    "u": "5 5 5 5 4 0", "v": "5 5 5 3 0 0", "w": "5 5 1 0 0 0", "x": "3 4 5 2 0 0",
+    "y": "5 5 5 5 5 5", "z": "2 1 0 0 0 0",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -52,16 +55,16 @@ def report(*options: str) -> JSON:
 
 
 def test_a_judges_ratings_order_the_systems_as_peoples_yes_and_no(campaign: None) -> None:
-    """At 3 people's order w < x < y and z last is the judge's; at 5 w and x change places."""
+    """At 3 people's order of the six systems is the judge's; at 5 w and x change places."""
     (pair,) = report()["measures"]["Cov(y)"]["forms"]
     assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
     assert pair["kendall"]["value"] == pytest.approx(1)
     # One query, so that the reports are the systems: their ranks are the same.
-    assert (pair["spearman"]["value"], pair["spearman"]["n"]) == (pytest.approx(1), 4)
+    assert (pair["spearman"]["value"], pair["spearman"]["n"]) == (pytest.approx(1), 6)
     (pair,) = report("--option", "eta=5")["measures"]["Cov(y)"]["forms"]
-    assert pair["kendall"]["value"] == pytest.approx((5 - 1) / 6)
-    # Ranks differ by 1 twice: 1 - 6 * 2 / (4 * 15).
-    assert pair["spearman"]["value"] == pytest.approx(0.8)
+    assert pair["kendall"]["value"] == pytest.approx((14 - 1) / 15)
+    # Ranks differ by 1 twice: 1 - 6 * 2 / (6 * 35).
+    assert pair["spearman"]["value"] == pytest.approx(1 - 12 / 210)
 
 
 def test_nothing_stands_twice_and_no_single_person_by_itself(campaign: None) -> None:
@@ -79,7 +82,7 @@ def test_one_raters_two_forms_are_two_measures_beside_each_other(campaign: None)
     """The judge says yes once of every report, which is no order at all."""
     (pair,) = report()["metrics"]["judge"]
     assert (pair["a"], pair["b"]) == ("Cov(y)", "Cov(y)@rated")
-    assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 4)
+    assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 6)
     assert "people" not in report()["metrics"]
 
 

@@ -16,7 +16,7 @@ from tests.cast import write_lines
 
 pytestmark = pytest.mark.django_db
 
-QUERIES, SYSTEMS = 48, ("good", "plain", "poor")
+QUERIES, SYSTEMS = 48, ("good", "fair", "plain", "slack", "poor", "idle")
 
 
 def line(n: int) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def line(n: int) -> dict[str, Any]:
 def said(n: int, system: str, question: int, rater: str) -> dict[str, Any]:
     """People say yes more often of better systems; the judge is lenient once in a while."""
     place = SYSTEMS.index(system)
-    yes = (n * 7 + question * 3 + place) % 5 > place + 0
+    yes = (n * 4 + question * 3 + place) % 7 > place
     lenient = rater == "judge" and (n + question) % 6 == 0
     spans = [{"field": "report", "start": 0, "end": 5, "text": "Words"}]
     return {
@@ -93,8 +93,8 @@ def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
         assert cell["value"] == pytest.approx(expected.value)
         assert cell["high"] == pytest.approx(expected.high)
         assert cell["n"] == 18
-    assert board["systems"]["good"]["Cov(y)"]["higher_than"] == ["plain", "poor"]
-    assert board["systems"]["poor"]["Cov(y)"]["higher_than"] == []
+    assert {"poor", "idle"} <= set(board["systems"]["good"]["Cov(y)"]["higher_than"])
+    assert board["systems"]["idle"]["Cov(y)"]["higher_than"] == []
 
 
 def test_while_people_are_not_through_there_is_none(drawn: list[int], tmp_path: Path) -> None:
@@ -116,10 +116,10 @@ def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
         if f"t{row['item'][-2:]}" in tuned:
             row["value"] = "no"
             row.pop("spans", None)
-            if row["item"].startswith("poor"):
+            if row["item"].startswith("idle"):
                 row |= {"value": "yes"}
     found = reported(tmp_path, labels(drawn, "ada"), judged)
     pairs = found["measures"]["Cov(y)"]["evaluators"]
     (pair,) = (p for p in pairs if {p["a"], p["b"]} == {"people", "judge"})
-    assert pair["kendall"]["value"] == 1
+    assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (1, 6)
     assert Campaign.objects.get().human_share == 0.5

@@ -23,7 +23,8 @@ def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> 
     run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all")  # fmt: skip
     run("import_labels", str(write_lines(tmp_path / "p.jsonl", ratings())), "--campaign", "p")
-    found |= keys_of(json.loads(run("measures", "--campaign", "p", "--resamples", "2")))
+    bounds = ("--option", "unrated=bounds")
+    found |= keys_of(json.loads(run("measures", "--campaign", "p", "--resamples", "2", *bounds)))
     run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b",
         "--option", "variables=answerable,rating")  # fmt: skip
     rated = [

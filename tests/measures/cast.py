@@ -29,15 +29,23 @@ WORDS = (10, 10, 5)
 PASSAGES, QUESTIONS = 3, 10
 
 
-def example_ratings(missing: Sequence[tuple[int, int]] = ()) -> Ratings:
-    """The example's ratings, 0 where the table says nothing; none at the (passage, question)s."""
+def example_ratings(
+    failed: Sequence[tuple[int, int]] = (), unrated: Sequence[tuple[int, int]] = ()
+) -> Ratings:
+    """The example's ratings, 0 where the table says nothing.
+
+    At these (passage, question)s there is none: the judgement failed, or nobody was asked.
+    """
     values = np.zeros((1, PASSAGES, QUESTIONS))
     for passage, rated in RATED.items():
         for question, rating in rated.items():
             values[0, passage, question] = rating
-    for passage, question in missing:
+    lost = np.zeros(values.shape, bool)
+    for passage, question in failed:
+        lost[0, passage, question] = True
+    for passage, question in (*failed, *unrated):
         values[0, passage, question] = np.nan
-    return Ratings(values, np.ones((1, PASSAGES), bool), np.ones((1, QUESTIONS), bool))
+    return Ratings(values, np.ones((1, PASSAGES), bool), np.ones((1, QUESTIONS), bool), lost)
 
 
 def context_of(

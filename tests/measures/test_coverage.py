@@ -71,15 +71,15 @@ class TestCoverage:
 
     def test_a_missing_rating_takes_its_question_out(self) -> None:
         # q4 of p3 is not rated: of p3 and p1, q0 q1 q2 q3 q7 of seven are covered.
-        rated = example_ratings(missing=[(P3, 4)])
+        rated = example_ratings(failed=[(P3, 4)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
     def test_a_question_goes_out_even_where_another_passage_answers_it(self) -> None:
-        rated = example_ratings(missing=[(P3, 0)])
+        rated = example_ratings(failed=[(P3, 0)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
     def test_a_missing_rating_can_be_a_zero_as_in_the_paper(self) -> None:
-        rated = example_ratings(missing=[(P3, 4)])
+        rated = example_ratings(failed=[(P3, 4)])
         found = cov(context_of(P3, P1, ratings=rated, options=AS_ZERO))
         assert found == pytest.approx([5 / 8])
 
@@ -227,13 +227,22 @@ def many(of: Contexts, times: int) -> Contexts:
         of.answers,
         **{
             name: np.repeat(getattr(of.answers, name), times, axis=0)
-            for name in ("yes", "known", "passages", "questions")
+            for name in (
+                "yes",
+                "known",
+                "passages",
+                "questions",
+                "open",
+                "rated",
+                "scope",
+                "never",
+                "drawn",
+            )
         },
         bests={},
     )
-    rest = {
-        name: np.repeat(each, times, axis=0) for name, each in vars(of).items() if name != "answers"
-    }
+    arrays = ("ranked", "oracle", "counted", "tokens", "depth", "there")
+    rest = {name: np.repeat(getattr(of, name), times, axis=0) for name in arrays}
     return Contexts(found, **rest)
 
 
@@ -284,8 +293,9 @@ class TestThresholdTable:
 
 def test_a_missing_rating_is_one_of_nought_and_not_of_one() -> None:
     ratings = Ratings(
-        np.array([[[np.nan, 1.0, 0.5]]]), np.ones((1, 1), bool), np.ones((1, 3), bool)
-    )
+        np.array([[[np.nan, 1.0, 0.5]]]), np.ones((1, 1), bool), np.ones((1, 3), bool),
+        np.array([[[True, False, False]]]),
+    )  # fmt: skip
     as_zero = answers(ratings, Options(missing="zero", eta=1))
     assert as_zero.yes.tolist() == [[[False, True, False]]]
     assert as_zero.known.tolist() == [[[True, True, True]]]

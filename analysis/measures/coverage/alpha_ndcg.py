@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from analysis.measures.base import Measure
+from analysis.measures.base import Judged, Measure
 from analysis.measures.coverage.by_ir_measures import alpha_ndcg_by_ir_measures, held
 from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.coverage.unrated import in_pools, of_cells, without_failed
 from analysis.measures.options import IR_MEASURES, Options
 from analysis.measures.retrieval import discounts
 from analysis.statistics import Bools, Floats, Ints
 from analysis.statistics.arrays import ratio
+
+
+def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
+    """α-nDCG of each query, (Q,); by its best order it hangs on the cells of all passages."""
+    return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
 
 
 def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
@@ -19,10 +27,12 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered
     above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
     as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
-    the last identifier goes first, as there: the choice shows in later gains. A missing rating
-    gives no gain. An empty context has 0. NaN where no passage answers a counted question.
-    Where ir_measures is chosen its figures are taken, and ours are their check.
+    the last identifier goes first, as there: the choice shows in later gains. A question with a
+    judgement that failed, of any passage, is left out of both. No cell is open. An empty context
+    has 0. NaN where no passage answers a counted question. Where ir_measures is chosen its figures
+    are taken, and ours are their check.
     """
+    contexts = replace(contexts, counted=without_failed(contexts))
     ours = _by_us(contexts, options)
     if options.alpha_ndcg != IR_MEASURES:
         return ours
@@ -88,7 +98,8 @@ MEASURE = Measure(
     "contexts",
     "Gain of newly answered sub-questions by rank, over that of the best order.",
     "Clarke and others, SIGIR, 2008; Ju and others, CRUX, 2025",
-    alpha_ndcg,
+    ranked_coverage,
     "no passage answers a sub-question that counts",
-    ("eta", "missing", "filtered", "oracle", "alpha", "alpha_ndcg", "cuts"),
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle", "alpha", "alpha_ndcg", "cuts"),
+    by_oracle=True,
 )

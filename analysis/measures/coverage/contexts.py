@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.measures.coverage.ratings import Answers
+from analysis.measures.coverage.ratings import Answers, answerable
+from analysis.measures.options import Options
 from analysis.statistics import Bools, Floats, Ints
 
 
@@ -18,7 +19,8 @@ class Contexts:
     `ranked` (Q, K) holds the places of passages in rank order, -1 = none; `oracle` (Q, O) those of
     the oracle context; `counted` (Q, M) the sub-questions of the denominator; `tokens` (Q, P) the
     length of each passage, NaN = unknown; `depth` (Q,) the positions that count; `there` (Q,) the
-    queries that the system answered, for which a context may be empty all the same.
+    queries that the system answered, for which a context may be empty all the same. `whole` (Q, W)
+    is what a cut was made of, None where there was none.
     """
 
     answers: Answers
@@ -28,17 +30,52 @@ class Contexts:
     tokens: Floats
     depth: Ints
     there: Bools
+    whole: Ints | None = None
 
     def cut(self, depth: int | None) -> Contexts:
         """The first `depth` passages; None: as many as the oracle context of the query has."""
         sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
-        within = np.arange(self.ranked.shape[1]) < sizes[:, None]
-        return replace(self, ranked=np.where(within, self.ranked, -1), depth=sizes)
+        whole = self.ranked if self.whole is None else self.whole
+        return replace(self, ranked=_down_to(whole, sizes), depth=sizes, whole=whole)
 
     def as_oracle(self) -> Contexts:
         """The oracle context in the place of the system's."""
         every = np.ones(len(self.ranked), bool)
-        return replace(self, ranked=self.oracle, depth=sizes_of(self.oracle), there=every)
+        sizes = sizes_of(self.oracle)
+        return replace(self, ranked=self.oracle, depth=sizes, there=every, whole=None)
+
+    def read(self, found: Answers, options: Options) -> Contexts:
+        """The same contexts by other answers, which may say that other questions count."""
+        inside = members(self.oracle, found.passages.shape[1])
+        return replace(self, answers=found, counted=answerable(found, inside, options))
+
+    def condensed(self, options: Options) -> Contexts:
+        """Without the passages that have an open cell, in whose places the next ones move up.
+
+        From the ranking before it is cut, as from the oracle context (Sakai 2007). A query that has
+        no passage left has no context.
+        """
+        found = self.answers.condensed
+        whole = self.ranked if self.whole is None else self.whole
+        ranked, oracle = (_without(of, found.passages) for of in (whole, self.oracle))
+        depth = sizes_of(ranked) if self.whole is None else self.depth
+        left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
+        made = replace(
+            self, ranked=_down_to(ranked, depth), oracle=oracle, depth=depth,
+            there=self.there & left, whole=None,
+        )  # fmt: skip
+        return made.read(found, options)
+
+    @cached_property
+    def unsettled(self) -> Bools:
+        """(Q, M): the questions of which open cells of oracle passages hide whether they count."""
+        return self.hidden(self.answers.open)
+
+    def hidden(self, cells: Bools) -> Bools:
+        """(Q, M): the questions that do not count, but might by these cells of oracle passages."""
+        inside = members(self.oracle, self.answers.passages.shape[1])
+        hidden: Bools = (cells & inside[:, :, None]).any(axis=1) & self.answers.questions
+        return hidden & ~self.counted
 
     @cached_property
     def answered(self) -> Bools:
@@ -48,6 +85,20 @@ class Contexts:
     def of(self, which: Bools) -> Bools:
         """What holds of each passage and question (Q, P, M), at each rank: (Q, K, M)."""
         return at_ranks(which, self.ranked)
+
+
+def _down_to(ranked: Ints, sizes: Ints) -> Ints:
+    return np.where(np.arange(ranked.shape[1]) < sizes[:, None], ranked, -1)
+
+
+def _without(ranked: Ints, kept: Bools) -> Ints:
+    """The rankings of the passages that are kept (Q, P), without holes."""
+    if not kept.shape[1]:
+        return ranked
+    stays = (ranked >= 0) & np.take_along_axis(kept, np.maximum(ranked, 0), 1)
+    order = np.argsort(~stays, axis=1, kind="stable")
+    closed = np.take_along_axis(ranked, order, 1)
+    return _down_to(closed, stays.sum(axis=1))
 
 
 def at_ranks(which: Bools, ranked: Ints) -> Bools:

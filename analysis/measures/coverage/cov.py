@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.base import Measure
+from analysis.measures.base import Judged, Measure
 from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.coverage.unrated import in_contexts, of_cells
 from analysis.measures.options import Options
 from analysis.statistics import Floats
 from analysis.statistics.arrays import ratio
 
 
-def cov(contexts: Contexts, options: Options | None = None) -> Floats:
+def coverage(contexts: Contexts, options: Options) -> Judged:
+    """Cov(Z) of each query, (Q,); it hangs on the cells of the context alone."""
+    return of_cells(contexts, options, cov, in_contexts)
+
+
+def cov(contexts: Contexts) -> Floats:
     """Cov(Z) = questions of Q_a with a passage p in Z of rating G(p, q) >= eta / questions of Q_a.
 
     (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question that
-    lacks the rating of a passage of Z is left out, whatever its other ratings are: counting those
-    that happen to be settled by another passage would raise the share. NaN where no question is
-    left, and where the system has no context.
+    lacks a rating of a passage of Z that was asked for is left out, whatever its other ratings are:
+    counting those that happen to be settled by another passage would raise the share. No cell is
+    open. NaN where no question is left, and where the system has no context.
     """
     settled = contexts.counted
     if contexts.answers.gaps:
-        settled = settled & ~contexts.of(contexts.answers.unknown).any(axis=1)
+        settled = settled & ~contexts.of(contexts.answers.failed).any(axis=1)
     covered = contexts.answered.any(axis=1) & settled
     values = ratio(covered.sum(axis=1), settled.sum(axis=1))
     return np.where(contexts.there, values, np.nan)
@@ -32,7 +38,7 @@ MEASURE = Measure(
     "contexts",
     "Share of the answerable sub-questions that the context answers.",
     "Ju and others, CRUX, 2025",
-    cov,
+    coverage,
     "no context has a sub-question that an oracle passage answers and that is rated throughout",
-    ("eta", "missing", "filtered", "oracle"),
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
 )

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.base import AMOUNT, Measure
+from analysis.measures.base import AMOUNT, Judged, Measure
 from analysis.measures.coverage.contexts import Contexts
 from analysis.measures.coverage.cov import cov
+from analysis.measures.coverage.unrated import in_contexts, of_cells
 from analysis.measures.options import Options
 from analysis.measures.retrieval import gathered
-from analysis.statistics import Floats
+from analysis.statistics import Bools, Floats
 from analysis.statistics.arrays import ratio
+
+
+def density(contexts: Contexts, options: Options) -> Judged:
+    """Den(Z) of each query, (Q,); it hangs on the cells of the context and of the oracle's."""
+
+    def needs(of: Contexts) -> Bools:
+        return in_contexts(of) | in_contexts(of.as_oracle())
+
+    return of_cells(contexts, options, lambda of: den(of, options), needs)
 
 
 def den(contexts: Contexts, options: Options) -> Floats:
@@ -21,18 +31,18 @@ def den(contexts: Contexts, options: Options) -> Floats:
     holds a passage whose length is unknown.
     """
     oracle = contexts.as_oracle()
-    own, best = cov(contexts, options), _best(oracle, options)
+    own, best = cov(contexts), _best(oracle)
     relative = ratio(own * _tokens(oracle), best * _tokens(contexts))
     values = np.where(own == 0, 0.0, relative) ** options.weight
     return np.where(np.isnan(own) | ~(best > 0), np.nan, values)
 
 
-def _best(oracle: Contexts, options: Options) -> Floats:
+def _best(oracle: Contexts) -> Floats:
     """The coverage of the oracle context, (Q,); the same for all systems and cuts."""
     known = oracle.answers.bests
     key = "Cov", oracle.counted.tobytes(), oracle.ranked.tobytes()
     if key not in known:
-        known[key] = cov(oracle, options)
+        known[key] = cov(oracle)
     return known[key]
 
 
@@ -55,10 +65,11 @@ MEASURES = (
         "contexts",
         "Coverage for its length, relative to the oracle context's.",
         "Ju and others, CRUX, 2025",
-        den,
+        density,
         "the oracle context answers no sub-question, or a passage's text is not in the batch",
-        ("eta", "missing", "filtered", "oracle", "weight", "tokenizer"),
+        ("eta", "missing", "unrated", "scope", "filtered", "oracle", "weight", "tokenizer"),
         AMOUNT,
+        by_oracle=True,
     ),
     Measure(
         "Tokens",

@@ -28,13 +28,14 @@ def required_subset(found: Answers, oracle: Bools) -> Bools:
     return kept
 
 
-def required_grades(ratings: Ratings, found: Answers, oracle: Bools) -> Ints:
+def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float = 0.0) -> Ints:
     """The grade of each passage (Q, P), as the released code grades: 3, 2, 1, and 0 for the others.
 
     At each step the passage that answers most new sub-questions is chosen, equal ones in the order
     of their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has
     grade 1 where none of its ratings exceeds the highest among the chosen, else 2. (The released
-    code adds 0.1 for any positive rating, which ranks only passages that answer nothing new.)
+    code adds 0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes
+    without a rating counts as one of `eta`.
     """
     yes = found.yes & oracle[:, :, None]
     every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
@@ -47,7 +48,7 @@ def required_grades(ratings: Ratings, found: Answers, oracle: Bools) -> Ints:
             break
         chosen[every[more], best[more]] = True
         seen |= yes[every, best] & more[:, None]
-    values = np.nan_to_num(ratings.values, nan=0.0)
+    values = np.where(np.isnan(ratings.values), np.where(found.yes, eta, 0.0), ratings.values)
     highest = np.where(chosen[:, :, None], values, 0.0).max(axis=1, initial=0.0)
     exceeds = (values > highest[:, None, :]).any(axis=2)
     grades = np.where(chosen, CHOSEN, np.where(exceeds, PARTLY, REDUNDANT))

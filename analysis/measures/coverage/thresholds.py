@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.measures.coverage.contexts import Contexts, members
-from analysis.measures.coverage.cov import cov
-from analysis.measures.coverage.ratings import Ratings, answerable, answers
-from analysis.measures.coverage.reports import cut_ratings
-from analysis.measures.options import ZERO, Options
+from analysis.measures.coverage.contexts import Contexts
+from analysis.measures.coverage.cov import coverage
+from analysis.measures.coverage.ratings import Ratings, answers
+from analysis.measures.coverage.reports import UNKNOWN, cut_ratings
+from analysis.measures.options import CONDENSED, ZERO, Options
 from analysis.measures.shares import MISSING
 from analysis.statistics import (
     Bools,
@@ -44,11 +44,12 @@ class AtThreshold:
     """Of one eta: the questions kept, mean Cov(Z) and Cov(y), and Kendall's tau-b between the two.
 
     Means are over contexts and reports, with a t interval clustered by queries; tau is over the
-    pairs of both, queries resampled whole.
+    pairs of both, queries resampled whole. The number of questions is None where cells that nobody
+    rated hide which of them count.
     """
 
     eta: float
-    questions: int
+    questions: int | None
     context: Estimate
     report: Estimate
     tau: Estimate
@@ -79,23 +80,32 @@ def _at(
     seed: int,
 ) -> AtThreshold:
     found = answers(ratings, options)
-    kept = found.questions
-    if contexts:
-        oracle = members(contexts[0].oracle, ratings.passages.shape[1])
-        kept = answerable(found, oracle, options)
-    rated = [cov(replace(each, answers=found, counted=kept), options) for each in contexts]
-    x = np.concatenate([*rated, np.zeros(0)])
+    read = [each.read(found, options) for each in contexts]
+    rated = [coverage(each, options) for each in read]
+    kept, hidden = found.questions, False
+    if read:
+        whole = read[0].condensed(options) if options.unrated == CONDENSED else read[0]
+        kept, hidden = whole.counted, bool(whole.unsettled.any())
+    lost = next(filter(None, (each.reason for each in rated)), None)
+    unknown = UNKNOWN if hidden else None
+    x = np.concatenate([*(each.values for each in rated), np.zeros(0)])
     y = np.concatenate([*(_of_report(each, kept, options) for each in reports), np.zeros(0)])
     queries = np.tile(np.arange(len(kept)), len(contexts))
-    tau = correlation_estimates(
-        x, y, queries, ("kendall",), " of Cov(Z) and Cov(y)", draws=draws, seed=seed,
-        interval="auto",
-    )["kendall"]  # fmt: skip
-    context, report = _mean(x, queries, "Cov(Z)"), _mean(y, queries, "Cov(y)")
-    return AtThreshold(options.eta, int(kept.sum()), context, report, tau)
+    about = " of Cov(Z) and Cov(y)"
+    context, report = _mean(x, queries, "Cov(Z)", lost), _mean(y, queries, "Cov(y)", unknown)
+    if reason := lost or unknown:
+        tau = undefined(reason, 0, f"Kendall's tau-b{about}")
+    else:
+        tau = correlation_estimates(
+            x, y, queries, ("kendall",), about, draws=draws, seed=seed, interval="auto"
+        )["kendall"]
+    questions = None if unknown else int(kept.sum())
+    return AtThreshold(options.eta, questions, context, report, tau)
 
 
-def _mean(values: Floats, queries: Ints, name: str) -> Estimate:
+def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Estimate:
+    if unknown:
+        return undefined(unknown, 0, f"mean of {name}")
     made = mean_by_cluster(values, queries, f"mean of {name}")
     return made if made.value is not None else undefined(NOTHING, 0, f"mean of {name}")
 

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.measures.base import Measure, Pooled
 from analysis.measures.options import ZERO, Options
 from analysis.measures.shares import MISSING, NO, YES, count, share
-from analysis.statistics import Floats, Ints, Value
+from analysis.statistics import Bools, Floats, Ints, Value
 from analysis.statistics.arrays import ratio, unbatch
 
 AGREE, NEUTRAL, DISAGREE = 0, 1, 2
@@ -20,13 +20,23 @@ class Verified:
     """The key points (U,) of N queries as people verified them.
 
     `grounded` is 1, 0 or -1 = missing; `key` is agree, neutral or disagree (0, 1, 2), -1 where it
-    was not asked or is missing; `row` is the query.
+    was not asked or is missing; `row` is the query. `asked` (U,) says of which points it was asked
+    whether they are key; None for all that are grounded.
     """
 
     grounded: Ints
     key: Ints
     row: Ints
     rows: int
+    asked: Bools | None = None
+
+    @property
+    def counted(self) -> Bools:
+        """The points (U,) that count: not those that are grounded where nothing more was asked."""
+        if self.asked is None:
+            return np.ones(len(self.grounded), bool)
+        counted: Bools = self.asked | (self.grounded != YES)
+        return counted
 
 
 def kept(of: Verified, options: Options) -> Ints:
@@ -42,7 +52,8 @@ def kept(of: Verified, options: Options) -> Ints:
 
 def retention(of: Verified, options: Options) -> Floats:
     """Key points kept / key points of each query, (N,)."""
-    return share(kept(of, options), of.row, of.rows, options.missing)
+    counted = of.counted
+    return share(kept(of, options)[counted], of.row[counted], of.rows, options.missing)
 
 
 def retention_of_all(of: Verified, options: Options) -> Pooled:
@@ -51,7 +62,7 @@ def retention_of_all(of: Verified, options: Options) -> Pooled:
     The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
     """
     verdicts = kept(of, options)
-    counted = np.ones(len(verdicts), bool) if options.missing == ZERO else verdicts != MISSING
+    counted = of.counted & ((options.missing == ZERO) | (verdicts != MISSING))
     sums = [count(which, of.row, of.rows) for which in (verdicts == YES, counted)]
     return Pooled(np.column_stack(sums), _share)
 
