@@ -103,9 +103,10 @@ def _taus(tables: int, weights: Floats) -> Floats:
     means = np.round(ratio(sums, sizes), DECIMALS)
     ranks = _ranks(means)
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
-    untied = np.sqrt(np.diagonal(excess, axis1=-2, axis2=-1))
+    untied = np.diagonal(excess, axis1=-2, axis2=-1)
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
-    whole = ratio(excess, untied[..., :, None] * untied[..., None, :])
+    # The root of the product, so that equal orders have 1 and not a hair less.
+    whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
     # Rounding puts equal orders a hair above 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
 
