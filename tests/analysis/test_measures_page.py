@@ -175,10 +175,31 @@ def test_measures_are_computed_once_for_the_same_labels(
 def test_ratings_of_passages_are_offered_and_used(campaign: Campaign, tmp_path: Path) -> None:
     run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all")  # fmt: skip
-    rated = [label("t/p1", f"q{n}", "rating", 5 if n < 2 else 0) for n in range(10)]
+    rated = [
+        label(f"t/p{p}", f"q{n}", "rating", 5 if p == 1 and n < 2 else 0)
+        for p in (1, 2, 3) for n in range(10)
+    ]  # fmt: skip
     run("import_labels", str(write_lines(tmp_path / "p.jsonl", rated)), "--campaign", "p")
     client, start = logged_in("researcher"), f"/campaigns/{campaign.pk}/measures"
     assert "people@p" in client.get(f"{start}/").content.decode()
     found = json.loads(client.get(f"{start}.json?passages=people@p").content)
     assert found["passages"] == "people@p"
     assert found["measures"]["Cov(y)"]["systems"]["oracle"]["raters"]["judge"]["value"] == 1
+
+
+def test_sub_questions_that_may_count_leave_no_coverage_of_reports(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    """Of the oracle's three passages one was rated: what the others answer, nobody knows."""
+    run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
+        "--option", "sampling=all")  # fmt: skip
+    rated = [label("t/p1", f"q{n}", "rating", 5 if n < 2 else 0) for n in range(10)]
+    run("import_labels", str(write_lines(tmp_path / "p.jsonl", rated)), "--campaign", "p")
+    client, start = logged_in("researcher"), f"/campaigns/{campaign.pk}/measures"
+    for unrated, expected in (("refuse", None), ("condensed", 1), ("zero", 1)):
+        address = f"{start}.json?passages=people@p&unrated={unrated}"
+        found = json.loads(client.get(address).content)["measures"]["Cov(y)"]
+        said = found["systems"]["oracle"]["raters"]["judge"]
+        assert said["value"] == expected
+    page = client.get(f"{start}/body/?passages=people@p").content.decode()
+    assert "hide which sub-questions count" in page

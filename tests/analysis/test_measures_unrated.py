@@ -249,7 +249,8 @@ def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: None) -> N
 def test_every_format_tells_the_share_that_was_rated(half: None) -> None:
     options = ("--campaign", "c", "--resamples", "2", "--option", "unrated=bounds")
     of = cell(measures("--option", "unrated=bounds"), "alpha_nDCG")
-    no, yes, share = *of["bounds"], f"{100 * of['judged']:.0f} % rated"
+    no, yes = of["bounds"]
+    share = f"{100 * of['judged']:.0f} % rated"
     told = f"{no:.3f} to {yes:.3f}, {share}"
     assert told in run("measures", *options, "--format", "md")
     assert f"{no:.3f} to {yes:.3f}" in run("measures", *options, "--format", "latex")

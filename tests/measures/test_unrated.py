@@ -130,11 +130,13 @@ class TestBounds:
 
 class TestCondensed:
     def test_the_passage_leaves_the_ranking_the_oracle_and_the_best_order(self) -> None:
-        chosen = {"unrated": "condensed"}
-        assert found("Cov", P3, P1, **chosen).value == pytest.approx(5 / 8)
-        assert found("alpha_nDCG", P3, P1, **chosen).value == pytest.approx(1)
+        def condensed(name: str) -> float | None:
+            return found(name, P3, P1, unrated="condensed").value
+
+        assert condensed("Cov") == pytest.approx(5 / 8)
+        assert condensed("alpha_nDCG") == pytest.approx(1)
         # 5/8 in ten words; p1 and p2 cover all eight in twenty.
-        assert found("Den", P3, P1, **chosen).value == pytest.approx(1.25**0.5)
+        assert condensed("Den") == pytest.approx(1.25**0.5)
 
     def test_the_next_passages_move_up_before_the_cut(self) -> None:
         chosen = Options(unrated="condensed")

@@ -17,21 +17,21 @@ from analysis.statistics.arrays import ratio
 
 
 def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
-    """α-nDCG of each query, (Q,); by its best order it hangs on the cells of all passages."""
-    return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
-
-
-def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     """α-DCG of the context / α-DCG of the best order of all rated passages, down to the depth.
 
     α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered
     above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
     as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
     the last identifier goes first, as there: the choice shows in later gains. A question with a
-    judgement that failed, of any passage, is left out of both. No cell is open. An empty context
-    has 0. NaN where no passage answers a counted question. Where ir_measures is chosen its figures
-    are taken, and ours are their check.
+    judgement that failed, of any passage, is left out of both. An empty context has 0. NaN where no
+    passage answers a counted question. By the best order it hangs on the cells of all passages.
+    Where ir_measures is chosen its figures are taken, and ours are their check.
     """
+    return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
+
+
+def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
+    """The α-nDCG of contexts of which no cell is open, (Q,)."""
     contexts = replace(contexts, counted=without_failed(contexts))
     ours = _by_us(contexts, options)
     if options.alpha_ndcg != IR_MEASURES:

@@ -13,18 +13,19 @@ from analysis.statistics.arrays import ratio
 
 
 def coverage(contexts: Contexts, options: Options) -> Judged:
-    """Cov(Z) of each query, (Q,); it hangs on the cells of the context alone."""
-    return of_cells(contexts, options, cov, in_contexts)
-
-
-def cov(contexts: Contexts) -> Floats:
     """Cov(Z) = questions of Q_a with a passage p in Z of rating G(p, q) >= eta / questions of Q_a.
 
     (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question that
     lacks a rating of a passage of Z that was asked for is left out, whatever its other ratings are:
-    counting those that happen to be settled by another passage would raise the share. No cell is
-    open. NaN where no question is left, and where the system has no context.
+    counting those that happen to be settled by another passage would raise the share. NaN where no
+    question is left, and where the system has no context. It hangs on the cells of Z, and on those
+    that say which questions are in Q_a.
     """
+    return of_cells(contexts, options, cov, in_contexts)
+
+
+def cov(contexts: Contexts) -> Floats:
+    """The coverage of contexts of which no cell is open, (Q,)."""
     settled = contexts.counted
     if contexts.answers.gaps:
         settled = settled & ~contexts.of(contexts.answers.failed).any(axis=1)

@@ -15,7 +15,12 @@ from analysis.statistics.arrays import ratio
 
 
 def density(contexts: Contexts, options: Options) -> Judged:
-    """Den(Z) of each query, (Q,); it hangs on the cells of the context and of the oracle's."""
+    """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
+
+    After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
+    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown, and where either context
+    holds a passage whose length is unknown. It hangs on the cells of both contexts.
+    """
 
     def needs(of: Contexts) -> Bools:
         return in_contexts(of) | in_contexts(of.as_oracle())
@@ -24,12 +29,7 @@ def density(contexts: Contexts, options: Options) -> Judged:
 
 
 def den(contexts: Contexts, options: Options) -> Floats:
-    """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
-
-    After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
-    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown, and where either context
-    holds a passage whose length is unknown.
-    """
+    """The density of contexts of which no cell is open, (Q,)."""
     oracle = contexts.as_oracle()
     own, best = cov(contexts), _best(oracle)
     relative = ratio(own * _tokens(oracle), best * _tokens(contexts))

@@ -32,18 +32,24 @@ class ReportQuestions:
     unsure: Bools | None = None
 
 
-def report_coverage(of: ReportQuestions, options: Options) -> Found:
+def coverage_of_reports(of: ReportQuestions, options: Options) -> Found:
     """Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
 
     After Ju and others 2025, section 3. Null questions are none; escapes stay out as missing ones
-    do, and so do those that nobody was asked about. NaN where no question is left.
+    do, and so do those that nobody was asked about. NaN where no question is left. It is not known
+    where cells of oracle passages that nobody rated hide which sub-questions count.
     """
-    counted = of.counted
-    values = share(of.answered[counted], of.row[counted], of.rows, options.missing)
+    values = report_coverage(of, options)
     if of.unsure is None or not of.unsure.any():
         return values
     unsure = of.unsure & (np.bincount(of.row, minlength=of.rows) > 0)
     return Judged(np.where(unsure, np.nan, values), refused=unsure, why=UNKNOWN)
+
+
+def report_coverage(of: ReportQuestions, options: Options) -> Floats:
+    """The coverage of reports of which it is known which sub-questions count, (N,)."""
+    counted = of.counted
+    return share(of.answered[counted], of.row[counted], of.rows, options.missing)
 
 
 def cut_ratings(ratings: Floats, eta: float) -> Ints:
@@ -58,7 +64,7 @@ MEASURE = Measure(
     "reports",
     "Share of the sub-questions that the report answers.",
     "Ju and others, CRUX, 2025",
-    report_coverage,
+    coverage_of_reports,
     "no sub-question of the reports was labelled",
     ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
 )

@@ -30,7 +30,9 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
     found = contexts.answers
     within = _within(contexts)
     if not found.is_open:
-        return Judged(_drawn(contexts, value(contexts)), within)
+        values = _drawn(contexts, value(contexts))
+        both = values if options.unrated == BOUNDS else None
+        return Judged(values, within, no=both, yes=both)
     if options.unrated == CONDENSED:
         left = contexts.condensed(options)
         return Judged(_drawn(left, value(left)), within)
