@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.measures.options import PRESETS
+from annotation.models import QueryDraw
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import label, value
 from tests.cast import write_lines
@@ -22,6 +23,10 @@ pytestmark = pytest.mark.django_db
 JSON = dict[str, Any]
 QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
 OF_CONTEXTS = ("Cov", "alpha_nDCG", "Den")
+
+
+def every(*_: int) -> bool:
+    return True
 
 
 def answering(n: int) -> list[list[int]]:
@@ -92,7 +97,7 @@ def passages(tmp_path: Path) -> None:
 
 
 def test_a_perfect_ranking_that_is_rated_throughout_has_1(tmp_path: Path) -> None:
-    collection(tmp_path, lambda *_: True)
+    collection(tmp_path, every)
     found = measures()
     for name in ("Cov", "alpha_nDCG", "Cov@10", "alpha_nDCG@10"):
         assert cell(found, name)["value"] == pytest.approx(1)
@@ -183,7 +188,7 @@ def test_a_passage_that_the_batch_calls_not_relevant_is_a_known_no_and_stays_in_
 
 def test_a_label_wins_over_the_batchs_mark(tmp_path: Path) -> None:
     lines = [line(n, p0=False) for n in range(QUERIES)]
-    collection(tmp_path, lambda *_: True, lines)
+    collection(tmp_path, every, lines)
     assert cell(measures("--option", "oracle=passages"), "alpha_nDCG")["value"] == 1
 
 
@@ -191,7 +196,7 @@ def test_crux_takes_passages_that_are_none_of_the_querys_own_for_a_no(tmp_path: 
     lines = [line(n) for n in range(QUERIES)]
     for each in lines:
         each["rankings"][0]["passages"].insert(0, f"{each['id']}-elsewhere")
-    collection(tmp_path, lambda *_: True, lines)
+    collection(tmp_path, every, lines)
     found, crux = measures(), measures("--preset", "crux")
     assert "of the cells within the cut were never rated" in cell(found, "Cov")["reason"]
     assert cell(crux, "Cov")["value"] == 1
@@ -218,7 +223,7 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
         {**{k: v for k, v in each.items() if k != "value"}, "rater": "judge",
          "rater_kind": "judge",
          **({"missing": "unreadable"} if failed(each) else {"value": each["value"]})}
-        for each in ratings(lambda *_: True)
+        for each in ratings(every)
     ]  # fmt: skip
     load(tmp_path, labels)
     # Without it p0, which leads, answers nothing, and p1 to p3 one question each.
@@ -244,6 +249,27 @@ def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: None) -> N
     assert set(found["required"]["people"].values()) == {None}
     held = found["reference_contexts"]["people"]
     assert {held[of]["Cov"]["value"] for of in ("oracle", "required")} == {None}
+
+
+def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_path: Path) -> None:
+    """People rated every second question of the passages of the queries that were drawn."""
+    batch = write_lines(tmp_path / "b.jsonl", [line(n) for n in range(QUERIES)])
+    run("load_batch", str(batch), "--name", "b")
+    run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
+        "--option", "sampling=all", "--human-share", "0.5")  # fmt: skip
+    keys = QueryDraw.objects.filter(drawn=True).values_list("query__key", flat=True)
+    drawn = {int(key[1:]) for key in keys}
+    every_second = ratings(lambda n, p, q: n in drawn and q % 2 == 0)
+    for name, people in (("half", every_second), ("whole", ratings(lambda n, p, q: n in drawn))):
+        judge = [{**each, "rater": "judge", "rater_kind": "judge"} for each in ratings(every)]
+        path = write_lines(tmp_path / f"{name}.jsonl", [*people, *judge])
+        run("import_labels", str(path), "--campaign", "c")
+        of = measures()["measures"]["Cov"]["powered"]["judge"]["systems"]["perfect"]
+        if name == "half":
+            assert of["value"] is None
+            assert of["reason"].startswith("50 % of the cells within the cut were never rated")
+        else:
+            assert of["value"] == pytest.approx(1)
 
 
 def test_every_format_tells_the_share_that_was_rated(half: None) -> None:

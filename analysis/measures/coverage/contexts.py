@@ -7,8 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from analysis.measures.base import Cells
 from analysis.measures.coverage.ratings import Answers, answerable
 from analysis.measures.options import Options
+from analysis.measures.retrieval import gathered
 from analysis.statistics import Bools, Floats, Ints
 
 
@@ -76,6 +78,30 @@ class Contexts:
         inside = members(self.oracle, self.answers.passages.shape[1])
         hidden: Bools = (cells & inside[:, :, None]).any(axis=1) & self.answers.questions
         return hidden & ~self.counted
+
+    @cached_property
+    def asked(self) -> Bools:
+        """The questions that count or may do so, (Q, M), whatever `unrated` makes of them."""
+        if not self.answers.lacks:
+            return self.counted
+        return self.counted | self.hidden(self.answers.never)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of these questions and of the contexts, in the queries that were drawn."""
+        found = self.answers
+        key = "cells", self.asked.tobytes()
+        if key not in found.bests:
+            counted = (found.scope, found.rated, found.never)
+            of = self.asked[:, None, :]
+            found.bests[key] = np.stack([(each & of).sum(axis=2, dtype=float) for each in counted])
+        there, rated, never = found.bests[key]
+        within = self.there & found.drawn
+        every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
+        if found.complete:
+            return Cells(every, every, np.zeros(len(every)))
+        counts = (gathered(each, self.ranked).sum(axis=1) for each in (rated, never))
+        return Cells(every, *(np.where(within, each, 0.0) for each in counts))
 
     @cached_property
     def answered(self) -> Bools:

@@ -93,6 +93,11 @@ class Answers:
         return bool(self.never.any())
 
     @cached_property
+    def complete(self) -> bool:
+        """Whether every cell of the scope has a rating."""
+        return bool(self.rated.sum() == self.scope.sum())
+
+    @cached_property
     def all_no(self) -> Answers:
         """With a no in every open cell."""
         return self._settled(self.yes)

@@ -14,7 +14,6 @@ import numpy as np
 from analysis.measures.base import Cells, Judged
 from analysis.measures.coverage.contexts import Contexts, members
 from analysis.measures.options import BOUNDS, CONDENSED, Options
-from analysis.measures.retrieval import gathered
 from analysis.statistics import Bools, Floats
 
 Value = Callable[[Contexts], Floats]
@@ -28,7 +27,7 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
     about which nothing was asked was not drawn, and has none.
     """
     found = contexts.answers
-    within = _within(contexts)
+    within = contexts.cells
     if not found.is_open:
         values = _drawn(contexts, value(contexts))
         both = values if options.unrated == BOUNDS else None
@@ -49,12 +48,12 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
 def in_contexts(contexts: Contexts) -> Bools:
     """The cells (Q, P, M) of the questions that may count and the passages of the contexts."""
     inside = members(contexts.ranked, contexts.answers.passages.shape[1])
-    return inside[:, :, None] & _asked(contexts)[:, None, :]
+    return inside[:, :, None] & contexts.asked[:, None, :]
 
 
 def in_pools(contexts: Contexts) -> Bools:
     """The cells (Q, P, M) of the questions that may count, in all passages: of the best order."""
-    cells: Bools = contexts.answers.passages[:, :, None] & _asked(contexts)[:, None, :]
+    cells: Bools = contexts.answers.passages[:, :, None] & contexts.asked[:, None, :]
     return cells
 
 
@@ -74,27 +73,6 @@ def without_failed(contexts: Contexts) -> Bools:
 
 def _drawn(contexts: Contexts, values: Floats) -> Floats:
     return np.where(contexts.answers.drawn, values, np.nan)
-
-
-def _asked(contexts: Contexts) -> Bools:
-    """The questions that count or may do so, (Q, M), whatever `unrated` makes of them."""
-    if not contexts.answers.lacks:
-        return contexts.counted
-    return contexts.counted | contexts.hidden(contexts.answers.never)
-
-
-def _within(contexts: Contexts) -> Cells:
-    """The cells of the contexts down to their depth, of the queries that were drawn."""
-    found, asked = contexts.answers, _asked(contexts)
-    key = "cells", asked.tobytes()
-    if key not in found.bests:
-        of = asked[:, None, :]
-        found.bests[key] = np.stack([
-            (which & of).sum(axis=2).astype(float)
-            for which in (found.scope, found.rated, found.never)
-        ])  # fmt: skip
-    counts = [gathered(each, contexts.ranked).sum(axis=1) for each in found.bests[key]]
-    return Cells(*(np.where(contexts.there & found.drawn, each, 0.0) for each in counts))
 
 
 def _needed(contexts: Contexts, needs: Needs) -> Cells:
