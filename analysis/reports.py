@@ -14,6 +14,7 @@ from analysis.assisted import summary
 from analysis.blocks.agreement import agreement
 from analysis.blocks.alternative import beside_test
 from analysis.blocks.bounds import bounds
+from analysis.blocks.components import components
 from analysis.blocks.distribution import distribution
 from analysis.blocks.judges import judges
 from analysis.blocks.planning import planning, systems_planning
@@ -113,6 +114,7 @@ def _scores(frame: Frame, choices: Choices, sampled: bool | None, held: Held) ->
     found = scores(frame, choices.resamples, choices.seed, sampled, held)
     for name, of in scores_of_items(frame).items():
         found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
+        found[name]["components"] = components(of, choices, held)
     return found
 
 

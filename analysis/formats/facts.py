@@ -40,7 +40,7 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
 _NAMES = {
     "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
     "system": "group", "threshold": "category", "category": "category",
-    "judge_name": "judge",
+    "judge_name": "judge", "source": "category", "facet": "category", "aim": "group",
 }  # fmt: skip
 """Members that say of what an object is."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from analysis.formats.components import components_tables
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
 from analysis.formats.planning import planning_tables
 
@@ -21,6 +22,7 @@ def score_section(report: JSON, name: str) -> Section:
     tables += _comparisons(block.get("comparisons", []))
     tables += _estimates(block["estimate"])
     tables += planning_tables(block)
+    tables += components_tables(block)
     title = name.capitalize()
     return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
 

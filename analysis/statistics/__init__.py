@@ -54,9 +54,11 @@ from analysis.statistics.coefficients import (
     pair_estimates,
     table_estimates,
 )
+from analysis.statistics.components import Components, variance_components
 from analysis.statistics.correlations import correlation_estimates
 from analysis.statistics.counts import confusion, counts_of, reason_undefined
 from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
+from analysis.statistics.decision import Decision, decisions
 from analysis.statistics.estimate import Estimate, undefined
 from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
 from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
@@ -103,6 +105,8 @@ __all__ = [
     "Bootstrap",
     "Calibration",
     "Comparison",
+    "Components",
+    "Decision",
     "Estimate",
     "Floats",
     "Interval",
@@ -140,6 +144,7 @@ __all__ = [
     "correlation_estimates",
     "counts_of",
     "dawid_skene",
+    "decisions",
     "design_effect",
     "effective_items",
     "effective_labels",
@@ -197,6 +202,7 @@ __all__ = [
     "undefined",
     "unit_agreement",
     "unitising_alpha",
+    "variance_components",
     "wilcoxon_signed_rank",
     "wilson_interval",
 ]

@@ -1,0 +1,295 @@
+"""Where the noise comes from: variance components of query, system and rater, and of their
+interplay, as in a generalizability study (Brennan 2001)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.statistics.arrays import Bools, Floats, Ints
+from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
+
+QUERY, SYSTEM, RATER, RESIDUAL = "query", "system", "rater", "residual"
+QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER = "query:system", "query:rater", "system:rater"
+SOURCES = (QUERY, SYSTEM, RATER, QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER, RESIDUAL)
+SMALL, NOTHING, SAME = 0.2, 1e-3, 1e-6
+"""Shares of the residual from which on a component is no small one, and is something at all; and by
+how much logarithms of likelihoods may differ that are the same."""
+MOST_QUERIES, MOST_CELLS = 300, 300
+"""Of more queries so many are drawn, since the fit goes through them one by one; of more systems
+times raters, or raters beside systems, each of which is an effect of its own, there is no fit."""
+
+
+@dataclass(frozen=True)
+class Components:
+    """The variance that each source adds to a single score, in squares of the score's unit.
+
+    `variances` lacks the sources that the design does not have; those in `pooled` it has, but
+    cannot tell from the residual, which holds them. `per_item` is the mean number of raters of a
+    query and system. Where `reason` stands, there are no variances.
+    """
+
+    scores: int
+    queries: int
+    systems: int
+    raters: int
+    per_item: float
+    variances: Mapping[str, float]
+    pooled: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class _Design:
+    """Scores (N,) of queries, systems and raters numbered from 0, (N,) each."""
+
+    y: Floats
+    query: Ints
+    system: Ints
+    rater: Ints
+
+    @property
+    def levels(self) -> tuple[int, int, int]:
+        queries, systems, raters = (
+            int(of.max(initial=-1)) + 1 for of in (self.query, self.system, self.rater)
+        )
+        return queries, systems, raters
+
+
+def variance_components(
+    scores: Floats, queries: Ints, systems: Ints, raters: Ints, seed: int = 0
+) -> Components:
+    """The components of scores (N,), each by a rater, of a system, on a query, (N,) each.
+
+    score = mean + system + rater + system:rater + query + query:system + query:rater + residual,
+    all independent. A mixed linear model of statsmodels, by restricted maximum likelihood with a
+    group for each query, gives what queries bring (Lindstrom and Bates 1988); systems and raters
+    are fixed there, and the variance among their effects, less what their own error adds to it,
+    is theirs by the method of moments (Searle, Casella and McCulloch 1992). On balanced data
+    these are the estimates of the analysis of variance where none of them is below 0; one below
+    is 0. NaN scores are left out; of over 300 queries 300 are drawn by `seed`. No components
+    below ten queries, nor with one system and one rater.
+    """
+    there = np.isfinite(scores)
+    kept = _drawn(queries[there], seed)
+    given = (of[there][kept] for of in (queries, systems, raters))
+    design = _Design(scores[there][kept], *(np.unique(of, return_inverse=True)[1] for of in given))
+    reason = _reason(design)
+    if reason is None:
+        try:
+            found, pooled = _fitted(design)
+            return _components(design, found, pooled)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            reason = f"the mixed model has no fit ({error})"
+    return _components(design, {}, (), reason)
+
+
+def _components(
+    design: _Design,
+    variances: Mapping[str, float],
+    pooled: tuple[str, ...],
+    reason: str | None = None,
+) -> Components:
+    items = len(np.unique(np.stack([design.query, design.system]), axis=1).T)
+    per_item = len(design.y) / items if items else 0.0
+    ordered = {name: variances[name] for name in SOURCES if name in variances}
+    return Components(len(design.y), *design.levels, per_item, ordered, pooled, reason)
+
+
+def _drawn(queries: Ints, seed: int) -> Bools:
+    """Which scores (N,) are of the queries that are taken."""
+    known = np.unique(queries)
+    if len(known) <= MOST_QUERIES:
+        return np.ones(len(queries), bool)
+    chosen = np.random.Generator(np.random.PCG64(seed)).choice(known, MOST_QUERIES, replace=False)
+    taken: Bools = np.isin(queries, chosen)
+    return taken
+
+
+def _reason(design: _Design) -> str | None:
+    queries, systems, raters = design.levels
+    if queries < MINIMUM_CLUSTERS:
+        return f"{queries} queries are too few, {MINIMUM_CLUSTERS} are needed"
+    if systems < 2 and raters < 2:
+        return "with one system and one rater there is nothing to tell apart"
+    if len(np.unique(design.query)) == len(design.y):
+        return "each query has one score, so that queries cannot be told from the residual"
+    if systems * raters > MOST_CELLS:
+        return f"{systems} systems by {raters} raters are too many effects to fit"
+    if np.ptp(design.y) == 0:
+        return "all scores are equal"
+    return None
+
+
+def _fitted(design: _Design) -> tuple[dict[str, float], tuple[str, ...]]:
+    fixed, in_cells = _fixed(design)
+    random, pooled = _random(design)
+    found, residual = _by_statsmodels(design, fixed, random)
+    effects, error = _effects(design, fixed, random, found, residual)
+    _, systems, raters = design.levels
+    moments = _of_cells if in_cells else _of_main_effects
+    of_fixed = moments(effects, error, systems, raters)
+    if systems > 1 and raters > 1 and not in_cells:
+        pooled = (*pooled, SYSTEM_RATER)
+    return {**found, **of_fixed, RESIDUAL: residual}, pooled
+
+
+def _fixed(design: _Design) -> tuple[Floats, bool]:
+    """A column for each system and rater together, (N, S R), where all such cells have scores;
+    else for each system and, but for the first, each rater."""
+    _, systems, raters = design.levels
+    cells = _indicators(design.system * raters + design.rater, systems * raters)
+    if cells.any(axis=0).all():
+        return cells, True
+    columns = [_indicators(design.system, systems), _indicators(design.rater, raters)[:, 1:]]
+    whole = np.concatenate(columns, axis=1)
+    if np.linalg.matrix_rank(whole) < whole.shape[1]:
+        raise ValueError("no rater connects some systems with the others")
+    return whole, False
+
+
+def _random(design: _Design) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """The columns of each random source within a query, (N, levels), and sources that are pooled.
+
+    Two scores of one query and system tell their interplay from the residual, or of one query and
+    rater theirs.
+    """
+    _, systems, raters = design.levels
+    found, pooled = {QUERY: np.ones((len(design.y), 1))}, []
+    for name, of, number in (
+        (QUERY_SYSTEM, design.system, systems),
+        (QUERY_RATER, design.rater, raters),
+    ):
+        if number < 2:
+            continue
+        if len(np.unique(design.query * number + of)) < len(design.y):
+            found[name] = _indicators(of, number)
+        else:
+            pooled.append(name)
+    return found, tuple(pooled)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Variances of random sources and of the residual; the restricted likelihood's logarithm."""
+
+    variances: Mapping[str, float]
+    residual: float
+    likelihood: float
+    converged: bool
+
+
+def _by_statsmodels(
+    design: _Design, fixed: Floats, random: Mapping[str, Floats]
+) -> tuple[dict[str, float], float]:
+    """The variances of the random sources, and of the residual.
+
+    The search comes near to 0 and never there: a small one is 0 where the likelihood is no worse
+    for it. Raises ValueError where what is left does not converge.
+    """
+    fits = [_fit(design, fixed, random)]
+    while len(kept := fits[-1].variances) > 1:
+        least = min(kept, key=kept.__getitem__)
+        if kept[least] > SMALL * fits[-1].residual:
+            break
+        fits.append(_fit(design, fixed, {name: random[name] for name in kept if name != least}))
+    best = max(each.likelihood for each in fits)
+    fit = [each for each in fits if each.likelihood >= best - SAME][-1]
+    if not fit.converged and max(fit.variances.values()) > NOTHING * fit.residual:
+        raise ValueError("it does not converge")
+    return {name: fit.variances.get(name, 0.0) for name in random}, fit.residual
+
+
+def _fit(design: _Design, fixed: Floats, random: Mapping[str, Floats]) -> _Fit:
+    # Only here, since it takes a second to import and few processes need it.
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+
+    groups = [design.query == each for each in range(design.levels[0])]
+    matrices = [[columns[of] for of in groups] for columns in random.values()]
+    names = [[list(map(str, range(each.shape[1]))) for each in of] for of in matrices]
+    model = MixedLM(
+        design.y, fixed, groups=design.query, exog_vc=VCSpec(list(random), names, matrices)
+    )
+    with warnings.catch_warnings():
+        # A component that is 0 lies on the boundary, which is no failure.
+        warnings.simplefilter("ignore")
+        fit = model.fit(reml=True)
+    values = [*map(float, fit.vcomp), float(fit.scale)]
+    if not np.isfinite(values).all():
+        raise ValueError("it does not converge")
+    variances = dict(zip(random, values, strict=False))
+    return _Fit(variances, values[-1], float(fit.llf), bool(fit.converged))
+
+
+def _effects(
+    design: _Design,
+    fixed: Floats,
+    random: Mapping[str, Floats],
+    variances: Mapping[str, float],
+    residual: float,
+) -> tuple[Floats, Floats]:
+    """The fixed effects (P,) by generalised least squares, and their covariances (P, P)."""
+    size = fixed.shape[1]
+    information, weighed = np.zeros((size, size)), np.zeros(size)
+    for query in range(design.levels[0]):
+        rows = design.query == query
+        covariance = residual * np.eye(int(rows.sum()))
+        for name, columns in random.items():
+            own = columns[rows]
+            covariance += variances[name] * own @ own.T
+        solved = np.linalg.solve(covariance, fixed[rows])
+        information += solved.T @ fixed[rows]
+        weighed += solved.T @ design.y[rows]
+    error: Floats = np.asarray(np.linalg.inv(information), np.float64)
+    return error @ weighed, error
+
+
+def _of_cells(effects: Floats, error: Floats, systems: int, raters: int) -> dict[str, float]:
+    """Systems, raters and their interplay from the means of their cells, (S R,)."""
+    of_systems, of_raters = _centred(systems), _centred(raters)
+    found: dict[str, float] = {}
+    both = 0.0
+    if systems > 1 and raters > 1:
+        crossed = np.kron(of_systems, of_raters)
+        both = _square(crossed, effects, error) / ((systems - 1) * (raters - 1))
+        found[SYSTEM_RATER] = max(0.0, both)
+    if systems > 1:
+        mean = np.kron(of_systems, np.full((1, raters), 1 / raters))
+        found[SYSTEM] = max(0.0, _square(mean, effects, error) / (systems - 1) - both / raters)
+    if raters > 1:
+        mean = np.kron(np.full((1, systems), 1 / systems), of_raters)
+        found[RATER] = max(0.0, _square(mean, effects, error) / (raters - 1) - both / systems)
+    return found
+
+
+def _of_main_effects(effects: Floats, error: Floats, systems: int, raters: int) -> dict[str, float]:
+    """Systems and raters from effects (S + R - 1,) without interplay; the first rater's is 0."""
+    of_systems = np.hstack([_centred(systems), np.zeros((systems, raters - 1))])
+    of_raters = np.hstack([np.zeros((raters, systems)), _centred(raters)[:, 1:]])
+    parts = ((SYSTEM, of_systems, systems), (RATER, of_raters, raters))
+    return {
+        name: max(0.0, _square(of, effects, error) / (number - 1))
+        for name, of, number in parts
+        if number > 1
+    }
+
+
+def _square(of: npt.NDArray[Any], effects: Floats, error: Floats) -> float:
+    """The squared length of `of` times the effects, less what their error adds to it."""
+    return float(((of @ effects) ** 2).sum() - np.trace(of @ error @ of.T))
+
+
+def _centred(number: int) -> Floats:
+    made: Floats = np.eye(number) - 1 / number
+    return made
+
+
+def _indicators(of: Ints, number: int) -> Floats:
+    made = np.zeros((len(of), number))
+    made[np.arange(len(of)), of] = 1.0
+    return made

@@ -1,0 +1,186 @@
+"""Variance components and the decisions that rest on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from analysis.statistics import Components, Floats, Ints, decisions, variance_components
+
+Places = tuple[Ints, Ints, Ints]
+
+
+def crossed(queries: int, systems: int, raters: int) -> Places:
+    """Everybody scores every system on every query."""
+    grid = np.meshgrid(range(queries), range(systems), range(raters), indexing="ij")
+    query, system, rater = (of.ravel().astype(np.int64) for of in grid)
+    return query, system, rater
+
+
+def scores(places: Places, deviations: Mapping[str, float], seed: int = 1) -> Floats:
+    """Scores that are made of independent effects with these standard deviations."""
+    chance = np.random.default_rng(seed)
+    query, system, rater = places
+    sizes = [int(of.max()) + 1 for of in places]
+    total = np.full(len(query), 0.5)
+    for name, of, shape in (
+        ("q", (query,), sizes[:1]),
+        ("s", (system,), sizes[1:2]),
+        ("r", (rater,), sizes[2:]),
+        ("qs", (query, system), sizes[:2]),
+        ("qr", (query, rater), [sizes[0], sizes[2]]),
+        ("sr", (system, rater), sizes[1:]),
+        ("e", (np.arange(len(query)),), [len(query)]),
+    ):
+        total += deviations.get(name, 0.0) * chance.normal(size=shape)[of]
+    return total
+
+
+def by_analysis_of_variance(y: Floats) -> dict[str, float]:
+    """Expected mean squares of a crossed design (Q, S, R), solved (Brennan 2001, chapter 3)."""
+    q, s, r = y.shape
+    of_q, of_s, of_r = y.mean((1, 2)), y.mean((0, 2)), y.mean((0, 1))
+    of_qs, of_qr, of_sr, mean = y.mean(2), y.mean(1), y.mean(0), y.mean()
+    mean_q = s * r * ((of_q - mean) ** 2).sum() / (q - 1)
+    mean_s = q * r * ((of_s - mean) ** 2).sum() / (s - 1)
+    mean_r = q * s * ((of_r - mean) ** 2).sum() / (r - 1)
+    qs = of_qs - of_q[:, None] - of_s + mean
+    qr = of_qr - of_q[:, None] - of_r + mean
+    sr = of_sr - of_s[:, None] - of_r + mean
+    mean_qs = r * (qs**2).sum() / ((q - 1) * (s - 1))
+    mean_qr = s * (qr**2).sum() / ((q - 1) * (r - 1))
+    mean_sr = q * (sr**2).sum() / ((s - 1) * (r - 1))
+    left = y - mean - (of_q - mean)[:, None, None] - (of_s - mean)[:, None] - (of_r - mean)
+    left = left - qs[:, :, None] - qr[:, None, :] - sr
+    rest = (left**2).sum() / ((q - 1) * (s - 1) * (r - 1))
+    return {
+        "query": (mean_q - mean_qs - mean_qr + rest) / (s * r),
+        "system": (mean_s - mean_qs - mean_sr + rest) / (q * r),
+        "rater": (mean_r - mean_qr - mean_sr + rest) / (q * s),
+        "query:system": (mean_qs - rest) / r,
+        "query:rater": (mean_qr - rest) / s,
+        "system:rater": (mean_sr - rest) / q,
+        "residual": rest,
+    }
+
+
+DEVIATIONS = {"q": 0.3, "s": 0.3, "r": 0.2, "qs": 0.2, "qr": 0.15, "sr": 0.15, "e": 0.1}
+
+
+def test_a_balanced_design_has_the_components_of_the_analysis_of_variance() -> None:
+    places = crossed(20, 4, 3)
+    y = scores(places, DEVIATIONS, seed=3)
+    found = variance_components(y, *places)
+    wanted = by_analysis_of_variance(y.reshape(20, 4, 3))
+    assert min(wanted.values()) > 0
+    assert found.variances == pytest.approx(wanted, rel=2e-3)
+    assert (found.scores, found.queries, found.systems, found.raters) == (240, 20, 4, 3)
+    assert found.per_item == 3
+    assert found.reason is None
+
+
+def test_one_worked_by_hand() -> None:
+    """Ten queries are 0 and 1 by turns, one of two systems is 1 higher, and what is left is .2 up
+    or down without a pattern of two: 1.6 / 27 is the residual where the interplay of two is 0,
+    (10 / 9 - 1.6 / 27) / 4 is the queries', and 1 / 2 the systems'."""
+    query, system, rater = places = crossed(10, 2, 2)
+    left = 0.2 * (-1.0) ** (rater + system + query // 5)
+    found = variance_components(query % 2 + system + left, *places).variances
+    assert found["residual"] == pytest.approx(1.6 / 27, rel=1e-3)
+    assert found["query"] == pytest.approx((10 / 9 - 1.6 / 27) / 4, rel=1e-3)
+    assert found["system"] == pytest.approx(0.5, rel=1e-3)
+    for source in ("rater", "query:system", "query:rater", "system:rater"):
+        assert found[source] == pytest.approx(0, abs=1e-3)
+
+
+def test_what_is_missing_by_chance_hardly_moves_them() -> None:
+    places = crossed(60, 5, 3)
+    y = scores(places, DEVIATIONS, seed=5)
+    some = y.copy()
+    some[np.random.default_rng(2).random(len(y)) < 0.2] = np.nan
+    whole, part = (variance_components(of, *places).variances for of in (y, some))
+    for source in ("query", "query:system", "residual"):
+        assert part[source] == pytest.approx(whole[source], rel=0.25)
+
+
+def test_systems_that_no_cell_joins_with_each_rater_have_no_interplay_of_both() -> None:
+    query, system, rater = crossed(20, 3, 3)
+    kept = (system + rater) % 3 != 2
+    places = query[kept], system[kept], rater[kept]
+    found = variance_components(scores(places, DEVIATIONS, seed=1), *places)
+    assert "system:rater" in found.pooled
+    assert set(found.variances) == {"query", "system", "rater", "query:system", "query:rater",
+                                    "residual"}  # fmt: skip
+
+
+def test_with_one_label_an_item_the_interplay_is_in_the_residual() -> None:
+    query, system, rater = crossed(20, 3, 3)
+    kept = (query + system) % 3 == rater
+    places = query[kept], system[kept], rater[kept]
+    found = variance_components(scores(places, DEVIATIONS), *places)
+    assert set(found.pooled) == {"query:system", "query:rater"}
+    (mean, *_) = decisions(found, 0.1)
+    assert "no item has two raters" in (mean.plans["rater"].reason or "")
+
+
+def test_negative_ones_are_0() -> None:
+    places = crossed(12, 3, 3)
+    found = variance_components(scores(places, {"e": 1.0}, seed=2), *places)
+    assert min(found.variances.values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("places", "reason"),
+    [
+        (crossed(9, 3, 3), "9 queries are too few, 10 are needed"),
+        (crossed(12, 1, 1), "nothing to tell apart"),
+        (crossed(10, 20, 16), "20 systems by 16 raters are too many"),
+    ],
+)
+def test_what_cannot_be_told_has_a_reason(places: Places, reason: str) -> None:
+    found = variance_components(scores(places, {"e": 1.0}), *places)
+    assert reason in (found.reason or "")
+    assert found.variances == {}
+    assert decisions(found, 0.1) == []
+
+
+def test_equal_scores_have_none() -> None:
+    places = crossed(12, 2, 2)
+    assert variance_components(np.ones(48), *places).reason == "all scores are equal"
+
+
+def test_of_many_queries_some_are_drawn_the_same_each_time() -> None:
+    places = crossed(400, 2, 2)
+    y = scores(places, DEVIATIONS)
+    assert variance_components(y, *places).queries == 300
+    assert variance_components(y, *places) == variance_components(y, *places)
+
+
+HALVES = Components(
+    scores=240, queries=20, systems=4, raters=3, per_item=3.0,
+    variances={"query": 0.04, "system": 0.02, "rater": 0.003, "query:system": 0.02,
+               "query:rater": 0.006, "system:rater": 0.0, "residual": 0.03},
+)  # fmt: skip
+
+
+def test_widths_worked_by_hand() -> None:
+    mean, difference, overall = decisions(HALVES, 0.2)
+    # .04/20 + .003/3 + .02/20 + .006/60 + .03/60 = .0046
+    assert mean.width == pytest.approx(2 * 1.959964 * 0.0046**0.5, rel=1e-6)
+    # 2 (.02/20 + .03/60) = .003
+    assert difference.width == pytest.approx(2 * 1.959964 * 0.003**0.5, rel=1e-6)
+    # .04/20 + .02/4 + .003/3 + .02/80 + .006/60 + .03/240 = .008475
+    assert overall.width == pytest.approx(2 * 1.959964 * 0.008475**0.5, rel=1e-6)
+
+
+def test_the_numbers_needed_are_the_least_that_do() -> None:
+    mean, difference, _ = decisions(HALVES, 0.2)
+    # Width .2 is a variance of .0026031: .001 of raters stay, and .072 over the queries goes.
+    assert (mean.plans["query"].needed, mean.plans["query"].more) == (45, 25)
+    assert mean.plans["rater"].needed is None
+    assert "any number of them would leave it 0.215 wide" in (mean.plans["rater"].reason or "")
+    # 2 (.02 + .01) / n <= .0026031
+    assert difference.plans["query"].needed == 24
+    assert difference.plans["rater"].needed == 5
