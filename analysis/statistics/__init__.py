@@ -27,6 +27,7 @@ from analysis.statistics.alignment import (
     specificity,
 )
 from analysis.statistics.alternative import alt_test, epsilon_curve
+from analysis.statistics.alternative_floor import largest_epsilon_failed, verdict_beside
 from analysis.statistics.alternative_power import accuracy_of, alt_test_power
 from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
 from analysis.statistics.alternative_sensitivity import (
@@ -60,6 +61,7 @@ from analysis.statistics.counts import confusion, counts_of, reason_undefined
 from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
 from analysis.statistics.decision import Decision, decisions
 from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.gap import gap_estimates, judge_difference
 from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
 from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
 from analysis.statistics.planning import Plan, more_queries, more_raters
@@ -158,12 +160,15 @@ __all__ = [
     "fixed_collection_ratio",
     "fleiss_kappa",
     "fleiss_kappa_pooled",
+    "gap_estimates",
     "gwet_ac",
     "holm",
     "iou_f1",
+    "judge_difference",
     "kendall",
     "kinds_of",
     "krippendorff_alpha",
+    "largest_epsilon_failed",
     "macro",
     "majority",
     "mean_absolute_error",
@@ -203,6 +208,7 @@ __all__ = [
     "unit_agreement",
     "unitising_alpha",
     "variance_components",
+    "verdict_beside",
     "wilcoxon_signed_rank",
     "wilson_interval",
 ]

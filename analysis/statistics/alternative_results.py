@@ -3,9 +3,17 @@
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-Verdict = Literal["passes", "fails", "undecided"]
+Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
 #: The winning rate from which a judge passes.
 PASS = 0.5
+
+
+def undecided_words(queries: int, needed: int | None) -> str:
+    """That so few queries cannot decide, and how many could (None: no number)."""
+    said = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
+    if needed is None:
+        return f"{said}; at epsilon 0 a tie never passes"
+    return f"{said}; at least {needed} are needed"
 
 
 @dataclass(frozen=True)
