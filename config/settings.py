@@ -132,6 +132,13 @@ CACHES = {
         "TIMEOUT": 7 * 24 * 3600,
         "OPTIONS": {"MAX_ENTRIES": 60},
     },
+    # What the lexical rule says of a batch: it never changes, and takes long for a large one.
+    "floors": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": DATA_DIR / "floors",
+        "TIMEOUT": None,
+        "OPTIONS": {"MAX_ENTRIES": 200},
+    },
 }
 
 LANGUAGE_CODE = "en"

@@ -58,15 +58,19 @@ class Lexical:
         return {"backend": "lexical", "version": VERSION, "schema": request.schema} | asked
 
     async def ask(self, request: Request) -> Answer:
-        facts = request.facts
-        sentences = [self.sentences(text) for text in facts.texts]
-        answers = {u.name: self.answer(u, facts, sentences) for u in facts.units}
-        match_lists(facts.units, answers)
-        wanted: Any = next(iter(answers.values())) if facts.unit_by_unit else answers
+        answers = self.answers(request.facts)
+        wanted: Any = next(iter(answers.values())) if request.facts.unit_by_unit else answers
         return Answer(json.dumps(wanted, ensure_ascii=False), model=f"lexical-{VERSION}")
 
     async def probe(self) -> Findings:
         return Findings()
+
+    def answers(self, facts: Facts) -> dict[str, JSON]:
+        """The answer to each unit, by its name."""
+        sentences = [self.sentences(text) for text in facts.texts]
+        answers = {u.name: self.answer(u, facts, sentences) for u in facts.units}
+        match_lists(facts.units, answers)
+        return answers
 
     def sentences(self, text: str) -> list[str]:
         return [text[start:end] for start, end in self.split(text) if text[start:end].strip()]
@@ -86,6 +90,14 @@ class Lexical:
             points = listed_points(facts.query, sentences)
             answer[unit.listed] = points if _holds(unit.listed_if, answer) else None
         return answer
+
+
+def has_rule(codes: Sequence[str], level: str, kind: str) -> bool:
+    """Whether overlap says anything of a variable: of yes and no, of an order, of pairs of texts.
+
+    All others get their first code, whatever the texts say.
+    """
+    return {"yes", "no"} <= set(codes) or level != "nominal" or kind == "pair"
 
 
 def best_match(unit: AskedUnit, facts: Facts, sentences: Sequence[list[str]]) -> Match:

@@ -98,7 +98,7 @@ class Preparer:
         self.bases = Bases(self.schema)
         self._secrets: Mapping[int, frozenset[str]] = {}
         self._seen: OrderedDict[tuple[int, tuple[str, ...]], _Seen] = OrderedDict()
-        self._asked_of = cache(partial(_asked_of, self.schema))
+        self._asked_of = cache(partial(asked_of, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
 
@@ -163,7 +163,7 @@ class Preparer:
                 name=name,
                 kind=unit.kind,
                 text=unit.text,
-                about=_about(unit, seen.places, query.key),
+                about=about(unit, seen.places, query.key),
                 **self._asked_of(unit.kind),
             )
             for name, unit in units.items()
@@ -228,7 +228,7 @@ def _system_query() -> QuerySet[Report, tuple[int, str | None, str | None]]:
 _systems = PreparedQuery(_system_query)
 
 
-def _asked_of(schema: Schema, kind: str) -> dict[str, Any]:
+def asked_of(schema: Schema, kind: str) -> dict[str, Any]:
     """What is asked of every unit of a kind, as fields of `AskedUnit`."""
     rule, written = schema.evidence(kind), schema.written(kind)
     listed, matching = schema.listed(kind), schema.matching(kind)
@@ -251,7 +251,7 @@ def _asked_only(schema: Schema, conditions: Conditions) -> Conditions:
     return {name: codes for name, codes in conditions.items() if name in asked}
 
 
-def _about(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
+def about(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
     """The number of the text, from 0, that a unit is or is a sentence of."""
     field = _FIELDS.get(unit.kind)
     key = unit.key.rsplit("#", 1)[0] if unit.kind.endswith("sentence") else unit.key

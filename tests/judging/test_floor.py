@@ -1,0 +1,110 @@
+"""The floor: what a lexical judge would say, without a judge, once for a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+
+from annotation.models import Assignment, Campaign, Label, Rater, Response
+from annotation.protocols import PROTOCOLS
+from judging import floor
+from judging.backends.lexical import Lexical
+from judging.floor import Place, floor_of
+from judging.models import Judge, JudgeCall, JudgeRun
+from tests.judging.cast import campaign_of, command, judge
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def emptied() -> Iterator[None]:
+    caches["floors"].clear()
+    yield
+    caches["floors"].clear()
+
+
+def said_by_judge(campaign: Campaign) -> dict[str, dict[Place, str]]:
+    """The labels of a lexical judge that labels the campaign, by variable."""
+    judge("words")
+    command("run_judge", "--campaign", campaign.name, "--judge", "words")
+    found: dict[str, dict[Place, str]] = {}
+    columns = ("variable", "unit__item__key", "unit__kind", "unit__key", "value")
+    for variable, item, kind, unit, value in Label.objects.values_list(*columns):
+        found.setdefault(variable, {})[item, kind, unit] = value
+    return found
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if PROTOCOLS[p].variables])
+def test_it_says_what_a_lexical_judge_says(protocol: str, tmp_path: Path) -> None:
+    campaign = campaign_of(tmp_path, protocol)
+    found = floor_of(campaign)
+    judged = said_by_judge(campaign)
+    for variable, codes in found.codes.items():
+        if codes:
+            # A campaign may ask fewer units than there are; the rule answers all of them.
+            assert judged[variable].items() <= codes.items(), variable
+    texts = protocol != "question-typing"
+    assert any(found.codes.values()) == (texts and bool(judged))
+
+
+def test_categories_in_no_order_have_no_rule(tmp_path: Path) -> None:
+    found = floor_of(campaign_of(tmp_path, "grounding-relevance"))
+    assert (set(found.codes), found.without_rule) == ({"relevant"}, {"use"})
+
+
+def test_items_without_a_text_get_no_label_that_words_were_not_looked_up_for(
+    tmp_path: Path,
+) -> None:
+    found = floor_of(campaign_of(tmp_path, "question-typing"))
+    assert not any(found.codes.values())
+
+
+def test_nobody_is_asked_and_nothing_is_written_among_answers(tmp_path: Path) -> None:
+    floor_of(campaign_of(tmp_path))
+    for model in (Rater, Assignment, Response, Label, Judge, JudgeRun, JudgeCall):
+        assert model._default_manager.count() == 0
+
+
+def test_it_is_computed_once_for_a_batch_and_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = campaign_of(tmp_path)
+    counted = count_items(monkeypatch)
+    first = floor_of(campaign)
+    assert counted == [4]
+    command("create_campaign", "again", "--protocol", "report-coverage", "--batch", "bridges")
+    assert floor_of(Campaign.objects.get(name="again")) == first
+    assert floor_of(campaign) == first
+    assert counted == [4]
+
+
+def test_other_options_and_another_rule_are_computed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = campaign_of(tmp_path)
+    floor_of(campaign)
+    counted = count_items(monkeypatch)
+    command("create_campaign", "rated", "--protocol", "report-coverage", "--batch", "bridges",
+            "--option", "variables=rating")  # fmt: skip
+    assert set(floor_of(Campaign.objects.get(name="rated")).codes) == {"rating"}
+    assert counted == [4]
+    monkeypatch.setattr(floor, "VERSION", "another")
+    floor_of(campaign)
+    assert counted == [8]
+
+
+def count_items(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many items the rule has answered from now on, in the list's one entry."""
+    counted, answers = [0], Lexical.answers
+
+    def counting(self: Lexical, facts: Any) -> Any:
+        counted[0] += 1
+        return answers(self, facts)
+
+    monkeypatch.setattr(Lexical, "answers", counting)
+    return counted
