@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.assisted import Assisted, Place
+from analysis.labels import FloorCodes
 from analysis.labels import Inputs as Inputs
 from analysis.labels import LabelFact as LabelFact
 from analysis.labels import Scale as Scale
@@ -67,6 +68,7 @@ class VariableFrame:
     codes: Ints
     scores: Floats
     asides: tuple[Aside, ...]
+    floor: FloorCodes = field(default_factory=FloorCodes)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -105,6 +107,7 @@ class VariableFrame:
             self.codes[units],
             self.scores[units],
             tuple(a._replace(unit=kept[a.unit]) for a in self.asides if a.unit in kept),
+            self.floor.only(units),
         )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.statistics import Bools, Floats, Level
+from analysis.statistics import Bools, Floats, Ints, Level
 
 
 class LabelFact(NamedTuple):
@@ -82,6 +82,24 @@ class Scale:
     def own(self) -> Bools:
         """Which categories are the protocol's or the people's own."""
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
+
+
+NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
+
+
+@dataclass(frozen=True)
+class FloorCodes:
+    """What the lexical rule says of the units of a variable: codes (U,), -1 where it says nothing.
+
+    Without `codes` a `reason` stands in their place. It is no rater, and stands among none.
+    """
+
+    codes: Ints | None = None
+    reason: str = NO_TEXTS
+
+    def only(self, units: Ints) -> FloorCodes:
+        """The same for some of the units."""
+        return self if self.codes is None else FloorCodes(self.codes[units], "")
 
 
 def number_of(text: str) -> float | None:

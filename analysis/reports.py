@@ -29,6 +29,7 @@ from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
 from analysis.crosscheck.figures import Figures, score_figures, variable_figures
 from analysis.crosscheck.process import crosschecked
+from analysis.floors import with_floor
 from analysis.frames import Frame, UnitFacts
 from analysis.metas import in_order
 from analysis.roles import STRATUM, among, evaluated, told
@@ -47,6 +48,7 @@ Held = Collection[str] | None
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     """The report of a campaign, as JSON."""
     frame = campaign_frame(campaign, choices, campaign_strata(campaign))
+    frame = with_floor(frame, campaign)
     head = {
         "campaign": campaign.name,
         "protocol": campaign.protocol,

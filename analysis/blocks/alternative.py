@@ -1,4 +1,4 @@
-"""Beside the alternative annotator test: its verdict by other rules, and its power."""
+"""The alternative annotator test of a judge, its verdict by other rules, and its power."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.blocks.agreement import numbers
+from analysis.blocks.pairs import numbers
 from analysis.blocks.resampling import JSON, Sample
 from analysis.statistics import (
     AltTest,
@@ -16,6 +16,8 @@ from analysis.statistics import (
     alt_test_power,
     alt_test_sensitivity,
     effective_items,
+    epsilon_curve,
+    verdict_beside,
 )
 
 #: So many points below people's accuracy a judge is worse.
@@ -24,6 +26,50 @@ WORSE = 0.1
 MOST_ITEMS = 500
 TRIALS = 400
 ORDERED = "simulated for categories without order only"
+
+
+def alternative(
+    sample: Sample, codes: Ints, epsilons: tuple[float, ...], floor: tuple[AltTest, ...]
+) -> JSON:
+    """The key `alt_test` of a judge with these codes (U,).
+
+    The first epsilon is the report's, the others are those of the curve. `floor` holds the floor's
+    tests at the same ones; empty where there is no floor.
+    """
+    tests = alternative_tests(sample, codes, epsilons)
+    beside = floor or (None,) * len(tests)
+    test, *curve = (
+        {**test.as_json(), **_verdict(test, of)} for test, of in zip(tests, beside, strict=True)
+    )
+    return {**test, "curve": [] if "reason" in test else [_at(each) for each in curve]}
+
+
+def alternative_tests(
+    sample: Sample, codes: Ints, epsilons: tuple[float, ...]
+) -> tuple[AltTest, ...]:
+    """The test of whoever gave these codes (U,), at each epsilon."""
+    level = sample.frame.scale.level
+    codes_of_people = sample.frame.of("human")
+    people: Ints | Floats = codes_of_people
+    judge: Ints | Floats = codes
+    if level != "nominal":
+        people, judge = numbers(sample, codes_of_people), numbers(sample, codes)
+    names = [sample.frame.raters[n].name for n in sample.frame.columns("human")]
+    return epsilon_curve(
+        people, judge, sample.clusters, level=level, epsilons=epsilons, names=names
+    )
+
+
+def _verdict(test: AltTest, floor: AltTest | None) -> JSON:
+    """A pass where the floor passes too is none that could be told from it."""
+    verdict = verdict_beside(test, floor)
+    return {"verdict": verdict, "passed": None if verdict == "floor-passes" else test.passed}
+
+
+def _at(test: JSON) -> JSON:
+    kept = ("epsilon", "winning_rate", "passed", "verdict", "queries", "queries_needed")
+    by_query = {"winning_rate": test["by_query"]["winning_rate"]}
+    return {name: test[name] for name in kept} | {"by_query": by_query}
 
 
 def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:

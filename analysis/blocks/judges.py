@@ -6,15 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from analysis.blocks.alternative import alternative
 from analysis.blocks.calibration import calibration
 from analysis.blocks.curves import curves
+from analysis.blocks.floor import Floor, beside_floor, floor, gap_of
 from analysis.blocks.itemscores import mean_of
 from analysis.blocks.pairs import NO_ORDER, numbers, pair
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
     Alignment,
-    AltTest,
     Estimate,
     Floats,
     Ints,
@@ -22,7 +23,6 @@ from analysis.statistics import (
     alignment_estimates,
     ceiling_estimates,
     correlation_estimates,
-    epsilon_curve,
     majority,
     mean_by_cluster,
     undefined,
@@ -41,15 +41,23 @@ def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
 
     `with_curves`: whether what is told over a range of thresholds and epsilons stands there, too.
     """
-    ceiling = human_ceiling(sample)
+    ceiling, columns = human_ceiling(sample), sample.frame.columns("judge")
+    epsilons = (epsilon, *(EPSILONS if with_curves else ()))
+    if not columns:
+        return {}
+    beside = floor(sample, epsilons)
     return {
-        sample.frame.raters[n].name: judge(sample, n, epsilon, ceiling, with_curves)
-        for n in sample.frame.columns("judge")
+        sample.frame.raters[n].name: judge(sample, n, ceiling, beside, epsilons) for n in columns
     }
 
 
-def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON, with_curves: bool) -> JSON:
-    """One judge against the most frequent human label; ties are left out and counted."""
+def judge(
+    sample: Sample, column: int, ceiling: JSON, beside: Floor, epsilons: tuple[float, ...]
+) -> JSON:
+    """One judge against the most frequent human label; ties are left out and counted.
+
+    The first of `epsilons` is the report's own, and the others are those of its curve, if any.
+    """
     frame = sample.frame
     name, codes, people = frame.raters[column].name, frame.codes[:, column], frame.of("human")
     reference, ties = majority(people)
@@ -69,10 +77,12 @@ def judge(sample: Sample, column: int, epsilon: float, ceiling: JSON, with_curve
             for n in frame.columns("human")
         },
         "human_ceiling": ceiling,
+        "gap": _as_json(gap_of(sample, codes)),
+        "floor": beside_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
         "thresholds": thresholds(sample, codes),
-        "curves": curves(sample, column, reference) if with_curves else [],
-        "alt_test": _alternative(sample, codes, epsilon, EPSILONS if with_curves else ()),
+        "curves": curves(sample, column, reference) if len(epsilons) > 1 else [],
+        "alt_test": alternative(sample, codes, epsilons, beside.tests),
         **calibration(sample, column, reference),
     }
 
@@ -159,31 +169,3 @@ def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
         ratings, mean, sample.clusters, detail=", mean human rating", **sample.drawing
     )
     return _as_json({str(name): estimate for name, estimate in made.items()})
-
-
-def _alternative(sample: Sample, codes: Ints, epsilon: float, others: tuple[float, ...]) -> JSON:
-    """The test at the epsilon of the report, and what it says over a range of others."""
-    level = sample.frame.scale.level
-    codes_of_people = sample.frame.of("human")
-    people: Ints | Floats = codes_of_people
-    judge: Ints | Floats = codes
-    if level != "nominal":
-        people, judge = numbers(sample, codes_of_people), numbers(sample, codes)
-    names = [sample.frame.raters[n].name for n in sample.frame.columns("human")]
-    epsilons = (epsilon, *others)
-    test, *curve = epsilon_curve(
-        people, judge, sample.clusters, level=level, epsilons=epsilons, names=names
-    )
-    return {**test.as_json(), "curve": [] if test.reason else [_at(each) for each in curve]}
-
-
-def _at(test: AltTest) -> JSON:
-    return {
-        "epsilon": test.epsilon,
-        "winning_rate": test.winning_rate,
-        "by_query": {"winning_rate": test.by_query.winning_rate},
-        "passed": test.passed,
-        "verdict": test.verdict,
-        "queries": test.queries,
-        "queries_needed": test.queries_needed,
-    }

@@ -36,6 +36,7 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
         labels = frame.variables[name]
         found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]
         found += _far_off(name, block["agreement"]["pairs"])
+        found += _floor(name, block)
         for column in labels.columns("judge"):
             found += [*_missing(labels, column), *_fails_by_system(labels, column)]
     return [warning._asdict() for warning in found]
@@ -77,6 +78,25 @@ def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
         if kappa is not None and kappa < 0:
             text = f"It agrees with people's majority less than chance would (kappa {kappa:.2f})."
             yield Warning("kappa_below_zero", name, judge, text)
+
+
+def _floor(name: str, block: JSON) -> Iterator[Warning]:
+    for judge, of in block["judges"].items():
+        floor, epsilon = of["floor"], of["alt_test"]["epsilon"]
+        if of["alt_test"]["verdict"] == "floor-passes":
+            text = (
+                f"It passes the alternative annotator test at epsilon {epsilon:g}, but so does the "
+                "lexical rule, which only compares words: the test tells nothing at this epsilon."
+            )
+            yield Warning("floor_passes", name, judge, text)
+        less = floor["judge_minus_floor"]
+        if less["high"] is not None and less["high"] < 0:
+            text = (
+                "It agrees with people less than the lexical rule does, which only compares words "
+                f"(mean kappa with each person {less['value']:.2f}, interval "
+                f"{less['low']:.2f} to {less['high']:.2f})."
+            )
+            yield Warning("below_floor", name, judge, text)
 
 
 def _far_off(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:

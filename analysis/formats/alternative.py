@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.document import Cell, Number, Table
+from analysis.statistics.alternative_results import undecided_words
 
 JSON = dict[str, Any]
 
@@ -21,15 +22,25 @@ def beside_tables(test: JSON) -> list[Table]:
     return tables + ([_power(test["power"])] if "power" in test else [])
 
 
-def verdict_words(test: JSON) -> str:
-    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none."""
+def verdict_words(test: JSON, floor: JSON | None = None) -> str:
+    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none.
+
+    With what a judge's `floor` says it is told at which epsilon the floor does not pass.
+    """
+    if test.get("verdict") == "floor-passes":
+        return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"
     if test.get("verdict") != "undecided":
         return {True: "passes", False: "fails", None: "undefined"}[test["passed"]]
-    n, needed = test["queries"], test["queries_needed"]
-    queries = f"{n} query" if n == 1 else f"{n} queries"
-    if needed is None:
-        return f"cannot be decided with {queries}; at epsilon 0 a tie never passes"
-    return f"cannot be decided with {queries}; at least {needed} are needed"
+    return undecided_words(test["queries"], test["queries_needed"])
+
+
+def _smaller(floor: JSON | None) -> str:
+    if floor is None:
+        return ""
+    largest = floor["largest_epsilon_failed"]
+    if largest is None:
+        return ", at every ε of the curve"
+    return f"; the largest ε of the curve at which it does not is {largest:g}"
 
 
 def _sensitivity(rules: JSON) -> Table:

@@ -51,8 +51,9 @@ _OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing":
 
 _SILENT = ("variables", "scores", "strata", "values")
 _NULLABLE = (
-    "winning_rate", "advantage_probability", "passed", "effective_labels", "needed", "more",
-    "interval_width", "as_good", "worse", "effective_items", "accuracy",
+    "winning_rate", "advantage_probability", "passed", "passes", "effective_labels", "needed",
+    "more", "largest_epsilon_failed", "interval_width", "as_good", "worse", "effective_items",
+    "accuracy",
 )  # fmt: skip
 _ESTIMATE = {"value", "low", "high", "n", "method"}
 

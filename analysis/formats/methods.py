@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.formats.cited import CITED, REFERENCES
 from analysis.formats.document import Section, count
+from analysis.formats.floor import floor_methods
 from analysis.formats.methods_beside import beside, other_rules
 
 JSON = dict[str, Any]
@@ -105,6 +106,7 @@ def _judges(report: JSON) -> str:
     if areas := _named(b.get("curves") for b in blocks):
         parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
+    parts += floor_methods(blocks)
     parts += _roles(report.get("roles"))
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(

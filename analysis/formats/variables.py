@@ -6,6 +6,7 @@ from typing import Any
 
 from analysis.formats.alternative import beside_tables, verdict_words
 from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
+from analysis.formats.floor import gap_tables, no_floor
 from analysis.formats.planning import planning_blocks
 from analysis.formats.soft_labels import soft_blocks
 from analysis.formats.spans import span_blocks
@@ -100,7 +101,7 @@ def _given(report: JSON, block: JSON) -> Block:
 
 
 def _judge(name: str, block: JSON, ordered: bool) -> Block:
-    tables = [_against(block), _further(block, ordered)]
+    tables = [_against(block), *gap_tables(block), _further(block, ordered)]
     if block["classes"]:
         tables += [_classes(block["classes"]), _confusion(block["confusion"])]
     if block["thresholds"]:
@@ -109,7 +110,7 @@ def _judge(name: str, block: JSON, ordered: bool) -> Block:
         tables.append(_curves(block["curves"]))
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"]))
-    tables += _alternative(block["alt_test"])
+    tables += _alternative(block["alt_test"], block.get("floor"))
     return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
 
 
@@ -120,6 +121,7 @@ def _left_out(block: JSON) -> str:
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
     facts += _bounds(block.get("bounds"))
+    facts += no_floor(block)
     return "; ".join(facts)
 
 
@@ -212,7 +214,7 @@ def _curves(curves: list[JSON]) -> Table:
     return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
 
-def _alternative(test: JSON) -> list[Table]:
+def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
     reason = test.get("reason", "")
     readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
     rows = tuple(
@@ -221,7 +223,7 @@ def _alternative(test: JSON) -> list[Table]:
          "yes" if name == test["decides"] else "no")
         for name, (label, reading) in readings.items()
     )  # fmt: skip
-    caption = f"Alternative annotator test, epsilon {test['epsilon']}: {verdict_words(test)}"
+    caption = f"Alternative annotator test, epsilon {test['epsilon']}: {verdict_words(test, floor)}"
     header = ("Reading", "Winning rate", "Advantage probability", "Decides")
     tables = [Table(caption, header, rows)]
     label, decisive = readings[test["decides"]]

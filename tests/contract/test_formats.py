@@ -132,6 +132,10 @@ def test_campaign_and_labels_file_give_the_same_numbers(ferries: str) -> None:
     report = json.loads(run("report", "--campaign", ferries))
     expected = json.loads(REPORT.read_text("utf-8"))
     assert (report["campaign"], report["batch"]) == ("ferries", "ferries")
+    for judge in judges_of(expected["variables"]):
+        # A labels file has no texts, in which a campaign's floor looks for words.
+        assert judge.pop("floor")["gap"]["value"] is None
+    assert all(judge["floor"]["gap"]["n"] for judge in judges_of(report["variables"]))
     for block in ("variables", "scores", "raters"):
         assert_same(report[block], expected[block], block)
 
@@ -151,6 +155,14 @@ def test_labels_leave_as_parquet_too(ferries: str, tmp_path: Path) -> None:
     table = pyarrow.parquet.read_table(path)
     assert table.schema.names == COLUMNS.split()
     assert table.num_rows == len(lines(LABELS))
+
+
+def judges_of(variables: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every judge's block, within strata too."""
+    for block in variables.values():
+        groups = [part for parts in block["strata"].values() for part in parts.values()]
+        for each in (block, *groups):
+            yield from each["judges"].values()
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:
@@ -250,7 +262,9 @@ def check_judge(block: dict[str, Any]) -> None:
         assert_estimates(scores, ["precision", "recall", "f1"])
         assert isinstance(scores["support"], int)
     assert {"labels", "matrix"} == set(block["confusion"])
-    for pair in (*block["pairs"].values(), block["human_ceiling"]):
+    assert {"gap", "judge_minus_floor", "passes", "largest_epsilon_failed"} <= set(block["floor"])
+    assert_estimates(block["floor"], ["gap", "judge_minus_floor"])
+    for pair in (*block["pairs"].values(), block["human_ceiling"], block["gap"]):
         assert_estimates(pair, ["cohen_kappa", "percent"])
     assert_estimates(block["correlation"], ["spearman", "kendall", "pearson"])
 

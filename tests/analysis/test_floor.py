@@ -1,0 +1,241 @@
+"""Each judge stands beside people in pairs, and beside word overlap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import caches
+
+from analysis.blocks.agreement import agreement
+from analysis.blocks.judges import judges
+from analysis.blocks.warnings import warnings
+from analysis.formats import FORMATS
+from analysis.formats.alternative import verdict_words
+from analysis.formats.floor import gap_tables, no_floor
+from analysis.formats.methods import methods
+from analysis.frames import Frame
+from analysis.labels import NO_TEXTS, FloorCodes
+from annotation.models import Campaign
+from tests.analysis.cast import JUDGE, frame_of, sample_of, table
+from tests.analysis.conftest import CONTRACT, run
+
+CODES = {"y": 0, "n": 1, ".": -1}
+ALIKE = "yynnyyny" * 15
+"""120 units of 60 queries: at epsilon 0.1 and above the number of queries can decide."""
+TURNED = ALIKE.translate(str.maketrans("yn", "ny"))
+PEOPLE = {"Ada": ALIKE, "Bram": ALIKE, "Chidi": ALIKE[:-4] + TURNED[-4:]}
+OVERLAP = "cannot be said at this ε: word overlap passes too"
+
+
+def frame_with(floor: str, rows: dict[str, str]) -> Frame:
+    frame = frame_of(table(rows))
+    codes = FloorCodes(np.array([CODES[each] for each in floor]), "")
+    of = replace(frame.variables["answerable"], floor=codes)
+    return replace(frame, variables={"answerable": of})
+
+
+def judged(floor: str, judge: str, people: dict[str, str] = PEOPLE, epsilon: float = 0.2) -> Any:
+    frame = frame_with(floor, {**people, JUDGE: judge})
+    return judges(sample_of(frame, resamples=50), epsilon)[JUDGE]
+
+
+class TestAPassIsHeldAgainstTheFloor:
+    def test_where_the_floor_fails_a_judge_may_pass(self) -> None:
+        found = judged(TURNED, ALIKE)
+        assert found["floor"]["passes"] is False
+        assert (found["alt_test"]["verdict"], found["alt_test"]["passed"]) == ("passes", True)
+
+    def test_where_the_floor_passes_too_nothing_can_be_said(self) -> None:
+        found = judged(ALIKE, ALIKE)
+        assert found["floor"]["passes"] is True
+        assert found["alt_test"]["verdict"] == "floor-passes"
+        assert found["alt_test"]["passed"] is None
+        assert found["alt_test"]["by_query"]["winning_rate"] == 1
+
+    def test_it_is_told_at_which_epsilon_the_floor_does_not_pass(self) -> None:
+        # It ties throughout: 78 queries are needed at .05, 39 at .1, and 60 are there.
+        found = judged(ALIKE, ALIKE)
+        assert found["floor"]["largest_epsilon_failed"] == 0.05
+        words = verdict_words(found["alt_test"], found["floor"])
+        assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
+
+    def test_the_curve_is_held_against_the_floor_at_each_epsilon(self) -> None:
+        # The floor is wrong on one unit of ten, and passes from .15 on alone.
+        wrong = "".join(t if n % 10 == 0 else a
+                        for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True)))  # fmt: skip
+        found = judged(wrong, ALIKE)
+        verdicts = {each["epsilon"]: each["verdict"] for each in found["alt_test"]["curve"]}
+        assert verdicts[0.1] == "passes"
+        assert verdicts[0.3] == "floor-passes"
+        largest = found["floor"]["largest_epsilon_failed"]
+        assert all((v == "floor-passes") == (e > largest) for e, v in verdicts.items() if e >= 0.1)
+
+    def test_a_judge_that_fails_has_failed_though_the_floor_passes(self) -> None:
+        found = judged(ALIKE, TURNED)
+        assert found["floor"]["passes"] is True
+        assert found["alt_test"]["verdict"] == "fails"
+
+    def test_too_few_queries_decide_neither_for_the_judge_nor_for_the_floor(self) -> None:
+        few = {name: column[:40] * 2 for name, column in PEOPLE.items()}
+        frame = frame_with(few["Ada"], {**few, JUDGE: few["Ada"]})
+        of = frame.variables["answerable"]
+        ten = replace(of, units=replace(of.units, query=np.arange(80) % 10))
+        found = judges(sample_of(replace(frame, variables={"answerable": ten})), 0.2)[JUDGE]
+        assert found["alt_test"]["verdict"] == "undecided"
+        floor = found["floor"]
+        assert (floor["passes"], floor["largest_epsilon_failed"]) == (None, None)
+        assert floor["reason"] == "cannot be decided with 10 queries; at least 18 are needed"
+
+    def test_below_two_people_the_floor_has_no_verdict_and_the_test_says_why(self) -> None:
+        found = judged(ALIKE, ALIKE, {"Ada": ALIKE})
+        assert found["floor"]["passes"] is None
+        assert found["floor"]["reason"] == found["alt_test"]["reason"]
+        assert found["floor"]["judge_minus_floor"]["value"] == 0
+
+
+class TestTheNumbers:
+    def test_gap_and_difference_by_hand(self) -> None:
+        # Ada and Bram: kappa 1/2 (see test_gap). The judge is Ada: 1 and 1/2. The floor says yes
+        # throughout: 0 with both, so that its gap is -1/2.
+        found = judged("yyyy", "yynn", {"Ada": "yynn", "Bram": "ynnn"})
+        assert found["gap"]["cohen_kappa"]["value"] == pytest.approx(1 / 4)
+        assert found["gap"]["percent"]["value"] == pytest.approx(1 / 8)
+        assert found["floor"]["gap"]["value"] == pytest.approx(-1 / 2)
+        assert found["floor"]["judge_minus_floor"]["value"] == pytest.approx(3 / 4)
+
+    def test_units_of_which_the_floor_says_nothing_are_left_out_of_the_difference(self) -> None:
+        found = judged("yyyy..", "yynnyn", {"Ada": "yynnyn", "Bram": "ynnnny"})
+        assert found["floor"]["judge_minus_floor"]["n"] == 4
+        assert found["gap"]["cohen_kappa"]["n"] == 6
+
+    def test_a_floor_without_a_label_on_these_units_has_a_reason(self) -> None:
+        floor = judged("....", "yynn", {"Ada": "yynn", "Bram": "ynnn"})["floor"]
+        assert (
+            floor["gap"]["reason"]
+            == floor["reason"]
+            == "the lexical rule has no label on these units"
+        )
+
+    def test_the_floor_is_no_rater(self) -> None:
+        rows = {**PEOPLE, JUDGE: ALIKE}
+        there, without = frame_with(TURNED, rows), frame_of(table(rows))
+        assert there.raters == without.raters
+        assert agreement(sample_of(there)) == agreement(sample_of(without))
+
+
+class TestALabelsFile:
+    report = json.loads((CONTRACT / "report.json").read_text("utf-8"))
+
+    def test_it_has_no_texts_and_says_so(self) -> None:
+        found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
+        floor = found["floor"]
+        assert {floor["gap"]["reason"], floor["judge_minus_floor"]["reason"], floor["reason"]} == {
+            NO_TEXTS
+        }
+        assert floor["passes"] is floor["largest_epsilon_failed"] is None
+        assert found["alt_test"]["verdict"] == "passes"
+        assert found["gap"]["cohen_kappa"]["value"] is not None
+
+    def test_in_words_it_has_a_gap_and_no_floor(self) -> None:
+        found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
+        assert len(gap_tables(found)) == 1
+        assert no_floor(found) == [f"no floor: {NO_TEXTS}"]
+
+    def test_a_report_from_before_has_neither(self) -> None:
+        assert (gap_tables({}), no_floor({})) == ([], [])
+
+
+class TestWarnings:
+    def found(self, floor: str, judge: str) -> dict[str, str]:
+        frame = frame_with(floor, {**PEOPLE, JUDGE: judge})
+        sample = sample_of(frame, resamples=100)
+        block = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
+        return {each["code"]: each["text"] for each in warnings(frame, {"answerable": block})}
+
+    def test_a_pass_that_word_overlap_shares(self) -> None:
+        assert "but so does the lexical rule" in self.found(ALIKE, ALIKE)["floor_passes"]
+        assert "floor_passes" not in self.found(TURNED, ALIKE)
+
+    def test_a_judge_below_word_overlap(self) -> None:
+        worse = "".join(t if n % 3 == 0 else a
+                        for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True)))  # fmt: skip
+        assert "less than the lexical rule does" in self.found(ALIKE, worse)["below_floor"]
+        assert "below_floor" not in self.found(worse, ALIKE)
+
+
+@pytest.mark.django_db
+class TestACampaign:
+    @pytest.fixture(autouse=True)
+    def emptied(self) -> Iterator[None]:
+        caches["floors"].clear()
+        yield
+        caches["floors"].clear()
+
+    @pytest.fixture
+    def report(self, labelled: Campaign) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(run("report", "--campaign", labelled.name))
+        return found
+
+    def test_a_judge_stands_beside_word_overlap_of_the_same_texts(
+        self, labelled: Campaign, report: dict[str, Any]
+    ) -> None:
+        (block,) = report["variables"]["answerable"]["judges"].values()
+        run("create_judge", "words", "--backend", "lexical")
+        run("run_judge", "--campaign", labelled.name, "--judge", "words")
+        again = json.loads(run("report", "--campaign", labelled.name))
+        words = again["variables"]["answerable"]["judges"]["words"]
+        assert block["floor"]["gap"] == words["gap"]["cohen_kappa"]
+        assert block["floor"]["agreement"]["cohen_kappa"] == words["agreement"]["cohen_kappa"]
+        assert words["floor"]["judge_minus_floor"]["value"] == 0
+
+    def test_it_is_in_no_export_and_no_list_of_raters(
+        self, labelled: Campaign, report: dict[str, Any], tmp_path: Path
+    ) -> None:
+        raters = {"ada", "bram", "chidi", "model-x", "adjudicated"}
+        assert {rater["name"] for rater in report["raters"]} == raters
+        text = run("export", "--campaign", labelled.name, "--what", "labels")
+        rows = [json.loads(line) for line in text.split("\n") if line]
+        assert {row["rater"] for row in rows} == raters | {"dana"}
+
+    @pytest.mark.parametrize("name", ["md", "html", "latex", "csv"])
+    def test_every_format_tells_of_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
+        text = FORMATS[name].render(report)
+        told = {"csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")}
+        for words in told.get(name, ("Gap to people, in pairs", "Word overlap, the floor")):
+            assert words in text
+
+    def test_the_methods_text_says_why_the_majority_is_no_match_for_pairs(
+        self, report: dict[str, Any]
+    ) -> None:
+        text = " ".join(methods(report))
+        assert "since a majority is less noisy than a person" in text
+        assert "The floor is a lexical rule" in text
+
+    def test_every_slice_has_its_own(self, report: dict[str, Any]) -> None:
+        parts = report["variables"]["answerable"]["strata"]["system"].values()
+        floors = [judge["floor"] for part in parts for judge in part["judges"].values()]
+        assert floors
+        assert all(floor["gap"]["n"] > 0 for floor in floors if floor["gap"]["value"] is not None)
+
+
+@pytest.mark.django_db
+@pytest.mark.every_case
+def test_on_the_crux_study_ten_queries_decide_nothing(crux: Any, django_db_blocker: Any) -> None:
+    """The floor reaches .354 with the majority, and people .518 with each other."""
+    run("create_judge", "words", "--backend", "lexical")
+    run("run_judge", "--campaign", crux.name, "--judge", "words")
+    report = json.loads(run("report", "--campaign", crux.name, "--resamples", "20"))
+    found = report["variables"]["answerable"]["judges"]["words"]
+    assert found["floor"]["agreement"]["cohen_kappa"]["value"] == pytest.approx(0.354, abs=5e-4)
+    assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(0.518, abs=5e-4)
+    # Kappas with the three people .271, .368 and .380, each on 435 units: mean .340.
+    assert found["floor"]["gap"]["value"] == pytest.approx(0.340 - 0.518, abs=1e-3)
+    assert found["floor"]["passes"] is None
+    assert found["floor"]["reason"] == "cannot be decided with 10 queries; at least 18 are needed"
+    assert (found["alt_test"]["verdict"], found["alt_test"]["queries_needed"]) == ("undecided", 18)
