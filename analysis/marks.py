@@ -77,13 +77,14 @@ def campaign_marks(campaign: Campaign) -> Marks:
 def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
     """The texts of all items; the material of some queries is read at once, and not kept."""
     items = Item.objects.filter(campaign=campaign).order_by()
-    shown = dict(items.values_list("query_id", "shown_passages"))
+    columns = ("query_id", "shown_passages", "passage_uses")
+    shown = {query: left for query, *left in items.values_list(*columns)}
     needs = schema(campaign).protocol.needs
     pending = iter(shown)
     while chunk := list(islice(pending, CHUNK)):
         rows = as_rows(Query.objects.filter(pk__in=chunk), needs)
         for query, row in rows.items():
-            for spec in items_of(campaign, row, shown[query]):
+            for spec in items_of(campaign, row, *shown[query]):
                 for name, text in shown_texts(spec).items():
                     yield (spec.key, name), text
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, DrawnUnit, draw_several, draw_units
 from annotation.models import Campaign, Item, Unit, UnitDraw
-from annotation.presenting import items_of, relevant_passages
+from annotation.presenting import items_of
 from annotation.protocols.base import ItemSpec, Protocol
+from annotation.relevance import Uses, relevance_of
 from datasets import models as material
 from datasets.bulk import Row, bulk_write, reserve
 from datasets.material import stored_rows
@@ -18,7 +19,7 @@ from datasets.text import number_of_words
 CHUNK = 500
 _ITEM = (
     "id", "campaign_id", "key", "position", "query_id", "report_id", "passage_id",
-    "key_point_id", "shown_passages", "quota", "taken", "probability",
+    "key_point_id", "shown_passages", "passage_uses", "quota", "taken", "probability",
     "words",
 )  # fmt: skip
 _UNIT = ("item_id", "kind", "key", "name", "position")
@@ -29,12 +30,13 @@ _DRAW = (
 
 @dataclass(frozen=True)
 class Drafted:
-    """An item to be, and the passages that it shows where that is not all."""
+    """An item to be, and the passages that it shows where that is not all, with their uses."""
 
     query: int
     query_key: str
     spec: ItemSpec
     passages: list[str] | None
+    uses: Uses | None
 
 
 def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
@@ -44,16 +46,16 @@ def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
     """
     keys: set[str] = set()
     for query, row in stored_rows(campaign.batch, protocol.needs):
-        relevant = relevant_passages(campaign, row)
-        shown = None if relevant is None else [p.id for p in row.passages if p.id in relevant]
-        for spec in items_of(campaign, row, shown):
+        left = relevance_of(campaign, row)
+        shown, uses = (left.passages, left.uses) if left else (None, None)
+        for spec in items_of(campaign, row, shown, uses):
             if not spec.units:
                 continue
             if spec.key in keys:
                 wrong = f"two items would have the key {spec.key!r}; rename an id in the batch"
                 raise DesignError(wrong)
             keys.add(spec.key)
-            yield Drafted(query, row.id, spec, shown)
+            yield Drafted(query, row.id, spec, shown, uses)
 
 
 def share_out(campaign: Campaign, design: Design) -> None:
@@ -108,7 +110,7 @@ class ItemWriter:
             quota = self.design.raters_per_item if query.drawn else 0
             yield (
                 key, self.campaign.pk, spec.key, position, drafted.query, *about,
-                drafted.passages, quota, 0, query.probability,
+                drafted.passages, drafted.uses, quota, 0, query.probability,
                 sum(number_of_words(text.text) for text in spec.texts),
             )  # fmt: skip
 

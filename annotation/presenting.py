@@ -12,9 +12,10 @@ from annotation.declared import DECLARED
 from annotation.design import Design, stored_design
 from annotation.first_answers import answers_as_reports, validates_answers
 from annotation.keeping import Kept
-from annotation.models import Assignment, Campaign, Item, Label, Unit
+from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
+from annotation.relevance import Uses, left_by, without_uses
 from datasets import rows
 from datasets.material import as_row, as_rows
 from datasets.prepared import Among, Given, Prepared
@@ -51,13 +52,20 @@ def _schema(
 
 
 def items_of(
-    campaign: Campaign, query: rows.Query, relevant: Collection[str] | None = None
+    campaign: Campaign,
+    query: rows.Query,
+    passages: Collection[str] | None = None,
+    uses: Uses | None = None,
 ) -> Iterable[ItemSpec]:
-    """The items that a protocol makes of a query, with every unit that may be asked."""
+    """The items that a protocol makes of a query, with every unit that may be asked.
+
+    `passages` are those that the campaign's option left (None: all), with their `uses`. A campaign
+    shows what it did when it was made: none of answer-rating's first version shows references.
+    """
     asked = schema(campaign)
-    if relevant is not None:
-        left = set(relevant)
-        query = replace(query, passages=tuple(p for p in query.passages if p.id in left))
+    query = without_uses(query) if passages is None else left_by(query, passages, uses)
+    if (campaign.protocol, campaign.protocol_version) == ("answer-rating", "1"):
+        query = replace(query, references=())
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
     if "sentence" in kinds_of(asked.variables):
@@ -97,7 +105,7 @@ def _present(item: Item) -> ItemSpec:
 
 def _made_of(item: Item, query: rows.Query) -> ItemSpec:
     campaign = item.campaign
-    for spec in items_of(campaign, query, item.shown_passages):
+    for spec in items_of(campaign, query, item.shown_passages, item.passage_uses):
         if spec.key == item.key:
             return spec
     raise ForgottenItemError(f"item {item.key!r} of campaign {campaign.name!r}")
@@ -150,33 +158,6 @@ def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
 def shown_texts(spec: ItemSpec) -> Mapping[str, str]:
     """The texts that spans may refer to, by field."""
     return {text.field: text.text for text in spec.texts}
-
-
-def relevant_passages(campaign: Campaign, query: rows.Query) -> Collection[str] | None:
-    """The ids of the passages that the campaign's option `passages` leaves; None for all."""
-    option, _, other = design(campaign).passages.partition(":")
-    if option == "all":
-        return None
-    if not other:
-        return {p.id for p in query.passages if p.relevant}
-    return _called_relevant(Campaign.objects.get(name=other), query)
-
-
-def _called_relevant(campaign: Campaign, query: rows.Query) -> set[str]:
-    """By most people; labels made with a verdict in view count only where there are no others."""
-    votes: dict[str, tuple[list[int], list[int]]] = {}
-    labels = Label.objects.filter(
-        response__current=True,
-        response__assignment__item__campaign=campaign,
-        response__assignment__item__query__key=query.id,
-        response__assignment__rater__kind="human",
-        variable="relevant",
-    )
-    columns = ("unit__key", "value", "response__assignment__assisted_by")
-    for key, value, assisted in labels.values_list(*columns):
-        votes.setdefault(key, ([], []))[bool(assisted)].append(1 if value == "yes" else -1)
-    found = {key for key, (blind, assisted) in votes.items() if sum(blind or assisted) > 0}
-    return {p.id for p in query.passages if f"{query.id}/{p.id}" in found}
 
 
 def _with_sentences(report: rows.Report) -> rows.Report:

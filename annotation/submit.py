@@ -13,7 +13,7 @@ from django.db import transaction
 from annotation.answer import Detail
 from annotation.basis import basis_of
 from annotation.doors import Payload
-from annotation.follows.grounded_answer import check_action, shown_beside
+from annotation.follows.grounded_answer import check_action, check_grounds, shown_beside
 from annotation.locating import locate
 from annotation.models import Assignment
 from annotation.presenting import asked_units, present, schema
@@ -126,6 +126,7 @@ def _tried(
         entries, warnings = check(asked_schema, asked, payload["units"], door)
         spans, doubts = locate(entries, spec, door)
         check_action(assignment, entries, door)
+        check_grounds(asked_schema, spec, entries, door)
         cited = check_citations(asked_schema, spec, entries, door)
     except RefusedError as error:
         return error, ([], {}, ())

@@ -103,7 +103,7 @@ def _questions(queries: Keys) -> Parts:
 
 _passages_of = _of(
     models.Grounding, "passage__key", "passage__text", "title", "source", "published_at", "age",
-    "sentences", "relevant", "meta",
+    "sentences", "relevant", "use", "meta",
 )  # fmt: skip
 
 
@@ -145,9 +145,9 @@ def _rankings(queries: Keys) -> Parts:
 
 
 def _passage(*columns: Any) -> rows.Passage:
-    key, text, title, source, published_at, age, sentences, relevant, meta = columns
+    key, text, title, source, published_at, age, sentences, relevant, use, meta = columns
     told = title, source, published_at, age
-    return rows.Passage(key, text, *told, _texts(sentences), relevant, meta)
+    return rows.Passage(key, text, *told, _texts(sentences), relevant, use, meta)
 
 
 def _report(*columns: Any) -> rows.Report:

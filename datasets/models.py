@@ -115,6 +115,7 @@ class Grounding(models.Model):
     age = models.TextField(null=True)  # noqa: DJ001 - absent is not empty
     sentences = models.JSONField(null=True)
     relevant = models.BooleanField(null=True)
+    use = models.CharField(max_length=20, null=True)  # noqa: DJ001 - absent is not empty
     meta = models.JSONField(null=True)
 
     class Meta:

@@ -12,6 +12,9 @@ from typing import Any
 
 Meta = Mapping[str, Any]
 
+USES = ("answer-the-question", "related-information", "outdated", "unknown")
+"""What a passage is good for (Sorodoc and others 2025): the codes of `use`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -27,9 +30,10 @@ class Question:
 class Passage:
     """A grounding passage as it stands beside one query.
 
-    `sentences` are in reading order, each verbatim in `text`; `relevant` is a label that came with
-    the batch, not one that was made here. The same passage may stand beside several queries with
-    the same `text`; the other fields are each query's own.
+    `sentences` are in reading order, each verbatim in `text`; `relevant` and `use` (a code of
+    `grounding-relevance`) are labels that came with the batch, not ones that were made here. The
+    same passage may stand beside several queries with the same `text`; the other fields are each
+    query's own.
     """
 
     id: str
@@ -40,6 +44,7 @@ class Passage:
     age: str | None = None
     sentences: tuple[str, ...] | None = None
     relevant: bool | None = None
+    use: str | None = None
     meta: Meta | None = None
 
 

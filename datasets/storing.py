@@ -21,7 +21,7 @@ _PASSAGE = ("id", "batch_id", "key", "text")
 _PART = ("batch_id", "query_id", "key", "position", "text", "meta")
 _GROUNDING = (
     "query_id", "passage_id", "position", "title", "source", "published_at", "age", "sentences",
-    "relevant", "meta",
+    "relevant", "use", "meta",
 )  # fmt: skip
 _REPORT = (*_PART, "system", "setting", "context", "citations", "sentences", "deflected")
 
@@ -105,8 +105,8 @@ class Writer:
 
     def _groundings(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, p in enumerate(query.passages):
-            facts = (p.title, p.source, p.published_at, p.age, p.sentences, p.relevant, p.meta)
-            yield key, self.passages[p.id], n, *facts
+            told = (p.title, p.source, p.published_at, p.age, p.sentences)
+            yield key, self.passages[p.id], n, *told, p.relevant, p.use, p.meta
 
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):

@@ -9,6 +9,7 @@ from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import Beside
 from analysis.measuring.contexts import Layout, context_parts, ranking_parts
+from analysis.measuring.deflected import deflected_in, deflecting_parts
 from analysis.measuring.labelled import point_parts, report_parts, verified_parts
 from analysis.measuring.parts import Part
 from analysis.measuring.rated import preference_parts, rated_parts
@@ -36,8 +37,15 @@ def _contexts(
 def _rated(
     queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
 ) -> Iterable[Part]:
-    shown = str(campaign.options.get("passages", "all"))
-    return rated_parts(queries, frame, relevant_only=shown.startswith("relevant"))
+    return rated_parts(queries, frame, _bare(campaign))
+
+
+def _bare(campaign: Campaign) -> set[str] | None:
+    """The queries whose items show no passage, where the campaign shows relevant ones alone."""
+    if campaign.options.get("passages", "all") == "all":
+        return None
+    shown = campaign.items.order_by().values_list("query__key", "shown_passages")
+    return {query for query, passages in shown if not passages}
 
 
 def _reports(
@@ -58,6 +66,7 @@ PARTINGS: dict[str, Parting] = {
     "key-point-recall": lambda queries, frame, *_: point_parts(queries, frame),
     "key-point-verification": lambda queries, frame, *_: verified_parts(queries, frame),
     "answer-rating": _rated,
+    "grounded-answer": lambda queries, frame, *_: deflecting_parts(queries, frame),
     "answer-preference": lambda queries, frame, *_: preference_parts(queries, frame),
 }
 
@@ -74,4 +83,4 @@ def parts_of(
     if parting := PARTINGS.get(campaign.protocol):
         yield from parting(queries, frame, options, campaign, passages, layout)
     yield from ranking_parts(layout, options)
-    yield from written_parts(queries, options)
+    yield from written_parts(queries, options, deflected_in(queries, frame, campaign.protocol))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,8 +25,15 @@ BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO
 ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
 
 
-def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> Iterator[Part]:
-    """Answer rating: grades, eligibility, and sentences by the passages that were shown."""
+def rated_parts(
+    queries: Sequence[Query], frame: Frame, bare: Collection[str] | None
+) -> Iterator[Part]:
+    """Answer rating: grades, eligibility, and sentences by the passages that were shown.
+
+    `bare` are the ids of queries none of whose passages is relevant, where only relevant ones were
+    shown; None where all were. There is nothing to hold a sentence to there, not even one that
+    needs no evidence, so that their responses have no relevance-aware factuality.
+    """
     row, reports, rows = report_rows(queries)
     asked = reports if "support" in frame.variables else ()
     sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
@@ -40,8 +47,11 @@ def rated_parts(queries: Sequence[Query], frame: Frame, relevant_only: bool) -> 
         if responses.asked.any():
             yield Part("responses", rater, kind, responses, rows)
         if rater in said.get("support", {}):
-            family = "relevant-passages" if relevant_only else "all-passages"
-            yield Part(family, rater, kind, responses, rows)
+            if bare is None:
+                yield Part("all-passages", rater, kind, responses, rows)
+            else:
+                held = responses.only(np.array([q.id not in bare for q in rows.queries], bool))
+                yield Part("relevant-passages", rater, kind, held, rows)
         if rater in said.get("abstains", {}):
             yield from _deflections(queries, frame, said, rater, kind)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,13 +16,21 @@ from analysis.statistics import Ints
 from datasets.rows import Query, Report
 
 
-def written_parts(queries: Sequence[Query], options: Options) -> Iterator[Part]:
-    """Answers beside references, for the queries that have some."""
+def written_parts(
+    queries: Sequence[Query], options: Options, deflected: Mapping[str, bool]
+) -> Iterator[Part]:
+    """Answers beside references, for the queries that have some.
+
+    Whether people deflect a query is said by the labels of the campaign, `deflected` by query, and
+    for the others by their references.
+    """
+    judged, of = _beside(queries, deflected.keys())
+    if judged:
+        yield Part("deflections", TEXTS, TEXTS, _deflections(judged, options, deflected), of)
     pairs, rows = beside_references(queries)
     if not pairs:
         return
     yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
-    yield Part("deflections", TEXTS, TEXTS, _deflections(pairs, options), rows)
     if any(report.citations is not None for _, report in pairs):
         yield Part("citations", TEXTS, TEXTS, _citations(pairs), rows)
 
@@ -32,15 +40,22 @@ Pairs = Sequence[tuple[Query, Report]]
 
 def beside_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
     """The reports of queries with references, and their rows."""
-    pairs = [(q, report) for q in queries if q.references for report in q.reports]
+    return _beside(queries, ())
+
+
+def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
+    """The same with the reports of other queries, by id."""
+    kept = [query for query in queries if query.references or query.id in others]
+    pairs = [(query, report) for query in kept for report in query.reports]
     systems = tuple(system_of(report) for _, report in pairs)
     lengths = tuple(len(report.text) for _, report in pairs)
     return pairs, Rows(tuple(query for query, _ in pairs), systems, lengths)
 
 
-def deflected_by_people(pairs: Pairs) -> Ints:
-    """1 where no reference of a report's query answers it, else 0, (N,)."""
-    return np.array([int(not _answers(query)) for query, _ in pairs], np.int64)
+def deflected_by_people(pairs: Pairs, deflected: Mapping[str, bool] | None = None) -> Ints:
+    """1 where no reference of a report's query answers it, else 0, (N,); `deflected` goes first."""
+    said = deflected or {}
+    return np.array([int(said.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
 
 
 def _answers(query: Query) -> list[str]:
@@ -58,14 +73,14 @@ def _texts(pairs: Pairs) -> Texts:
     )
 
 
-def _deflections(pairs: Pairs, options: Options) -> Deflections:
+def _deflections(pairs: Pairs, options: Options, deflected: Mapping[str, bool]) -> Deflections:
     """A report's own mark, or where it has none, whether its text refuses."""
     refuses = refusal_list(options.refusals).refuses
     own = [
         int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
     ]
     every = np.ones(len(own), bool)
-    return Deflections(np.array(own, np.int64), deflected_by_people(pairs), every)
+    return Deflections(np.array(own, np.int64), deflected_by_people(pairs, deflected), every)
 
 
 def _citations(pairs: Pairs) -> Citations:

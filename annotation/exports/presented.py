@@ -13,10 +13,15 @@ from annotation.labelled import UnitFacts, chunks, label_rows, units_by_item
 from annotation.models import Campaign
 from annotation.presenting import items_of
 from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.relevance import Uses
 from datasets import material
 from datasets.models import Query
 
 CHUNK = 200
+COLUMNS = (
+    "pk", "key", "query_id", "query__key", "report__system", "shown_passages", "passage_uses",
+)  # fmt: skip
+"""Of an item, as `ShownItem` has them."""
 
 
 class ShownItem(NamedTuple):
@@ -28,13 +33,13 @@ class ShownItem(NamedTuple):
     query: str
     system: str | None
     shown_passages: list[str] | None
+    passage_uses: Uses | None
 
 
 def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]:
     """The items from a position on, a few at a time."""
     items = campaign.items.filter(position__gte=since).order_by("position")
-    columns = ("pk", "key", "query_id", "query__key", "report__system", "shown_passages")
-    rows = items.values_list(*columns).iterator(chunk_size=CHUNK)
+    rows = items.values_list(*COLUMNS).iterator(chunk_size=CHUNK)
     return chunks(map(ShownItem._make, rows), CHUNK)
 
 
@@ -46,7 +51,8 @@ def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[Show
     query = None
     for item in items:
         if item.query_id != query:
-            made = items_of(campaign, row_of[item.query_id], item.shown_passages)
+            left = item.shown_passages, item.passage_uses
+            made = items_of(campaign, row_of[item.query_id], *left)
             specs = {spec.key: spec for spec in made}
             query = item.query_id
         yield item, specs[item.key]

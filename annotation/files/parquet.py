@@ -87,7 +87,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "questions": _rows(_strings("id text") | {"weight": pa.float64(), "meta": _JSON}),
             "passages": _rows(
                 _strings("id text title source published_at age")
-                | {"sentences": _TEXTS, "relevant": pa.bool_(), "meta": _JSON}
+                | {"sentences": _TEXTS, "relevant": pa.bool_(), "use": pa.string(), "meta": _JSON}
             ),
             "key_points": _rows(
                 _strings("id text passage")

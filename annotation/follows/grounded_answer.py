@@ -21,7 +21,10 @@ from annotation.first_answers import (
 from annotation.follows.base import Follows, prerequisite_of
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from annotation.presenting import design, schema
+from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Door, Entry, Problem, Prose, RefusedError
+from annotation.protocols.citing import PASSAGE
+from annotation.protocols.schema import Schema
 
 
 def ready(campaign: Campaign, rater: Rater) -> Q:
@@ -90,6 +93,21 @@ def check_action(assignment: Assignment, entries: list[Entry], door: Door) -> No
         for entry in acted
         if (wrong := _wrong(entry.values["action"], entry.written, first))
     ]
+    if problems:
+        raise RefusedError(problems)
+
+
+def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], door: Door) -> None:
+    """Whether nothing is written where no passage is shown: there the answer is a deflection.
+
+    Raises RefusedError. A file holds history, and a judge that answers all the same has erred.
+    """
+    if asked.protocol.name != "grounded-answer" or door not in ("page", "api"):
+        return
+    if any(text.field.startswith(PASSAGE) for text in spec.texts):
+        return
+    wrong = "is written, and there is no passage to write it from; give yes for deflected"
+    problems = [Problem(entry.name, "written", wrong) for entry in entries if entry.written]
     if problems:
         raise RefusedError(problems)
 

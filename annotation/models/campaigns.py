@@ -72,7 +72,8 @@ class Item(models.Model):
     `quota` people are asked; `taken` counts those who hold a place, and the database refuses one
     more. `probability` is the chance with which the design asked people about it at all.
     `shown_passages` are the ids of the passages that the campaign's option left when the item was
-    made (none given: all); later labels change nothing that was asked. `drawn` are the names of
+    made (none given: all), and `passage_uses` what each was called useful for then, as codes by id;
+    later labels change nothing that was asked. `drawn` are the names of
     the units that a draw left to ask of everybody, where it waits for another campaign (none given:
     not drawn, or each rater for himself). `words` are those of the texts that it shows (none given:
     not counted). What a `use` other than study gets stays out of agreement and estimates: the
@@ -92,6 +93,7 @@ class Item(models.Model):
     passage = models.ForeignKey(Passage, models.PROTECT, null=True, related_name="+")
     key_point = models.ForeignKey(KeyPoint, models.PROTECT, null=True, related_name="+")
     shown_passages = models.JSONField(null=True)
+    passage_uses = models.JSONField(null=True)
     drawn = models.JSONField(null=True)
     quota = models.PositiveSmallIntegerField(default=1)
     taken = models.PositiveSmallIntegerField(default=0)

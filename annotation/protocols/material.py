@@ -31,6 +31,8 @@ class Passage(Shape):
     def age(self) -> str | None: ...
     @property
     def sentences(self) -> Sequence[str] | None: ...
+    @property
+    def use(self) -> str | None: ...
 
 
 class KeyPoint(Shape):
@@ -60,6 +62,8 @@ class Report(Shape):
 class Reference(Shape):
     @property
     def text(self) -> str: ...
+    @property
+    def deflected(self) -> bool | None: ...
 
 
 class Query(Shape):

@@ -12,12 +12,26 @@ from annotation.protocols import material
 from annotation.protocols.base import Text, UnitSpec
 
 OPENING = 80
+OR = " / "
+"""Between the codes of a `use` on which people tie."""
+USES = {
+    "answer-the-question": "Answers the question",
+    "related-information": "Related information",
+    "outdated": "Outdated",
+    "unknown": "Age unknown",
+}
+"""The codes of `use` with what people read for each."""
+TOO_LITTLE = ("the writer found", "too little for an answer")
 
 
-def dated_passages(passages: Sequence[material.Passage]) -> Iterator[Text]:
-    """Passages as fields `passage:ID`, with source, date and age where they are known."""
+def dated_passages(passages: Sequence[material.Passage], used: bool = False) -> Iterator[Text]:
+    """Passages as fields `passage:ID`, with source, date and age where they are known.
+
+    With `used`, what people called each useful for stands beside them.
+    """
     for p in passages:
-        known = (("source", p.source), ("date", p.published_at), ("age", p.age))
+        use = OR.join(USES.get(code, code) for code in p.use.split(OR)) if used and p.use else None
+        known = (("source", p.source), ("date", p.published_at), ("age", p.age), ("use", use))
         facts = tuple((name, value) for name, value in known if value)
         yield Text(f"passage:{p.id}", p.text, p.title or "Passage", facts)
 
@@ -26,6 +40,13 @@ def report_texts(reports: Sequence[material.Report]) -> Iterator[Text]:
     """Reports as fields `report:ID`, under one heading that tells none from another."""
     for report in reports:
         yield Text(f"report:{report.id}", report.text, "Answer")
+
+
+def reference_texts(references: Sequence[material.Reference]) -> Iterator[Text]:
+    """The writer's answers as fields `reference:N`, from 1; a deflection says that it is one."""
+    for number, reference in enumerate(references, start=1):
+        facts = (TOO_LITTLE,) if reference.deflected else ()
+        yield Text(f"reference:{number}", reference.text, "Reference answer", facts)
 
 
 def passage_units(query: material.Query) -> Iterator[UnitSpec]:

@@ -126,6 +126,14 @@ class Fields:
             self._refuse_type(key, value, "true or false")
         return value
 
+    def one_of(self, key: str, codes: Collection[str]) -> str | None:
+        """One of some codes."""
+        value = self.optional_string(key)
+        if value is not None and value not in codes:
+            wrong = f"{self._name(key)} is {shown(value)}"
+            self._refuse(wrong, f"write one of {', '.join(codes)}")
+        return value
+
     def date(self, key: str) -> str | None:
         """An ISO date or datetime, kept as the string that was given."""
         value = self.optional_string(key)

@@ -11,6 +11,7 @@ from datasets.readers.fields import Fields, repeated
 from datasets.readers.jsonl import records, shown
 from datasets.readers.warn import Tally
 from datasets.rows import (
+    USES,
     InputError,
     KeyPoint,
     Located,
@@ -32,7 +33,7 @@ QUERY = (
 )  # fmt: skip
 QUESTION = ("id", "text", "weight", "meta")
 PASSAGE = (
-    "id", "text", "title", "source", "published_at", "age", "sentences", "relevant", "meta",
+    "id", "text", "title", "source", "published_at", "age", "sentences", "relevant", "use", "meta",
 )  # fmt: skip
 KEY_POINT = ("id", "text", "passage", "spans", "score", "meta")
 REPORT = (
@@ -103,6 +104,7 @@ def _passage(fields: Fields) -> Passage:
         age=fields.optional_string("age"),
         sentences=_sentences(fields, text),
         relevant=fields.boolean("relevant"),
+        use=fields.one_of("use", USES),
         meta=fields.object("meta"),
     )
 

@@ -30,12 +30,16 @@ JUDGED_BY_NAME = ("report", "sentence", "passage", "passage-sentence", "pair", "
 def attacked(
     spec: ItemSpec, family: str, query: str, variables: Sequence[Variable], seed: int
 ) -> ItemSpec:
-    """The item with the family's text in one of its texts; that of a pair is in the first."""
-    if not spec.texts:
+    """The item with the family's text in one of its texts; that of a pair is in the first.
+
+    Reference answers are the researcher's own, and no place for a stranger's words.
+    """
+    open_to = [n for n, text in enumerate(spec.texts) if not text.field.startswith("reference:")]
+    if not open_to:
         return spec
     drawn = random.Random(f"{seed}/{family}/{spec.key}")
     pair = any(unit.kind == "pair" for unit in spec.units)
-    number = 0 if pair else drawn.randrange(len(spec.texts))
+    number = open_to[0 if pair else drawn.randrange(len(open_to))]
     there = FAMILIES[family]
     words = _words(drawn.choice(there["texts"]), spec.units, query, variables, drawn)
     put = _put(spec.texts[number], words, drawn.choice(there["places"]))

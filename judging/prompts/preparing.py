@@ -32,7 +32,14 @@ from judging.backends.base import (
 from judging.conditions.variations import in_order, is_unconstrained, varied
 from judging.models import Judge
 from judging.prompting import Prompt, fill
-from judging.prompts.wording import answer_words, query_words, texts_words, units_words
+from judging.prompts.wording import (
+    NO_PASSAGES,
+    NO_TEXTS,
+    answer_words,
+    query_words,
+    texts_words,
+    units_words,
+)
 
 KEPT_ITEMS = 64
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -96,6 +103,8 @@ class Preparer:
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()
         self.bases = Bases(self.schema)
+        grounded = "passages" in self.schema.protocol.needs
+        self.without_texts = NO_PASSAGES if grounded else NO_TEXTS
         self._secrets: Mapping[int, frozenset[str]] = {}
         self._seen: OrderedDict[tuple[int, tuple[str, ...]], _Seen] = OrderedDict()
         self._asked_of = cache(partial(asked_of, self.schema))
@@ -143,7 +152,7 @@ class Preparer:
             texts=tuple(text.text for text in shown.texts),
             words={
                 "guideline": self.guideline,
-                "texts": texts_words(shown.texts),
+                "texts": texts_words(shown.texts, self.without_texts),
                 "query": query_words(item.query.text, item.query.asked_at),
             },
             places={text.field: n for n, text in reversed(list(enumerate(shown.texts)))},

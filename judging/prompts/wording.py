@@ -17,11 +17,12 @@ from judging.prompting import fenced
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 NO_TEXTS = "(There are no texts. Judge from the query alone.)"
+NO_PASSAGES = "(There is no relevant passage, and so nothing to answer from.)"
 
 
-def texts_words(texts: Sequence[Text]) -> str:
-    """All texts, numbered from 1."""
-    return "\n\n".join(_text(n, text) for n, text in enumerate(texts, start=1)) or NO_TEXTS
+def texts_words(texts: Sequence[Text], otherwise: str = NO_TEXTS) -> str:
+    """All texts, numbered from 1; what to say `otherwise`, where there are none."""
+    return "\n\n".join(_text(n, text) for n, text in enumerate(texts, start=1)) or otherwise
 
 
 def _text(number: int, text: Text) -> str:

@@ -10,15 +10,20 @@ from pathlib import Path
 import pytest
 
 from annotation.blinding import blinding_of
-from annotation.models import Assignment
+from annotation.design import Design
+from annotation.models import Assignment, Campaign
 from annotation.presenting import ordered_texts, present, schema
+from annotation.protocols import PROTOCOLS
 from annotation.views.pages import answer_rating, page_of
 from annotation.views.pages.answer_rating import Answer, Card, cut
 from annotation.views.sheet import Row, Sheet, sheet_of
+from judging.backends.base import Request
 from tests.annotation.validating_cast import judge, judge_all, validating
 from tests.blind_cast import LINE, TEXTS, blind_study, turned
 from tests.cast import BRIDGE, FULL, RIVER
-from tests.page_cast import client_of, page, study_of
+from tests.judging.cast import judge as model
+from tests.judging.cast import run_scripted
+from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
 FIRST = ["appropriate", "natural", "abstains", "irrelevant", "eligibility"]
@@ -254,3 +259,65 @@ def test_an_unshuffled_campaign_keeps_the_order_of_the_batch(tmp_path: Path) -> 
     mine.save()
     assert [t.text for _, t in sheet(mine).texts] == list(TEXTS.values())[:2]
     assert not blinding_of(mine, present(mine.item)).turned
+
+
+REFERENCES = [{"text": "By hand 🌉."}, {"text": "", "deflected": True}]
+
+
+def with_references(folder: Path, *variables: str) -> Study:
+    design = Design(variables=variables, seed=5)
+    return study_of("answer-rating", folder, design, [{**LINE, "references": REFERENCES}])
+
+
+def test_eligibility_is_held_to_the_writer_s_references(tmp_path: Path) -> None:
+    study = with_references(tmp_path, "eligibility")
+    body = body_of(study.assignment(study.ada))
+    shown = readings(body)
+    assert (shown["reference-1"], shown["reference-2"]) == ("By hand 🌉.", "")
+    assert "Reference answer 1" in body
+    assert "<i>the writer found</i> too little for an answer" in body
+    assert "The bridge" not in body
+    assert not hidden(body, "passages")
+
+
+@pytest.mark.parametrize("asked", [("appropriate",), ("support",), ("natural", "faithful")])
+def test_nothing_else_is(asked: tuple[str, ...], tmp_path: Path) -> None:
+    study = with_references(tmp_path, *asked)
+    body = body_of(study.assignment(study.ada))
+    assert "By hand" not in body
+    assert not [field for field in readings(body) if field.startswith("reference")]
+
+
+def test_references_are_closed_until_an_answer_has_its_grade_without_them(tmp_path: Path) -> None:
+    study = with_references(tmp_path, "appropriate", "eligibility")
+    mine = study.assignment(study.ada)
+    body = body_of(mine)
+    assert hidden(body, "passages")
+    assert "The reference answers are closed" in body
+    for answer in answers_of(mine):
+        assert [asked.name for asked in answer.first] == ["appropriate"]
+        assert [asked.name for asked in answer.then] == ["eligibility"]
+        assert list(json.loads(answer.then[0].conditions)) == ["appropriate"]
+
+
+def test_a_campaign_of_the_version_before_shows_none(tmp_path: Path) -> None:
+    """Its eligibility was judged without, and stays comparable with itself."""
+    study = with_references(tmp_path, "eligibility")
+    Campaign.objects.update(protocol_version="1")
+    study.campaign.refresh_from_db()
+    assert "By hand" not in body_of(study.assignment(study.ada))
+
+
+def test_a_judge_is_shown_them_in_the_same_words(tmp_path: Path) -> None:
+    study = with_references(tmp_path, "eligibility")
+    asked: list[str] = []
+
+    def answers(request: Request) -> str:
+        asked.append("\n".join(message.content for message in request.messages))
+        return json.dumps({unit.name: {"eligibility": "none"} for unit in request.facts.units})
+
+    run_scripted(study.campaign, model("judge", granularity="item"), answers)
+    (words,) = asked
+    assert "\nBy hand 🌉.\n" in words
+    assert 'Text 2: "Reference answer"; the writer found: "too little for an answer"' in words
+    assert PROTOCOLS["answer-rating"].prompt_version == "2"

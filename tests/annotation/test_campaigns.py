@@ -198,7 +198,9 @@ class TestOptions:
         )
         campaign_of("answer-rating", "--option", "passages=relevant:rel")
         first, second, _ = Item.objects.filter(campaign__name="c")
-        assert [t.field for t in present(first).texts] == ["passage:p#1", "report:r", "report:r#1"]
+        assert [t.field for t in present(first).texts] == [
+            "passage:p#1", "reference:1", "report:r", "report:r#1",
+        ]  # fmt: skip
         assert [t.field for t in present(second).texts] == ["report:s one", "report:s/two"]
 
     def test_who_saw_a_verdict_says_what_is_relevant_only_where_nobody_else_does(
@@ -227,7 +229,7 @@ class TestOptions:
         ]
         run("import_labels", write_lines(tmp_path / "n.jsonl", rows), "--campaign", "rel")
         assert exported("c", "units") == before
-        item = Item.objects.get(campaign__name="c")
+        item = Item.objects.get(campaign__name="c", key="q/1")
         assert [text.field for text in present(item).texts] == ["passage:p"]
 
 

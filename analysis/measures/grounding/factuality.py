@@ -26,10 +26,13 @@ def factuality(of: Responses, options: Options) -> Floats:
 
 NO_SENTENCES = "no response has labels for all of its sentences"
 NOT_BOTH = "no response has both eligibility and labels for all of its sentences"
+NOTHING_RELEVANT = ", and a relevant passage to hold them to"
+RELEVANT = "relevant-passages"
 CITATION = "Sorodoc and others, GaRAGe, 2025"
 
 
 def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
+    undefined = NOT_BOTH if adjusted else NO_SENTENCES
     words = "eligible responses" if adjusted else "responses"
     return Measure(
         name,
@@ -37,7 +40,7 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
         f"Share of {words} of which {passages} bear out every sentence.",
         CITATION,
         factuality if adjusted else unadjusted_factuality,
-        NOT_BOTH if adjusted else NO_SENTENCES,
+        undefined + NOTHING_RELEVANT if family == RELEVANT else undefined,
         ("missing",),
     )
 
@@ -45,6 +48,6 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
 MEASURES = (
     _measure("uFactuality", "all-passages", False, "the passages"),
     _measure("Factuality", "all-passages", True, "the passages"),
-    _measure("uRAF", "relevant-passages", False, "the relevant passages"),
-    _measure("RAF", "relevant-passages", True, "the relevant passages"),
+    _measure("uRAF", RELEVANT, False, "the relevant passages"),
+    _measure("RAF", RELEVANT, True, "the relevant passages"),
 )

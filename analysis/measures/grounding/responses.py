@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.statistics import Bools, Ints
 
@@ -24,3 +24,8 @@ class Responses:
     @property
     def rows(self) -> int:
         return len(self.eligible)
+
+    def only(self, held: Bools) -> Responses:
+        """The same without the sentences of the responses that are not among `held` (N,)."""
+        kept = held[self.row]
+        return replace(self, borne=self.borne[kept], row=self.row[kept])

@@ -10,6 +10,7 @@ from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kind
 from annotation.protocols.parts import (
     dated_passages,
     passage_units,
+    reference_texts,
     report_texts,
     report_units,
     sentence_units,
@@ -25,16 +26,21 @@ SUPPORT = {
     "no-rad": "Needs no evidence",
 }
 NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
+NEEDS_REFERENCES = {"eligibility"}
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item a query. The passages stay hidden where nothing is asked that is held to them."""
+    """One item a query. Passages, and the writer's references, are shown only where something is
+    asked that is held to them: references for eligibility, as GaRAGe does."""
     kinds = kinds_of(variables)
     possible = (*report_units(query), *sentence_units(query), *passage_units(query))
     units = tuple(unit for unit in possible if unit.kind in kinds)
-    shown = query.passages if NEEDS_PASSAGES & {v.name for v in variables} else ()
+    asked = {variable.name for variable in variables}
+    passages = query.passages if NEEDS_PASSAGES & asked else ()
+    references = query.references if NEEDS_REFERENCES & asked else ()
     if query.reports and units:
-        yield ItemSpec(query.id, units, (*dated_passages(shown), *report_texts(query.reports)))
+        beside = (*dated_passages(passages), *reference_texts(references))
+        yield ItemSpec(query.id, units, (*beside, *report_texts(query.reports)))
 
 
 def _grade(name: str, question: str) -> Variable:
@@ -47,7 +53,7 @@ def _yes_no(name: str, kind: str, question: str) -> Variable:
 
 PROTOCOL = Protocol(
     name="answer-rating",
-    version="1",
+    version="2",
     title="Answer rating",
     variables=(
         _grade("appropriate", "Does it answer what was asked?"),

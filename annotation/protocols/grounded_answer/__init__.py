@@ -33,14 +33,20 @@ DESCRIPTORS = {
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """One item a query, also where no passage is left: its answer is a deflection.
+
+    A writer sees what each passage was called useful for.
+    """
     kinds = kinds_of(variables)
     possible = (*source_units(query), UnitSpec("query", query.id, query.text))
     units = [unit for unit in possible if unit.kind in kinds]
     validated = "sentence" in kinds
+    writes = "query" in kinds
     units += sentence_units(query) if validated else ()
     shown = report_texts(query.reports) if validated else ()
-    if query.passages and units:
-        yield ItemSpec(query.id, tuple(units), (*dated_passages(query.passages), *shown))
+    if units and (query.passages or writes):
+        passages = dated_passages(query.passages, used=writes)
+        yield ItemSpec(query.id, tuple(units), (*passages, *shown))
 
 
 PROTOCOL = Protocol(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable
-from annotation.protocols.parts import dated_passages, passage_units
+from annotation.protocols.parts import USES, dated_passages, passage_units
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -35,14 +35,9 @@ PROTOCOL = Protocol(
             "use",
             "passage",
             "What is it good for?",
-            ("answer-the-question", "related-information", "outdated", "unknown"),
+            tuple(USES),
             asked_if={"relevant": ("yes",)},
-            words={
-                "answer-the-question": "Answers the question",
-                "related-information": "Related information",
-                "outdated": "Outdated",
-                "unknown": "Age unknown",
-            },
+            words=USES,
         ),
     ),
     make_items=make_items,

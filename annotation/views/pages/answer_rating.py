@@ -1,18 +1,20 @@
 """The page of answer rating: each answer by steps, first without the passages and then with them.
 
+The writer's references, where eligibility is held to them, are closed and open like the passages.
+
 Answers are numbered in the recorded order; nothing on the page comes from the id of a report.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.models import Assignment
 from annotation.presenting import asked_units
-from annotation.protocols.answer_rating import NEEDS_PASSAGES
+from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
 from annotation.views.pages.base import Page
 from annotation.views.sheet import Asked, Row, Sheet
@@ -31,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer with what is asked of it: `first` without the passages, `then` with them."""
+    """One answer with what is asked of it: `first` with all else closed, `then` with it open."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -55,25 +57,38 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     units = list(asked_units(assignment, spec).values())
     rows = list(zip(units, sheet.rows, strict=True))
     shown = [(heading, text) for heading, text in sheet.texts if _kind(text) == "passage"]
-    answers = tuple(_answers(sheet, rows))
+    references = [(heading, text) for heading, text in sheet.texts if _kind(text) == "reference"]
+    later = NEEDS_PASSAGES | (NEEDS_REFERENCES if references else set())
+    answers = tuple(_answers(sheet, rows, later))
     graded = any(asked.name == GRADE for answer in answers for asked in answer.first)
     # A judge's verdict on faithfulness stands beside the grade: there nothing is left to hide.
-    gated = graded and bool(shown) and not assignment.assisted_by
+    gated = graded and bool(shown or references) and not assignment.assisted_by
     return {
         "answers": [_gated(answer) for answer in answers] if gated else answers,
         "cards": tuple(_cards(shown, rows, spec)),
+        "references": references,
         "gated": gated,
+        "closed": _closed(bool(shown), bool(references)),
         "single": len({asked.name for row in sheet.rows for asked in row.variables}) == 1,
         "rated": any(answer.report or answer.sentences for answer in answers),
         "passage_questions": any(unit.kind == "passage" for unit in units),
     }
 
 
+def _closed(passages: bool, references: bool) -> str:
+    """What is closed until an answer is graded without it, in words."""
+    kinds = {"passages": passages, "reference answers": references}
+    return " and ".join(kind for kind, there in kinds.items() if there)
+
+
 def _kind(text: Text) -> str:
     return text.field.partition(":")[0]
 
 
-def _answers(sheet: Sheet, rows: Sequence[tuple[UnitSpec, Row]]) -> Iterator[Answer]:
+def _answers(
+    sheet: Sheet, rows: Sequence[tuple[UnitSpec, Row]], later: Collection[str]
+) -> Iterator[Answer]:
+    """The answers in their order; `later` are the variables that wait for what is closed."""
     texts = [text for _, text in sheet.texts if _kind(text) == "report"]
     for number, text in enumerate(texts, start=1):
         key = text.field.partition(":")[2]
@@ -86,8 +101,8 @@ def _answers(sheet: Sheet, rows: Sequence[tuple[UnitSpec, Row]]) -> Iterator[Ans
             number,
             tuple(cut(text.text, sentences)),
             report,
-            tuple(each for each in asked if each.name not in NEEDS_PASSAGES),
-            tuple(each for each in asked if each.name in NEEDS_PASSAGES),
+            tuple(each for each in asked if each.name not in later),
+            tuple(each for each in asked if each.name in later),
             sentences,
         )
 
@@ -142,7 +157,7 @@ PAGE = Page(
     style="css/work/answer_rating.css",
     keys=(
         ("n b", "the next answer, and back"),
-        ("p", "open the passages, once the answer has its grade; go to them"),
+        ("p", "open the passages and reference answers, once the answer has its grade; go to them"),
         ("s", "two answers side by side; o takes another one beside"),
         ("r", "at the passages: no for all that have no answer yet"),
     ),

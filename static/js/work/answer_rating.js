@@ -8,6 +8,7 @@ const GRADE = "appropriate";
 const byId = (id) => document.getElementById(id);
 const gate = byId("gate");
 const passages = byId("passages");
+const closed = `The ${gate?.dataset.closed ?? "passages"}`; // what waits for the grade
 const rounds = [...document.querySelectorAll("[data-round]")];
 const articles = [...document.querySelectorAll("[data-shown]")];
 const sentences = new Map(
@@ -92,8 +93,8 @@ function showPassages(here) {
   gate.hidden = free;
   byId("open-passages").hidden = !graded(shown);
   byId("gate-words").textContent = graded(shown)
-    ? "The passages open when the rest is answered."
-    : "The passages are closed: rate this answer without them first.";
+    ? `${closed} open when the rest is answered.`
+    : `${closed} are closed: rate this answer without them first.`;
 }
 
 function showRound(round, here) {
@@ -161,7 +162,7 @@ function forward(unit) {
 
 // Goes to what is open in a round: an answer by its number, the passages by 0.
 function turnTo(number) {
-  if (!number && !allGraded) return say("The passages open when every answer has its grade without them.");
+  if (!number && !allGraded) return say(`${closed} open when every answer has its grade without them.`);
   const units = number ? unitsOf(number) : cards.units;
   const unit = units.filter(due).find((one) => one.problem()) ?? units[0];
   board.aimed = null;
@@ -182,7 +183,7 @@ function openPassages() {
   if (passages.hidden) {
     early.add(shown);
     board.refresh();
-    return say("The passages are open.");
+    return say(`${closed} are open.`);
   }
   passages.focus({ preventScroll: true });
   passages.scrollIntoView({ block: "nearest" });
