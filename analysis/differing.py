@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
-from analysis.statistics import mean_by_cluster
+from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
 
 JSON = dict[str, Any]
 
@@ -55,5 +55,6 @@ def _row(system: str, rater: Who, found: list[tuple[str, float]]) -> Iterator[tu
     changed = int((np.abs(differences) > 1e-12).sum())
     if changed:
         queries = np.unique([query for query, _ in found], return_inverse=True)[1]
-        mean = mean_by_cluster(differences, queries, "mean difference of items in both reports")
+        how = "mean difference of items in both reports"
+        mean = mean_by_cluster(differences, queries, how).within(*SHARE_DIFFERENCE)
         yield system or DASH, rater, len(found), changed, Number.of(mean.as_json())

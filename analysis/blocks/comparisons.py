@@ -8,7 +8,13 @@ import numpy as np
 
 from analysis.blocks.itemscores import Scores
 from analysis.blocks.resampling import JSON
-from analysis.statistics import PairedTest, compare_systems, holm, wilcoxon_signed_rank
+from analysis.statistics import (
+    SHARE_DIFFERENCE,
+    PairedTest,
+    compare_systems,
+    holm,
+    wilcoxon_signed_rank,
+)
 
 
 def comparisons(of: Scores) -> list[JSON]:
@@ -28,7 +34,7 @@ def comparisons(of: Scores) -> list[JSON]:
             "a": each.a,
             "b": each.b,
             "queries": int(np.isfinite(difference).sum()),
-            "difference": each.test.difference.as_json(),
+            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
             "higher": int((np.round(difference, 12) > 0).sum()),
             "lower": int((np.round(difference, 12) < 0).sum()),
             "paired_t": mean,

@@ -7,6 +7,7 @@ import numpy as np
 from analysis.blocks.itemscores import Scores, systems_of
 from analysis.blocks.resampling import JSON
 from analysis.statistics import (
+    SHARE,
     Estimate,
     Floats,
     Ints,
@@ -25,8 +26,9 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
 
     `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
     or None where nothing is known. Where they are not and some queries are judged only, there is
-    no prediction-powered estimate. The first judge by name stands in `judge`; all of them, where
-    there are several, under `judges`.
+    no prediction-powered estimate. Scores are shares: means and intervals are cut where no share
+    can lie. The first judge by name stands in `judge`; all of them, where there are several, under
+    `judges`.
     """
     judges = of.labels.columns("judge")
     found: JSON = {}
@@ -48,11 +50,11 @@ def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bo
     only = judged[~labelled & np.isfinite(judged)]
     powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
     return {
-        "humans": people_only_mean(people[np.isfinite(people)]).as_json(),
-        "judge": mean_by_cluster(
-            scores, of.queries[items], "mean over items, uncorrected"
-        ).as_json(),
-        "prediction_powered": powered.as_json(),
+        "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),
+        "judge": mean_by_cluster(scores, of.queries[items], "mean over items, uncorrected")
+        .within(*SHARE)
+        .as_json(),
+        "prediction_powered": powered.within(*SHARE).as_json(),
         "effective_labels": worth,
         "judge_name": of.labels.raters[judge].name,
     }

@@ -15,6 +15,8 @@ from analysis.blocks.pairs import NO_ORDER, numbers, pair
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
 from analysis.statistics import (
+    COEFFICIENT,
+    SHARE,
     Alignment,
     Estimate,
     Floats,
@@ -144,7 +146,7 @@ def _class(made: Alignment, place: int) -> JSON:
 def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
     if not sample.is_ordered:
         return undefined(NO_ORDER, 0, method)
-    return mean_by_cluster(np.abs(gaps), sample.clusters, method)
+    return mean_by_cluster(np.abs(gaps), sample.clusters, method).within(0, sample.span)
 
 
 def human_ceiling(sample: Sample) -> JSON:
@@ -158,7 +160,8 @@ def human_ceiling(sample: Sample) -> JSON:
             people, sample.clusters, sample.k, names=("percent",), **sample.drawing
         )
         made = {**of_share, "cohen_kappa": undefined(TOO_MANY, n, CEILINGS["cohen_kappa"])}
-    return {name: made[name].as_json() for name in ("cohen_kappa", "percent")}
+    ranges = {"cohen_kappa": COEFFICIENT, "percent": SHARE}
+    return {name: made[name].within(*limits).as_json() for name, limits in ranges.items()}
 
 
 def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:

@@ -98,12 +98,23 @@ def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
         return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries)
 
     widths = _widths(np.where(there, 0, -1), mean, fewest=1)
-    return _plans(shown, _queries(queries[there.any(axis=1)]), wanted, widths)
+    whole = mean(there)
+    return _plans(shown, _queries(queries[there.any(axis=1)]), wanted, widths, whole)
 
 
-def _plans(shown: JSON, queries: int, wanted: float, widths: Widths) -> JSON:
-    """The width of an estimate, and what would narrow it."""
-    width = None if shown["low"] is None else shown["high"] - shown["low"]
+def _plans(
+    shown: JSON, queries: int, wanted: float, widths: Widths, whole: Estimate | None = None
+) -> JSON:
+    """The width of an estimate, and what would narrow it.
+
+    `whole` is the same estimate where the shown interval is cut at the ends of its range: what is
+    cut off does not shrink with more queries, so that plans go by the width before, unless the cut
+    one is as narrow as is wanted.
+    """
+    found = None if shown["low"] is None else shown["high"] - shown["low"]
+    width = found
+    if whole and whole.low is not None and whole.high is not None and found and found > wanted:
+        width = whole.high - whole.low
     if not width:
         reason = SAME if width == 0 else _no_width(shown, queries)
         plans = (Plan(None, None, reason),) * 2
@@ -111,8 +122,8 @@ def _plans(shown: JSON, queries: int, wanted: float, widths: Widths) -> JSON:
         scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
         scaled = {raters: scale * each for raters, each in widths.items()}
         plans = more_queries(width, queries, wanted), more_raters(scaled, wanted)
-    found = {"interval_width": width, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
-    return found if width is not None else {**found, "reason": plans[0].reason}
+    told = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
+    return told if found is not None else {**told, "reason": plans[0].reason}
 
 
 def _no_width(shown: JSON, queries: int) -> str:

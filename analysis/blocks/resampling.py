@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict
@@ -64,6 +65,13 @@ class Sample:
     def is_continuous(self) -> bool:
         """Whether there are so many values that tables of them would be large and mean nothing."""
         return self.k > MANY
+
+    @property
+    def span(self) -> float:
+        """How far two ratings can lie apart; infinite where the ends of the scale are not known."""
+        if self.frame.scale.level != "ordinal":
+            return math.inf
+        return float(np.ptp(self.frame.scale.values())) if self.frame.scale.categories else math.inf
 
     @cached_property
     def drawing(self) -> Drawing:

@@ -14,7 +14,14 @@ from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
-from analysis.statistics import Floats, correlation_estimates, majority, mean_by_cluster
+from analysis.statistics import (
+    SHARE,
+    Floats,
+    Ints,
+    correlation_estimates,
+    majority,
+    mean_by_cluster,
+)
 
 Measure = Callable[[VariableFrame, int], Floats]
 """From the labels of a variable and the number of items to scores (I, R)."""
@@ -106,8 +113,7 @@ def _systems(of: Scores) -> JSON:
     columns = of.columns()
     return {
         system: {
-            name: mean_by_cluster(values[items], of.queries[items], "mean over items").as_json()
-            for name, values in columns.items()
+            name: _mean(of, values, items, "mean over items") for name, values in columns.items()
         }
         for system, items in systems_of(of.frame).items()
     }
@@ -116,9 +122,13 @@ def _systems(of: Scores) -> JSON:
 def _majority(of: Scores) -> JSON:
     how = "mean over items of the score by people's majority"
     return {
-        system: mean_by_cluster(of.majority[items], of.queries[items], how).as_json()
-        for system, items in systems_of(of.frame).items()
+        system: _mean(of, of.majority, items, how) for system, items in systems_of(of.frame).items()
     }
+
+
+def _mean(of: Scores, values: Floats, items: Ints, method: str) -> JSON:
+    """The mean score of some items: a share, and so is all of its interval."""
+    return mean_by_cluster(values[items], of.queries[items], method).within(*SHARE).as_json()
 
 
 def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> list[JSON]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
+    SHARE,
     Ints,
     SoftLabels,
     dawid_skene,
@@ -66,7 +67,7 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
     units = np.arange(len(codes))
     chance = np.where(both, soft.shares[units, np.maximum(codes, 0)], np.nan)
     expected = (
-        mean_by_cluster(chance, sample.clusters, EXPECTED)
+        mean_by_cluster(chance, sample.clusters, EXPECTED).within(*SHARE)
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from analysis.blocks.resampling import JSON, Sample
@@ -20,18 +22,32 @@ from analysis.statistics.coefficients import Measure
 BELOW, REACHED = 0, 1
 
 
-def _right(table: Floats) -> Value:
-    return precision(table)[..., REACHED]
+def _right(table: Floats, side: int) -> Value:
+    return precision(table)[..., side]
 
 
-def _found(table: Floats) -> Value:
-    return recall(table)[..., REACHED]
+def _found(table: Floats, side: int) -> Value:
+    return recall(table)[..., side]
 
 
 MEASURES: dict[str, Measure] = {
     "cohen_kappa": (cohen_kappa, "Cohen's kappa of reaching it", "all labels are on one side"),
-    "precision": (_right, "precision of reaching it", "the judge never reaches it"),
-    "recall": (_found, "recall of reaching it", "people never reach it"),
+    "precision": (
+        partial(_right, side=REACHED),
+        "precision of reaching it",
+        "the judge never reaches it",
+    ),
+    "recall": (partial(_found, side=REACHED), "recall of reaching it", "people never reach it"),
+    "precision_below": (
+        partial(_right, side=BELOW),
+        "precision of staying below it",
+        "the judge never stays below it",
+    ),
+    "recall_below": (
+        partial(_found, side=BELOW),
+        "recall of staying below it",
+        "people never stay below it",
+    ),
 }
 
 
@@ -39,7 +55,8 @@ def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
     """One row for each category but the lowest; none for nominal ones or too many.
 
     A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
-    ties left out. Precision and recall are of reaching it.
+    ties left out. Precision and recall are of both sides, as CRUX prints them for answerable
+    and unanswerable (Ju and others 2025): of reaching it, and of staying below it.
     """
     return [_row(sample, codes, rank) for rank in cuts(sample)]
 

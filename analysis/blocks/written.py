@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from analysis.blocks.resampling import JSON
-from analysis.statistics import Floats, mean_by_cluster
+from analysis.statistics import SHARE, Floats, mean_by_cluster
 from analysis.statistics.rouge import rouge_l
 
 
@@ -83,4 +83,4 @@ def _similarity(pairs: Mapping[str, Iterable[tuple[str, str]]], of: str) -> JSON
 
 def _mean(values: Mapping[str, float], method: str) -> JSON:
     found: Floats = np.array(list(values.values()), dtype=float)
-    return mean_by_cluster(found, np.arange(len(found)), method).as_json()
+    return mean_by_cluster(found, np.arange(len(found)), method).within(*SHARE).as_json()

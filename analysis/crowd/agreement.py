@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.blocks.resampling import MANY, TOO_MANY
 from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
-from analysis.statistics.estimate import defined, undefined
+from analysis.statistics.estimate import SHARE, defined, undefined
 
 PERCENT = "share of the others' labels of a unit that are equal, mean over units"
 KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
@@ -59,7 +59,7 @@ def _one(rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, is_ordered: 
     shares = rest[both, own[both]] / rest[both].sum(axis=1)
     why = NOBODY if (own >= 0).any() else ALONE
     percent = (
-        mean_by_cluster(shares, clusters[both], PERCENT)
+        mean_by_cluster(shares, clusters[both], PERCENT).within(*SHARE)
         if len(both)
         else undefined(why, 0, PERCENT)
     )

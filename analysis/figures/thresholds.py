@@ -1,4 +1,4 @@
-"""Ratings cut at each threshold: kappa, precision and recall of reaching it, with bands."""
+"""Ratings cut at each threshold: kappa, precision and recall of both its sides, with bands."""
 
 from __future__ import annotations
 
@@ -17,18 +17,36 @@ JSON = dict[str, Any]
 
 
 class Series(NamedTuple):
-    """A line of the figure: its key in the report, its name, and how it is drawn."""
+    """A line of the figure: its key in the report, its name, and how it is drawn.
+
+    Five bands would hide each other: those of the lower side are in the table alone.
+    """
 
     key: str
     label: str
     line: str
     mark: Mark
+    banded: bool = True
 
 
 SERIES = (
     Series("cohen_kappa", "Cohen's kappa", "both", lambda x, y: svg.circle("both", x, y, "", 4)),
-    Series("precision", "precision", "judge dash1", lambda x, y: svg.square("judge", x, y)),
-    Series("recall", "recall", "third dash2", lambda x, y: svg.triangle("third", x, y)),
+    Series("precision", "precision ≥", "judge dash1", lambda x, y: svg.square("judge", x, y)),
+    Series("recall", "recall ≥", "third dash2", lambda x, y: svg.triangle("third", x, y)),
+    Series(
+        "precision_below",
+        "precision <",
+        "judge dash3",
+        lambda x, y: svg.square("hollow", x, y, "", 8),
+        banded=False,
+    ),
+    Series(
+        "recall_below",
+        "recall <",
+        "third dash4",
+        lambda x, y: svg.triangle("hollow-third", x, y, "", -6),
+        banded=False,
+    ),
 )
 
 
@@ -45,7 +63,7 @@ def draw(subject: Subject) -> Drawing:
     entries = [(_sample(series), series.label) for series in SERIES]
     key = axes.key(entries, panel.LEFT, bottom, width - panel.LEFT)
     under = notes.drawn(panel.LEFT, key.bottom, width - panel.LEFT - 8)
-    title = f"Judges on {subject.name} cut at each threshold: kappa, precision and recall"
+    title = f"Judges on {subject.name} cut at each threshold: kappa, precision, recall"
     return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
 
 
@@ -78,7 +96,7 @@ def _panel(at: Panel, judge: str, cuts: list[JSON], ends: list[float], notes: ax
     for n, cut in enumerate(cuts):
         words = svg.fitted(f"≥ {cut['threshold']}", panel.WIDTH / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
-    parts += [_band(cuts, series, x, y) for series in SERIES]
+    parts += [_band(cuts, series, x, y) for series in SERIES if series.banded]
     parts += [_line(cuts, n, x, y, notes) for n in range(len(SERIES))]
     return "".join(parts)
 
@@ -137,8 +155,9 @@ FIGURE = Figure(
     "thresholds",
     "Judges at each threshold",
     "variables",
-    "Ratings cut at each threshold: how well a judge finds what most people put at or above it. "
-    "Bands are 95 % intervals, each for its threshold alone.",
+    "Ratings cut at each threshold: how well a judge finds what most people put at or above it "
+    "(≥), and what they put below it (<). Bands are 95 % intervals, each for its threshold alone; "
+    "those of the lower side stand in the table.",
     lambda subject: bool(_cuts(subject)),
     data,
     draw,

@@ -102,7 +102,10 @@ def _judges(report: JSON) -> str:
     if ordered := _named(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
     if any(b["thresholds"] for b in blocks):
-        parts.append("Ratings were also cut at each threshold, both sides alike.")
+        parts.append(
+            "Ratings were also cut at each threshold, both sides alike, with precision and recall "
+            "of reaching it and of staying below it."
+        )
     if areas := _named(b.get("curves") for b in blocks):
         parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])

@@ -44,7 +44,14 @@ _OVERALL = {
 _ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
 _CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
 _AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
-_CUTS = {"cohen_kappa": "Cohen's kappa", "precision": "Precision", "recall": "Recall"}
+_CUTS = {
+    "cohen_kappa": "Cohen's kappa",
+    "precision": "Precision ≥",
+    "recall": "Recall ≥",
+    "precision_below": "Precision <",
+    "recall_below": "Recall <",
+}
+"""Precision and recall of reaching a threshold, and of staying below it."""
 
 
 MOST = 12

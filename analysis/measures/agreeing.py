@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from analysis.statistics import (
     Resamples,
     Tally,
     holm,
+    paired_t,
     undefined,
     wilcoxon_signed_rank,
 )
@@ -36,6 +37,7 @@ IN_WORDS = {
 }
 #: How many pairs of ranks are compared at once: 2 MB of their signs.
 NEAR = 1_000_000
+NO_INTERVAL = "fewer than ten queries have both scores"
 EQUAL = "the systems' means are all equal, or a system has no scores"
 
 
@@ -163,8 +165,30 @@ class Setting:
 
 def settings(scores: Mapping[str, Floats]) -> list[Setting]:
     """The Wilcoxon signed-rank test of each pair of settings, scores (Q,) each, NaN = none."""
+    return _compared(scores, lambda a, b: wilcoxon_signed_rank(a - b))
+
+
+def settings_by_mean(scores: Mapping[str, Floats]) -> list[Setting]:
+    """The paired t test of each pair, by the method that makes the interval of a mean.
+
+    The difference's interval excludes 0 exactly where p, before the adjustment, is below .05; where
+    so few queries have both scores that there is no interval, there is no p either.
+    """
+    return _compared(scores, _by_mean)
+
+
+def _by_mean(a: Floats, b: Floats) -> PairedTest:
+    test = paired_t(a, b, np.arange(len(a)))
+    if test.difference.value is None or test.difference.low is not None or test.reason:
+        return test
+    return replace(test, p_value=None, reason=NO_INTERVAL)
+
+
+def _compared(
+    scores: Mapping[str, Floats], compare: Callable[[Floats, Floats], PairedTest]
+) -> list[Setting]:
     pairs = list(combinations(scores, 2))
-    tests = [wilcoxon_signed_rank(scores[a] - scores[b]) for a, b in pairs]
+    tests = [compare(scores[a], scores[b]) for a, b in pairs]
     known = [test.p_value for test in tests if test.p_value is not None]
     adjusted = iter(holm(np.array(known, float)).tolist())
     return [

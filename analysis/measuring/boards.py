@@ -39,8 +39,9 @@ def _about(report: JSON) -> str:
     percent = f"{100 * report['leaderboard']['level']:g} %"
     return (
         "The letters after a number are the systems over which it is significantly higher, at "
-        f"{percent}, adjusted over all pairs of systems of the measure (Holm). What is higher is "
-        "not always better. Not tested are cuts of rankings, and the oracle by a measure whose "
+        f"{percent}, adjusted over all pairs of systems of the measure (Holm); the test is that of "
+        "the intervals, t by query, so that there is no letter without intervals. What is higher "
+        "is not always better. Not tested are cuts of rankings, and the oracle by a measure whose "
         "yardstick it is."
     )
 

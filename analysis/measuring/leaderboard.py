@@ -13,7 +13,7 @@ LEVEL = 0.05
 POWERED = "powered"
 TESTS = {
     POWERED: "two-sided t test of the prediction-powered mean difference by query",
-    "": "Wilcoxon's signed-rank test of the differences by query, two-sided",
+    "": "two-sided paired t test of the differences by query, as the intervals are t by query",
 }
 
 
@@ -22,7 +22,8 @@ def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
 
     `letters` name the systems. A system is `higher_than` others by a measure where the test of the
     board says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator;
-    null where it was not tested, as the oracle is not by a measure whose yardstick it is.
+    null where it was not tested, as the oracle is not by a measure whose yardstick it is. Test and
+    intervals of a board come from one method, t on the values of queries.
     """
     systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
     letters = {system: _letter(n) for n, system in enumerate(systems)}

@@ -158,14 +158,15 @@ def _tests(report: JSON) -> str:
     parts = []
     if any(pairs for of in measures for pairs in of["settings"].values()):
         parts.append(
-            "Systems were compared in pairs on the queries that both answered by Wilcoxon's "
-            f"signed-rank test {CITED['wilcoxon1945']}, two-sided, p adjusted over all pairs of a "
-            f"measure and evaluator {CITED['holm1979']}."
+            "Systems were compared in pairs on the queries that both answered by the paired t test "
+            "on values of queries, two-sided, which is the method of the intervals; p was adjusted "
+            f"over all pairs of a measure and evaluator {CITED['holm1979']}. Beside it stands "
+            f"Wilcoxon's signed-rank test {CITED['wilcoxon1945']}."
         )
     if any(each["pairs"] for of in measures for each in of["powered"].values()):
         parts.append(
-            "Prediction-powered differences were tested by t on the differences of queries, "
-            f"adjusted alike {CITED['holm1979']}."
+            "Prediction-powered differences were tested by t on the differences of queries, from "
+            f"the intervals' own standard error, adjusted alike {CITED['holm1979']}."
         )
     pairs = [pair for of in measures for pair in (*of["evaluators"], *of["forms"])]
     if any(pair["kendall"]["value"] is not None for pair in pairs):

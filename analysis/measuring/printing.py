@@ -70,10 +70,11 @@ def _settings(rater: str, pairs: list[JSON]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
          Number.p(each["p_value"], each.get("reason", "")),
-         Number.p(each["adjusted_p_value"], each.get("reason", "")))
+         Number.p(each["adjusted_p_value"], each.get("reason", "")),
+         Number.p(each["wilcoxon"]["p_value"], each["wilcoxon"].get("reason", "")))
         for each in pairs
     )  # fmt: skip
-    header = ("Systems", "Difference", "p, Wilcoxon", "p after Holm")
+    header = ("Systems", "Difference", "p, paired t", "p after Holm", "p, Wilcoxon")
     return Table(f"Systems on the same queries, by {rater}", header, rows)
 
 

@@ -15,6 +15,7 @@ from analysis.measures.agreeing import (
     Setting,
     orderings,
     settings,
+    settings_by_mean,
 )
 from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
 from analysis.measures.powered import powered_mean, powered_pairs
@@ -156,21 +157,26 @@ class Tables:
         return made
 
     def settings(self, name: str) -> dict[str, list[JSON]]:
-        """The paired Wilcoxon tests of the systems under each rater; of whole rankings only.
+        """The paired tests of the systems under each rater; of whole rankings only.
 
-        The oracle is not tested by a measure that goes by it: its own value is no result.
+        They are t tests, as the intervals of the means are t intervals, so that the letters of a
+        board follow from the method of its intervals; Wilcoxon's test stands beside them. The
+        oracle is not tested by a measure that goes by it: its own value is no result.
         """
         if name in self.cuts:
             return {}
         made = {}
         for rater, table in self.values.get(name, {}).items():
             columns = dict(zip(self.systems[name][rater], table.T, strict=True))
-            pairs = settings({s: columns[s] for s in self._tested(name, columns)})
-            told = _settings(
-                [self._told(name, (rater,), each) for each in pairs], self.bounds[name]
+            tested = {s: columns[s] for s in self._tested(name, columns)}
+            means, ranks = (
+                [self._told(name, (rater,), each) for each in compare(tested)]
+                for compare in (settings_by_mean, settings)
             )
-            if told:
-                made[rater] = told
+            if means:
+                told = _settings(means, self.bounds[name])
+                beside = ({"wilcoxon": _p_values(rank)} for rank in ranks)
+                made[rater] = [each | more for each, more in zip(told, beside, strict=True)]
         return made
 
     def _tested(self, name: str, systems: Iterable[str]) -> list[str]:
@@ -283,6 +289,11 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
     )["spearman"]  # fmt: skip
 
 
+def _p_values(of: Setting) -> JSON:
+    found = {"p_value": of.test.p_value, "adjusted_p_value": of.adjusted_p_value}
+    return found if of.test.reason is None else {**found, "reason": of.test.reason}
+
+
 def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:
     """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
     most = bounds[1] - bounds[0]
@@ -291,10 +302,8 @@ def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:
             "a": each.a,
             "b": each.b,
             "difference": each.test.difference.within(-most, most).as_json(),
-            "p_value": each.test.p_value,
-            "adjusted_p_value": each.adjusted_p_value,
+            **_p_values(each),
             "method": each.test.method,
-            **({} if each.test.reason is None else {"reason": each.test.reason}),
         }
         for each in found
     ]

@@ -60,7 +60,14 @@ from analysis.statistics.correlations import correlation_estimates
 from analysis.statistics.counts import confusion, counts_of, reason_undefined
 from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
 from analysis.statistics.decision import Decision, decisions
-from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.estimate import (
+    COEFFICIENT,
+    COEFFICIENT_DIFFERENCE,
+    SHARE,
+    SHARE_DIFFERENCE,
+    Estimate,
+    undefined,
+)
 from analysis.statistics.gap import gap_estimates, judge_difference
 from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
 from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
@@ -97,7 +104,11 @@ from analysis.statistics.tally import Tally, kinds_of
 from analysis.statistics.unitising import unitising_alpha
 
 __all__ = [
+    "COEFFICIENT",
+    "COEFFICIENT_DIFFERENCE",
     "MINIMUM_CLUSTERS",
+    "SHARE",
+    "SHARE_DIFFERENCE",
     "STATISTICS",
     "Alignment",
     "AltTest",

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples, mean_by_cluster
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import SHARE, Estimate
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
 from analysis.statistics.tally import Tally
 
@@ -55,7 +55,7 @@ def calibration(
     p, y = probabilities[there], outcomes[there].astype(float)
     if len(p) and (p.min() < 0 or p.max() > 1):
         raise ValueError("a probability lies between 0 and 1; scale the scores first")
-    brier = mean_by_cluster((p - y) ** 2, clusters[there], "Brier score")
+    brier = mean_by_cluster((p - y) ** 2, clusters[there], "Brier score").within(*SHARE)
     place = equal_count_bins(p, bins)
     size = int(place.max(initial=-1)) + 1
     member = (place[:, None] == np.arange(size)).astype(float)
@@ -63,7 +63,7 @@ def calibration(
     sums[there] = np.concatenate([member, member * p[:, None], member * y[:, None]], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, clusters), draws, seed, interval)
     method = f"expected calibration error, {size} bins of about equally many units"
-    error = bootstrap.estimate(_calibration_error, len(p), method, "no values")
+    error = bootstrap.estimate(_calibration_error, len(p), method, "no values").within(*SHARE)
     return Calibration(brier, error, _reliability(bootstrap, size))
 
 
@@ -96,7 +96,7 @@ def _reliability(bootstrap: Bootstrap, size: int) -> list[Bin]:
 def _share_of(bootstrap: Bootstrap, place: int, units: int, queries: int) -> Estimate:
     return bootstrap.estimate(
         lambda w: _share(w)[..., place], units, "share of yes", clusters=queries
-    )
+    ).within(*SHARE)
 
 
 def _share(sums: Floats) -> Floats:

@@ -28,7 +28,7 @@ from analysis.statistics.alpha import krippendorff_alpha
 from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
 from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.counts import counts_of, reason_undefined
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate
 from analysis.statistics.gwet import gwet_ac
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
 from analysis.statistics.tally import Tally, kinds_of
@@ -111,7 +111,13 @@ def agreement_estimates(
         return bootstrap.estimate(lambda w: function(rows, w), n, method, reason, queries)
 
     functions = _of_counts(k, level, values)
-    return {name: made(*functions[name]) for name in names}
+    return {name: made(*functions[name]).within(*_range(name)) for name in names}
+
+
+def _range(name: str) -> tuple[float, float]:
+    """Where a coefficient or share can lie; rounding carries some a hair further."""
+    corrected = any(word in name for word in ("kappa", "alpha", "gwet"))
+    return COEFFICIENT if corrected else SHARE
 
 
 def _of_counts(k: int, level: Level, values: Floats | None) -> dict[str, tuple[OfCounts, str]]:
@@ -151,7 +157,9 @@ def pair_estimates(
     """
     bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
     reason = _why_no_kappa(_square(bootstrap.tally.total, k))
-    return {name: _of_table(bootstrap, *PAIR[name], reason, k) for name in names}
+    return {
+        name: _of_table(bootstrap, *PAIR[name], reason, k).within(*_range(name)) for name in names
+    }
 
 
 def table_estimates(
@@ -165,9 +173,15 @@ def table_estimates(
     seed: int = 0,
     interval: Interval = "percentile",
 ) -> dict[str, Estimate]:
-    """Any measures of the table (K, K) of two raters, the first of them in its rows."""
+    """Any measures of the table (K, K) of two raters, the first of them in its rows.
+
+    Those whose name holds `kappa` lie from -1 to 1, all others are shares.
+    """
     bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
-    return {name: _of_table(bootstrap, *measure, k) for name, measure in measures.items()}
+    return {
+        name: _of_table(bootstrap, *measure, k).within(*_range(name))
+        for name, measure in measures.items()
+    }
 
 
 def alignment_estimates(
@@ -189,11 +203,14 @@ def alignment_estimates(
     table = _square(bootstrap.tally.total, k)
     n = int(table.sum())
     classes = {
-        name: bootstrap.estimates(_on_square(function, k), n, name, reason)
+        name: [
+            each.within(*SHARE)
+            for each in bootstrap.estimates(_on_square(function, k), n, name, reason)
+        ]
         for name, (function, reason) in PER_CLASS.items()
     }
     overall = {
-        name: _of_table(bootstrap, function, method, "no unit has both labels", k)
+        name: _of_table(bootstrap, function, method, "no unit has both labels", k).within(*SHARE)
         for name, (function, method) in OVERALL.items()
     }
     return Alignment(table, classes, overall)

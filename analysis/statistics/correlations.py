@@ -11,7 +11,13 @@ from scipy import sparse
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
-from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
+from analysis.statistics.estimate import (
+    COEFFICIENT,
+    Estimate,
+    defined,
+    is_undefined,
+    undefined,
+)
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
 from analysis.statistics.rank import MAXIMUM_POINTS, kendall, pearson, spearman
 from analysis.statistics.tally import Tally
@@ -25,6 +31,8 @@ FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], st
 }
 #: Up to so many different points Kendall's tau is resampled, where there are fewer clusters.
 MAXIMUM_IN_CLUSTERS = 10_000
+#: Scores that differ by less are equal.
+DECIMALS = 12
 #: So many pairs of points are compared at once: 32 MB of signs.
 BLOCK = 4_000_000
 CONSTANT = "one of the two scores is constant"
@@ -44,12 +52,14 @@ def correlation_estimates(
     """Spearman's, Kendall's and Pearson's correlation of x and y (U,), as far as named.
 
     `clusters` (U,) are resampled whole, and ranks taken anew in every resample; `detail` is put
-    behind the name in `method`. Units without one of the two scores (NaN) are left out. Kendall's
+    behind the name in `method`. Units without one of the two scores (NaN) are left out, and scores
+    that differ in the twelfth decimal are tied: sums of fractions are not exact. Kendall's
     tau compares all pairs of different points: beyond 3,000 of them (10,000 where there are fewer
     clusters than points) it has a value and no interval, and the method says so.
     """
     there = np.isfinite(x) & np.isfinite(y)
-    a, b, n = x[there], y[there], int(there.sum())
+    a, b = (np.round(scores[there], DECIMALS) for scores in (x, y))
+    n = int(there.sum())
     methods = {name: f"{FUNCTIONS[name][1]}{detail}" for name in names}
     if n < 2:
         reason = "fewer than two units have both scores"
@@ -65,7 +75,7 @@ def correlation_estimates(
         else:
             of = partial(FUNCTIONS[name][0], points[:, 0], points[:, 1])
             made[name] = bootstrap.estimate(of, n, method, CONSTANT)
-    return made
+    return {name: each.within(*COEFFICIENT) for name, each in made.items()}
 
 
 def distinct_points(x: Floats, y: Floats) -> tuple[Floats, Ints]:

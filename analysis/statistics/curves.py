@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import SHARE, Estimate
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
 from analysis.statistics.tally import Tally
 
@@ -67,11 +67,12 @@ def threshold_sweep(
     exact = np.bincount(2 * place[there] + label[there], minlength=2 * len(values)).astype(float)
 
     def curve(name: str, of: int, reason: str) -> list[Estimate]:
-        return points.estimates(lambda w: _rates(w)[of], n, name, reason)
+        made = points.estimates(lambda w: _rates(w)[of], n, name, reason)
+        return [each.within(*SHARE) for each in made]
 
     def area(function: OfWeights, name: str, reason: str) -> Estimate:
         shift = function(exact) - function(areas.tally.total)
-        return areas.estimate(lambda w: function(w) + shift, n, name, reason)
+        return areas.estimate(lambda w: function(w) + shift, n, name, reason).within(*SHARE)
 
     return ThresholdSweep(
         values[chosen],

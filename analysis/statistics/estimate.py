@@ -5,6 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+#: How far rounding carries a number out of its range.
+ROUNDING = 1e-9
+#: The ranges of shares, of differences of shares, of coefficients and of their differences.
+SHARE = (0.0, 1.0)
+SHARE_DIFFERENCE = (-1.0, 1.0)
+COEFFICIENT = (-1.0, 1.0)
+COEFFICIENT_DIFFERENCE = (-2.0, 2.0)
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -32,7 +40,8 @@ class Estimate:
     def within(self, least: float, most: float) -> "Estimate":
         """The same, value and interval cut to `least` and `most`, between which the truth must lie.
 
-        An interval that holds the truth then still does. The method says where something was cut.
+        An interval that holds the truth then still does. The method says where something was cut,
+        rounding apart.
         """
         if self.value is None:
             return self
@@ -40,10 +49,12 @@ class Estimate:
         kept = [None if x is None else min(max(x, least), most) for x in ends]
         if kept == list(ends):
             return self
+        within = replace(self, value=kept[0], low=kept[1], high=kept[2])
+        pairs = zip(ends, kept, strict=True)
+        if all(x is None or y is None or abs(x - y) < ROUNDING for x, y in pairs):
+            return within
         told = " and ".join(f"{x:g}" for x in (least, most) if math.isfinite(x))
-        return replace(
-            self, value=kept[0], low=kept[1], high=kept[2], method=f"{self.method}; cut at {told}"
-        )
+        return replace(within, method=f"{self.method}; cut at {told}")
 
     def as_json(self) -> dict[str, object]:
         """The object of the report: `reason` stands only where the value is null."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Ints
 from analysis.statistics.bootstrap import mean_by_cluster
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import SHARE, Estimate
 
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\s{_SINGLE}]+")
@@ -83,7 +83,7 @@ def rouge_agreement(texts: Sequence[Sequence[str | None]], clusters: Ints) -> Es
     """
     means = [_over_pairs([text for text in unit if text is not None]) for unit in texts]
     method = "ROUGE-L F1, mean over pairs of answers"
-    return mean_by_cluster(np.array(means, float), clusters, method)
+    return mean_by_cluster(np.array(means, float), clusters, method).within(*SHARE)
 
 
 def _over_pairs(answers: Sequence[str]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.statistics.agreement import krippendorff_alpha
 from analysis.statistics.arrays import Floats, Ints, Value
 from analysis.statistics.bootstrap import Resamples
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import COEFFICIENT, Estimate
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
 from analysis.statistics.spans import Document, Marked
 from analysis.statistics.tally import Tally
@@ -47,7 +47,7 @@ def token_alpha(
     bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
     reason = "all tokens are in spans, or none is" if sums.any() else "nobody worked on a text"
     method = "Krippendorff's alpha, nominal, of tokens in or out of spans"
-    return bootstrap.estimate(alpha, int(sums.sum()), method, reason)
+    return bootstrap.estimate(alpha, int(sums.sum()), method, reason).within(*COEFFICIENT)
 
 
 def _count(row: Floats, document: Document, tokens: Ints, base: int) -> None:

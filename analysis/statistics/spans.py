@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Bools, Floats, Ints, ratio
 from analysis.statistics.bootstrap import mean_by_cluster
-from analysis.statistics.estimate import Estimate
+from analysis.statistics.estimate import SHARE, Estimate
 
 #: Intersection over union from which two spans are the same one.
 SAME = 0.5
@@ -105,7 +105,8 @@ class SpanPairs:
         for name, values in zip(SPAN_MEASURES, self.values[kept].T, strict=True):
             sums = np.bincount(index, values, minlength=self.documents).astype(float)
             method = f"{LABELS[name]} of spans, mean over {self.over}"
-            found[name] = mean_by_cluster(ratio(sums, sizes), clusters, method)
+            made = mean_by_cluster(ratio(sums, sizes), clusters, method)
+            found[name] = made.within(*SHARE)
         return found
 
 

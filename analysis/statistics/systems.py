@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats, Value, ratio, unbatch
 from analysis.statistics.bootstrap import Resamples
-from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.estimate import COEFFICIENT, Estimate, undefined
 from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
 from analysis.statistics.paired import PairedTest, paired_t
 from analysis.statistics.tally import Tally
@@ -89,7 +89,7 @@ def system_rank_correlation(
 
     reason = "the systems' means are all equal, or a system has no scores"
     queries = int((np.isfinite(people).any(axis=1) & np.isfinite(judge).any(axis=1)).sum())
-    return bootstrap.estimate(statistic, n, method, reason, queries)
+    return bootstrap.estimate(statistic, n, method, reason, queries).within(*COEFFICIENT)
 
 
 def kendall_of_rows(x: Floats, y: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def unitising_alpha(
         return unbatch(1 - ratio(_observed(sum(squares), total[..., 0], raters), sum(of)))
 
     bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
-    return bootstrap.estimate(alpha, len(whole), method, "nobody marked anything")
+    return bootstrap.estimate(alpha, len(whole), method, "nobody marked anything").within(-inf, 1.0)
 
 
 def _observed(squares: Value, total: Floats, raters: int) -> Floats:

@@ -148,6 +148,14 @@ class TestAJudgeAgainstPeople:
         assert at[3]["precision"]["value"] == 1
         assert at[3]["recall"]["value"] == pytest.approx(1 / 2)
         assert at[5]["precision"]["reason"] == "the judge never reaches it"
+        # Below 3 stand people's first two, and the judge's first three.
+        assert at[3]["precision_below"]["value"] == pytest.approx(2 / 3)
+        assert at[3]["recall_below"]["value"] == 1
+
+    def test_what_nobody_puts_below_a_threshold_has_a_reason(self) -> None:
+        rows = judged({"Ada": "1111", "Bram": "1111", JUDGE: "1122"}, "rating")["thresholds"]
+        assert rows[0]["precision_below"]["reason"] == "the judge never stays below it"
+        assert rows[0]["recall_below"]["reason"] == "people never stay below it"
 
     def test_all_categories_together_by_hand(self) -> None:
         # Majorities y, y, n; the judge says y, n, n. Recall of yes 1/2, of no 1; precision 1, 1/2.

@@ -123,3 +123,44 @@ def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
     (pair,) = (p for p in pairs if {p["a"], p["b"]} == {"people", "judge"})
     assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (1, 6)
     assert Campaign.objects.get().human_share == 0.5
+
+
+def test_the_letters_of_each_board_follow_from_the_method_of_its_intervals(
+    drawn: list[int], tmp_path: Path
+) -> None:
+    """t by query everywhere: a letter is a difference whose interval leaves out 0, and then some.
+
+    Adjusting p over the three pairs takes letters away and gives none.
+    """
+    found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
+    of, letters = found["measures"]["Cov(y)"], 0
+    for board in found["leaderboard"]["boards"]:
+        powered = board["kind"] == "powered"
+        pairs = of["powered"][board["by"]]["pairs"] if powered else of["settings"][board["by"]]
+        assert len(pairs) == 3
+        assert " t test of the " in board["test"]
+        for each in pairs:
+            difference = each["difference"]
+            assert "95 % t interval" in difference["method"]
+            apart = not difference["low"] <= 0 <= difference["high"]
+            assert (each["p_value"] < 0.05) == apart
+            a, b = (board["systems"][each[side]]["Cov(y)"]["higher_than"] for side in ("a", "b"))
+            lettered = each["b"] in a or each["a"] in b
+            assert lettered <= apart
+            letters += lettered
+    assert letters > 4
+    methods = run("measures", "--campaign", "c", "--format", "md")
+    assert "two-sided, which is the method of the intervals" in " ".join(methods.split())
+
+
+def test_below_ten_queries_there_is_neither_an_interval_nor_a_letter(
+    drawn: list[int], tmp_path: Path
+) -> None:
+    found = reported(tmp_path, labels(list(range(9)), "judge"))
+    (board,) = (b for b in found["leaderboard"]["boards"] if b["kind"] == "judge")
+    cells = [row["Cov(y)"] for row in board["systems"].values()]
+    assert [cell["low"] for cell in cells] == [None] * 3
+    assert [cell["higher_than"] for cell in cells] == [[]] * 3
+    for each in found["measures"]["Cov(y)"]["settings"]["judge"]:
+        assert each["reason"] == "fewer than ten queries have both scores"
+        assert each["wilcoxon"]["p_value"] is not None

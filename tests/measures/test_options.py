@@ -6,10 +6,13 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from analysis.measures import MEASURES, of_family
-from analysis.measures.agreeing import orderings, settings
+from analysis.measures.agreeing import orderings, settings, settings_by_mean
 from analysis.measures.base import estimate
 from analysis.measures.options import PRESETS, Options
 from analysis.measures.tokens import tokenizer
@@ -187,6 +190,40 @@ class TestAgreeing:
         ]  # fmt: skip
         assert [each.test.p_value for each in found] == pytest.approx([1 / 128] * 3)
         assert [each.adjusted_p_value for each in found] == pytest.approx([3 / 128] * 3)
+
+    @settings_of_hypothesis(max_examples=60)
+    @given(seed=st.integers(0, 10_000), queries=st.integers(10, 30), shift=st.floats(0, 0.3))
+    def test_a_mean_is_higher_where_the_interval_of_the_difference_leaves_out_0(
+        self, seed: int, queries: int, shift: float
+    ) -> None:
+        generator = np.random.default_rng(seed)
+        one, other = generator.random((2, queries))
+        (found,) = settings_by_mean({"a": one + shift, "b": other})
+        difference, p = found.test.difference, found.test.p_value
+        assert difference.low is not None
+        assert difference.high is not None
+        assert p is not None
+        assert (p < 0.05) == (not difference.low <= 0 <= difference.high)
+
+    def test_without_an_interval_there_is_no_test_of_means(self) -> None:
+        better = np.linspace(0.5, 0.9, 9) ** 2
+        (found,) = settings_by_mean({"a": better, "b": better**2 - 0.1})
+        assert found.test.difference.low is None
+        assert found.test.p_value is None
+        assert found.test.reason == "fewer than ten queries have both scores"
+
+    def test_ranks_may_say_what_means_do_not(self) -> None:
+        """Fourteen queries are a little better, and one is far worse."""
+        difference = np.append(np.linspace(0.01, 0.02, 14), -0.9)
+        level = np.full(15, 0.95)
+        ranks, means = (
+            compare({"a": level + difference, "b": level})[0]
+            for compare in (settings, settings_by_mean)
+        )
+        assert ranks.test.p_value is not None
+        assert ranks.test.p_value < 0.05
+        assert means.test.p_value is not None
+        assert means.test.p_value > 0.05
 
 
 class TestTokenizer:

@@ -14,6 +14,7 @@ from analysis.measures.coverage.reports import UNKNOWN, cut_ratings
 from analysis.measures.options import CONDENSED, ZERO, Options
 from analysis.measures.shares import MISSING
 from analysis.statistics import (
+    SHARE,
     Bools,
     Estimate,
     Floats,
@@ -107,7 +108,9 @@ def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Esti
     if unknown:
         return undefined(unknown, 0, f"mean of {name}")
     made = mean_by_cluster(values, queries, f"mean of {name}")
-    return made if made.value is not None else undefined(NOTHING, 0, f"mean of {name}")
+    if made.value is None:
+        return undefined(NOTHING, 0, f"mean of {name}")
+    return made.within(*SHARE)
 
 
 def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:

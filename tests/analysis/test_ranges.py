@@ -1,0 +1,121 @@
+"""Every number of a report, and both ends of its interval, lie where such a statistic can lie."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.reports import Choices, labels_report
+from analysis.statistics import Estimate, correlation_estimates
+from tests.cast import write_lines
+
+JSON = dict[str, Any]
+SHARES = ("percent", "share", "accuracy", "precision", "recall", "f1", "specificity", "roc_auc",
+          "average_precision", "brier", "expected_calibration_error", "coverage", "systems",
+          "majority", "humans", "judge", "prediction_powered", "kept", "false_positive_rate",
+          "expected_accuracy", "balanced_accuracy")  # fmt: skip
+COEFFICIENTS = ("kappa", "alpha", "gwet", "spearman", "kendall", "pearson")
+SCALE = 5.0
+
+
+def estimates(of: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
+    """Every estimate of a report, wherever it stands."""
+    if isinstance(of, dict):
+        if {"value", "low", "high", "method"} <= of.keys():
+            yield path, of
+        for key, each in of.items():
+            yield from estimates(each, (*path, key))
+    elif isinstance(of, list):
+        for n, each in enumerate(of):
+            yield from estimates(each, (*path, str(n)))
+
+
+def range_of(path: tuple[str, ...]) -> tuple[float, float]:
+    """Where such a statistic can lie; a name that is not known here is no statistic of a report."""
+    for name in reversed(path):
+        if name == "mean_absolute_error":
+            return 0.0, SCALE
+        if name == "gap" or name == "judge_minus_floor":
+            return -2.0, 2.0
+        if name == "difference":
+            return -1.0, 1.0
+        if any(word in name for word in COEFFICIENTS):
+            return -1.0, 1.0
+        if any(word in name for word in SHARES):
+            return 0.0, 1.0
+    raise AssertionError(f"of {'/'.join(path)} it is not known where it can lie")
+
+
+def labels(chance: random.Random, queries: int, slip: float, flat: bool) -> Iterator[JSON]:
+    """Three people and a judge who nearly always agree, so that intervals lie at an end.
+
+    People label a part of the queries only where there are many; `flat` gives all one label.
+    """
+    for n in range(queries * 6):
+        query, unit = divmod(n, 6)
+        place = {"item": f"q{query}/{unit // 3}", "unit": f"u{unit % 3}", "query": f"q{query}",
+                 "kind": "question", "system": ("bm25", "dense")[unit // 3]}  # fmt: skip
+        truth = 5 if flat or chance.random() < 0.9 else chance.randrange(6)
+        for rater in ("Ada", "Bram", "Chidi", "model"):
+            rating = chance.randrange(6) if chance.random() < slip else truth
+            kind = "judge" if rater == "model" else "human"
+            who = {**place, "rater": rater, "rater_kind": kind}
+            score = {"score": (rating + 0.5) / 6} if rater == "model" else {}
+            yield who | score | {"variable": "answerable", "value": ("no", "yes")[rating > 2]}
+            yield who | {"variable": "rating", "value": str(rating)}
+
+
+@pytest.mark.every_case
+@settings(max_examples=12)
+@given(
+    seed=st.integers(0, 10_000),
+    queries=st.integers(10, 14),
+    slip=st.sampled_from([0.0, 0.01, 0.05, 0.4]),
+    flat=st.booleans(),
+)
+def test_no_number_of_a_report_leaves_the_range_of_its_statistic(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, queries: int, slip: float, flat: bool
+) -> None:
+    path = tmp_path_factory.mktemp("ranges") / "labels.jsonl"
+    write_lines(path, labels(random.Random(seed), queries, slip, flat))
+    levels: Any = {"answerable": "nominal", "rating": "ordinal"}
+    report = json.loads(json.dumps(labels_report([path], levels, Choices(resamples=40))))
+    wrong = list(outside(report))
+    assert wrong == []
+
+
+def outside(report: JSON) -> Iterator[str]:
+    found = 0
+    for path, each in estimates(report):
+        least, most = range_of(path)
+        ends = [each[key] for key in ("value", "low", "high") if each[key] is not None]
+        found += len(ends)
+        if any(not least <= end <= most for end in ends):
+            yield f"{'/'.join(path)}: {ends} not in [{least}, {most}]"
+    assert found > 100
+
+
+def test_scores_that_differ_by_rounding_alone_correlate_as_equal_ones() -> None:
+    """Thirds of sums are not exact: twelve equal scores have no correlation, not one of noise."""
+    equal = np.array([0.1 + 0.2, 0.3] * 6)
+    other = np.arange(12.0)
+    for found in correlation_estimates(equal, other, np.arange(12), draws=50).values():
+        assert found.value is None
+        assert found.reason == "one of the two scores is constant"
+
+
+class TestWithin:
+    def test_what_rounding_alone_carries_out_is_put_back_without_a_word(self) -> None:
+        made = Estimate(1.0, 0.5, 1.0 + 1e-12, 5, "kappa")
+        assert made.within(-1, 1) == Estimate(1.0, 0.5, 1.0, 5, "kappa")
+
+    def test_what_lies_further_out_is_cut_and_said(self) -> None:
+        made = Estimate(1.0, 0.5, 1.014, 5, "Pearson's correlation")
+        assert made.within(-1, 1).method == "Pearson's correlation; cut at -1 and 1"
