@@ -12,6 +12,10 @@ from collections.abc import Iterable, Sequence
 from annotation.protocols.base import UnitSpec
 
 
+FIXED = ("reference",)
+"""Kinds of texts that are no unit, so that their order sways nothing."""
+
+
 def rank(seed: int, purpose: str, key: str) -> bytes:
     """The place of a key in a seeded order: SHA-256 of seed, purpose and key, NUL between them."""
     return hashlib.sha256(f"{seed}\0{purpose}\0{key}".encode()).digest()
@@ -40,12 +44,15 @@ def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[Un
 def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = "") -> list[str]:
     """The fields of texts, each kind by itself, in the order of `shuffle_units` for the same texts.
 
-    `query` is the query's key, with which the units of its passages begin.
+    `query` is the query's key, with which the units of its passages begin. Reference answers, which
+    nobody judges, keep their order.
     """
     kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
 
     def place(field: str) -> tuple[int, bytes]:
         kind, _, key = field.partition(":")
+        if kind in FIXED:
+            return kinds.index(kind), b""
         unit = f"{query}/{key}" if kind == "passage" and query else key
         return kinds.index(kind), rank(seed, purpose, unit)
 

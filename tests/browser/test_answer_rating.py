@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from annotation.design import Design
 from annotation.models import Assignment
 from tests import cast
-from tests.blind_cast import SECRET, TEXTS, blind_study
+from tests.blind_cast import LINE, SECRET, TEXTS, blind_study
 from tests.browser.axe import violations
 from tests.browser.desk import Desk
+from tests.page_cast import study_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Values = dict[tuple[str, str], str]
@@ -244,3 +246,24 @@ def test_axe_finds_nothing_wrong_at_any_step(errors: list[str], page: Page, tmp_
     expect(page.locator(".card.now")).to_be_visible()
     found += violations(page, "at the passages")
     assert found == []
+
+
+def test_a_reference_opens_with_the_grade_and_eligibility_is_then_asked(
+    errors: list[str], page: Page, tmp_path: Path
+) -> None:
+    line = {**LINE, "reports": LINE["reports"][:1], "references": [{"text": "By hand 🌉."}]}
+    design = Design(variables=("appropriate", "eligibility"))
+    desk = Desk(page, study_of("answer-rating", tmp_path, design, [line]))
+    desk.begin("ada")
+    desk.page.keyboard.press("g")
+    expect(passages(desk)).to_be_hidden()
+    expect(desk.page.locator("#gate-words")).to_have_text(
+        "The reference answers are closed: rate this answer without them first."
+    )
+    desk.page.keyboard.press("3")
+    expect(passages(desk)).to_have_text(re.compile("Reference answer.*By hand 🌉", re.S))
+    assert violations(desk.page, "with a reference") == []
+    desk.page.keyboard.press("2")
+    submit(desk)
+    report = LINE["reports"][0]["id"]
+    assert exported() == {(report, "appropriate"): "3", (report, "eligibility"): "minor"}

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from annotation.design import Design
 from annotation.models import Label, Response
 from tests.annotation.test_second_round import FIRST_TEXT, after, write
 from tests.browser.axe import violations
 from tests.browser.desk import Desk
-from tests.cast import exported
+from tests.cast import FIRST, exported
 from tests.page_cast import Study, study_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -291,3 +292,20 @@ def test_sentences_are_validated_by_one_key_each(
     ]
     assert found == ["yes", "no"]
     assert {x["kind"] for x in exported("Third", "labels")} == {"sentence"}
+
+
+def test_where_no_passage_is_relevant_the_page_takes_a_deflection(
+    errors: list[str], page: Page, transactional_db: None, tmp_path: Path
+) -> None:
+    passages = [{**FIRST["passages"][0], "relevant": False}]
+    line = {k: FIRST[k] for k in ("id", "text")} | {"passages": passages}
+    design = Design(variables=("descriptor", "deflected"), passages="relevant")
+    desk = begin(page, study_of("grounded-answer", tmp_path, design, [line]), "ada")
+    expect(desk.page.locator("#no-passages")).to_contain_text("no relevant passage")
+    assert violations(desk.page, "without a passage") == []
+    here = desk.page.url
+    desk.page.locator("[data-variable=descriptor] .choice", has_text="No answer").click()
+    desk.page.locator("[data-variable=deflected] .choice", has_text="Yes").click()
+    desk.page.keyboard.press("Control+Enter")
+    desk.page.wait_for_url(lambda url: url != here)
+    assert labels("Study") == {(QUERY, "descriptor"): "no-answer", (QUERY, "deflected"): "yes"}
