@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 from annotation.protocols.base import UnitSpec
 
-
 FIXED = ("reference",)
 """Kinds of texts that are no unit, so that their order sways nothing."""
 
@@ -45,18 +44,16 @@ def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = 
     """The fields of texts, each kind by itself, in the order of `shuffle_units` for the same texts.
 
     `query` is the query's key, with which the units of its passages begin. Reference answers, which
-    nobody judges, keep their order.
+    nobody judges, are none of them: they stand first, in their own order.
     """
     kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
 
     def place(field: str) -> tuple[int, bytes]:
         kind, _, key = field.partition(":")
-        if kind in FIXED:
-            return kinds.index(kind), b""
         unit = f"{query}/{key}" if kind == "passage" and query else key
         return kinds.index(kind), rank(seed, purpose, unit)
 
-    return sorted(fields, key=place)
+    return sorted((f for f in fields if f.partition(":")[0] not in FIXED), key=place)
 
 
 def _text_of(unit: UnitSpec) -> str:

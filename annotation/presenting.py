@@ -150,9 +150,9 @@ def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
 
 
 def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
-    """An item's texts in the order in which this rater sees them."""
+    """An item's texts in the order in which this rater sees them, first those that have none."""
     places = {field: n for n, field in enumerate(assignment.shown)}
-    return sorted(spec.texts, key=lambda text: places.get(text.field, 0))
+    return sorted(spec.texts, key=lambda text: places.get(text.field, -1))
 
 
 def shown_texts(spec: ItemSpec) -> Mapping[str, str]:

@@ -199,7 +199,7 @@ class TestOptions:
         campaign_of("answer-rating", "--option", "passages=relevant:rel")
         first, second, _ = Item.objects.filter(campaign__name="c")
         assert [t.field for t in present(first).texts] == [
-            "passage:p#1", "reference:1", "report:r", "report:r#1",
+            "reference:1", "passage:p#1", "report:r", "report:r#1",
         ]  # fmt: skip
         assert [t.field for t in present(second).texts] == ["report:s one", "report:s/two"]
 

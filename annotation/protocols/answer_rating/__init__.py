@@ -39,7 +39,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
     passages = query.passages if NEEDS_PASSAGES & asked else ()
     references = query.references if NEEDS_REFERENCES & asked else ()
     if query.reports and units:
-        beside = (*dated_passages(passages), *reference_texts(references))
+        beside = (*reference_texts(references), *dated_passages(passages))
         yield ItemSpec(query.id, units, (*beside, *report_texts(query.reports)))
 
 
