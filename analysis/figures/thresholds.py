@@ -31,8 +31,8 @@ class Series(NamedTuple):
 
 SERIES = (
     Series("cohen_kappa", "Cohen's kappa", "both", lambda x, y: svg.circle("both", x, y, "", 4)),
-    Series("precision", "precision ≥", "judge dash1", lambda x, y: svg.square("judge", x, y)),
-    Series("recall", "recall ≥", "third dash2", lambda x, y: svg.triangle("third", x, y)),
+    Series("precision", "precision", "judge dash1", lambda x, y: svg.square("judge", x, y)),
+    Series("recall", "recall", "third dash2", lambda x, y: svg.triangle("third", x, y)),
     Series(
         "precision_below",
         "precision <",

@@ -46,12 +46,12 @@ _CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specifici
 _AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
 _CUTS = {
     "cohen_kappa": "Cohen's kappa",
-    "precision": "Precision ≥",
-    "recall": "Recall ≥",
+    "precision": "Precision",
+    "recall": "Recall",
     "precision_below": "Precision <",
     "recall_below": "Recall <",
 }
-"""Precision and recall of reaching a threshold, and of staying below it."""
+"""Precision and recall are of reaching a threshold, and those with < of staying below it."""
 
 
 MOST = 12
