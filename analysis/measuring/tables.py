@@ -20,7 +20,7 @@ from analysis.measures.agreeing import (
 from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
 from analysis.measures.powered import powered_mean, powered_pairs
 from analysis.measuring.drawn import Drawn
-from analysis.measuring.orders import orders_as_json
+from analysis.measuring.orders import orders_as_json, p_values, pairs_as_json
 from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
 from analysis.measuring.voices import HUMAN, JUDGE
 from analysis.statistics import (
@@ -174,8 +174,8 @@ class Tables:
                 for compare in (settings_by_mean, settings)
             )
             if means:
-                told = _settings(means, self.bounds[name])
-                beside = ({"wilcoxon": _p_values(rank)} for rank in ranks)
+                told = pairs_as_json(means, self.bounds[name])
+                beside = ({"wilcoxon": p_values(rank)} for rank in ranks)
                 made[rater] = [each | more for each, more in zip(told, beside, strict=True)]
         return made
 
@@ -231,7 +231,7 @@ class Tables:
                 system: {**each.as_json(), "effective_labels": worth}
                 for system, (each, worth) in means.items()
             },
-            "pairs": _settings(pairs, bounds),
+            "pairs": pairs_as_json(pairs, bounds),
         }
 
     def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
@@ -287,23 +287,3 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
         one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
         draws=choices.resamples, seed=choices.seed, interval="auto",
     )["spearman"]  # fmt: skip
-
-
-def _p_values(of: Setting) -> JSON:
-    found = {"p_value": of.test.p_value, "adjusted_p_value": of.adjusted_p_value}
-    return found if of.test.reason is None else {**found, "reason": of.test.reason}
-
-
-def _settings(found: list[Setting], bounds: Bounds) -> list[JSON]:
-    """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
-    most = bounds[1] - bounds[0]
-    return [
-        {
-            "a": each.a,
-            "b": each.b,
-            "difference": each.test.difference.within(-most, most).as_json(),
-            **_p_values(each),
-            "method": each.test.method,
-        }
-        for each in found
-    ]
