@@ -64,7 +64,7 @@ def both(study: Study) -> tuple[Assignment, Assignment]:
 
 
 def deflection(item: Item, text: str | None = None) -> JSON:
-    query = {"descriptor": "no-answer", "deflected": "yes", "written": None}
+    query: JSON = {"descriptor": "no-answer", "deflected": "yes", "written": None}
     if text:
         query = {"descriptor": "complete", "deflected": "no",
                  "written": {"text": text, "citations": []}}  # fmt: skip
