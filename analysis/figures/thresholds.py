@@ -54,13 +54,13 @@ def draw(subject: Subject) -> Drawing:
     cuts = _cuts(subject)
     placed = panel.panels(len(cuts))
     width, bottom = panel.extent(placed)
-    notes = axes.Notes()
-    ends = [v for of in cuts.values() for cut in of for s in SERIES for v in _ends(cut[s.key])]
+    notes, drawn = axes.Notes(), _series(cuts)
+    ends = [v for of in cuts.values() for cut in of for s in drawn for v in _ends(cut[s.key])]
     parts = [
-        _panel(at, judge, of, ends, notes)
+        _panel(at, judge, of, drawn, ends, notes)
         for at, (judge, of) in zip(placed, cuts.items(), strict=True)
     ]
-    entries = [(_sample(series), series.label) for series in SERIES]
+    entries = [(_sample(series), series.label) for series in drawn]
     key = axes.key(entries, panel.LEFT, bottom, width - panel.LEFT)
     under = notes.drawn(panel.LEFT, key.bottom, width - panel.LEFT - 8)
     title = f"Judges on {subject.name} cut at each threshold: kappa, precision, recall"
@@ -68,13 +68,15 @@ def draw(subject: Subject) -> Drawing:
 
 
 def data(subject: Subject) -> Table:
+    cuts_of = _cuts(subject)
+    told = _series(cuts_of)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (Who(judge, "judge"), f"≥ {cut['threshold']}",
-         *(Number.of(cut[series.key]) for series in SERIES))
-        for judge, cuts in _cuts(subject).items()
+         *(Number.of(cut[series.key]) for series in told))
+        for judge, cuts in cuts_of.items()
         for cut in cuts
     )  # fmt: skip
-    header = ("Judge", "Threshold", *(series.label.capitalize() for series in SERIES))
+    header = ("Judge", "Threshold", *(series.label.capitalize() for series in told))
     return Table(f"{subject.name} cut at each threshold", header, rows)
 
 
@@ -84,11 +86,24 @@ def _cuts(subject: Subject) -> dict[str, list[JSON]]:
     return {judge: cuts for judge, cuts in found.items() if any(map(_is_defined, cuts))}
 
 
+def _series(cuts: dict[str, list[JSON]]) -> list[Series]:
+    """The series that a report has: one that was frozen before both sides were told has one."""
+    every = [cut for of in cuts.values() for cut in of]
+    return [series for series in SERIES if all(series.key in cut for cut in every)]
+
+
 def _is_defined(cut: JSON) -> bool:
-    return any(cut[series.key]["value"] is not None for series in SERIES)
+    return any(cut.get(series.key, {}).get("value") is not None for series in SERIES)
 
 
-def _panel(at: Panel, judge: str, cuts: list[JSON], ends: list[float], notes: axes.Notes) -> str:
+def _panel(
+    at: Panel,
+    judge: str,
+    cuts: list[JSON],
+    told: list[Series],
+    ends: list[float],
+    notes: axes.Notes,
+) -> str:
     """A judge's plot; the y axis of all of them holds `ends`, so that they compare."""
     y = at.y(ends)
     x = at.x(-0.5, len(cuts) - 0.5)
@@ -96,8 +111,8 @@ def _panel(at: Panel, judge: str, cuts: list[JSON], ends: list[float], notes: ax
     for n, cut in enumerate(cuts):
         words = svg.fitted(f"≥ {cut['threshold']}", panel.WIDTH / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
-    parts += [_band(cuts, series, x, y) for series in SERIES if series.banded]
-    parts += [_line(cuts, n, x, y, notes) for n in range(len(SERIES))]
+    parts += [_band(cuts, series, x, y) for series in told if series.banded]
+    parts += [_line(cuts, n, x, y, notes) for n in range(len(told))]
     return "".join(parts)
 
 

@@ -205,10 +205,12 @@ def _confusion(block: JSON) -> Table:
 
 
 def _thresholds(cuts: list[JSON]) -> Table:
+    """Reports that were frozen before both sides were told have one."""
+    shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"≥ {cut['threshold']}", *_numbers(cut, _CUTS)) for cut in cuts
+        (f"≥ {cut['threshold']}", *_numbers(cut, shown)) for cut in cuts
     )
-    return Table("Cut at a threshold", ("Threshold", *_CUTS.values()), rows)
+    return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
 
 
 def _curves(curves: list[JSON]) -> Table:

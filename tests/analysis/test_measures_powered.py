@@ -130,14 +130,14 @@ def test_the_letters_of_each_board_follow_from_the_method_of_its_intervals(
 ) -> None:
     """t by query everywhere: a letter is a difference whose interval leaves out 0, and then some.
 
-    Adjusting p over the three pairs takes letters away and gives none.
+    Adjusting p over all pairs takes letters away and gives none.
     """
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
     of, letters = found["measures"]["Cov(y)"], 0
     for board in found["leaderboard"]["boards"]:
         powered = board["kind"] == "powered"
         pairs = of["powered"][board["by"]]["pairs"] if powered else of["settings"][board["by"]]
-        assert len(pairs) == 3
+        assert len(pairs) == len(SYSTEMS) * (len(SYSTEMS) - 1) / 2
         assert " t test of the " in board["test"]
         for each in pairs:
             difference = each["difference"]
@@ -159,8 +159,8 @@ def test_below_ten_queries_there_is_neither_an_interval_nor_a_letter(
     found = reported(tmp_path, labels(list(range(9)), "judge"))
     (board,) = (b for b in found["leaderboard"]["boards"] if b["kind"] == "judge")
     cells = [row["Cov(y)"] for row in board["systems"].values()]
-    assert [cell["low"] for cell in cells] == [None] * 3
-    assert [cell["higher_than"] for cell in cells] == [[]] * 3
+    assert [cell["low"] for cell in cells] == [None] * len(SYSTEMS)
+    assert [cell["higher_than"] for cell in cells] == [[]] * len(SYSTEMS)
     for each in found["measures"]["Cov(y)"]["settings"]["judge"]:
         assert each["reason"] == "fewer than ten queries have both scores"
         assert each["wilcoxon"]["p_value"] is not None
