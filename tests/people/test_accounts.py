@@ -259,6 +259,19 @@ class TestForgotten:
         others.refresh_from_db()
         assert others.status == "open"
 
+    def test_what_fails_half_way_leaves_the_whole_account(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError("the disk is full")
+
+        monkeypatch.setattr("annotation.people.accounts.record", full)
+        AuthToken.objects.create(user=study.ada)
+        with pytest.raises(OSError, match="full"):
+            forget(study.ada)
+        assert User.objects.get(pk=study.ada.pk).is_active
+        assert AuthToken.objects.filter(user=study.ada).exists()
+
     def test_who_never_worked_leaves_nothing(self, study: Study) -> None:
         rater_of(study.ben)
         assert forget(study.ben) is None

@@ -148,6 +148,11 @@ def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(labels, 
         assert made.reason == theirs[name].reason
 
 
+def test_many_units_of_few_queries_have_no_interval():
+    found = agreement_estimates(random_codes(3, units=40, raters=3), np.arange(40) // 8, K)
+    assert all(of.value is not None and of.low is None for of in found.values())
+
+
 def test_two_units_that_stand_together_in_a_query_are_worth_one_query():
     labels = codes(1, units=30)
     twice = agreement_estimates(np.repeat(labels, 2, axis=0), np.repeat(np.arange(30), 2), K)

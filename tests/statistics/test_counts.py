@@ -52,6 +52,7 @@ def test_a_weighted_confusion_is_that_of_the_repeated_units():
         ([[1, 0], [0, 1]], "no unit has two labels"),
         ([[2, 0], [3, 0], [0, 1]], "all labels are the same category"),
         ([[2, 1]], "undefined on these labels"),
+        ([[2, 0], [1, 1]], "undefined on these labels"),
     ],
 )
 def test_it_says_in_plain_words_why_a_coefficient_is_undefined(counts, reason):

@@ -33,6 +33,7 @@ from analysis.statistics import (
     proportion,
     sign_flip,
     threshold_sweep,
+    undefined,
     wilcoxon_signed_rank,
 )
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
@@ -467,3 +468,5 @@ class TestEstimate:
         assert made.within(0, 1) == Estimate(0.9, 0.7, 1.0, 5, "mean; cut at 0 and 1")
         assert made.within(0.8, float("inf")) == Estimate(0.9, 0.8, 1.1, 5, "mean; cut at 0.8")
         assert made.within(0.7, 1.1) is made
+        nothing = undefined("there are no labels", 0, "mean")
+        assert nothing.within(0, 1) is nothing
