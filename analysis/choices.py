@@ -17,6 +17,8 @@ Strata = Mapping[str, Mapping[str, str]]
 
 KINDS = ("human", "judge", "reference")
 Reference = Literal["majority", "adjudicated"]
+Pairs = Literal["distribution", "all"]
+PAIRS: tuple[Pairs, ...] = ("distribution", "all")
 REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
 LEAST_WIDTH = 0.001
 OWN_STRATA = ("system", "setting")
@@ -40,7 +42,8 @@ class Choices:
     stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
     ratings that is shown, `width` that of an interval that a plan aims at. With the `reference`
     adjudicated, judges are held against adjudicators' decisions, too. `check` has other libraries
-    compute figures again however many labels there are.
+    compute figures again however many labels there are. `pairs` says whether those of more than 30
+    people are told one by one where they share enough units.
     """
 
     seed: int = 0
@@ -55,6 +58,7 @@ class Choices:
     width: float = 0.1
     reference: Reference = "majority"
     check: bool = False
+    pairs: Pairs = "distribution"
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""
@@ -67,6 +71,7 @@ class Choices:
             "judges": list(self.judges),
             "strata": _by_name(self.strata),
             "reference": self.reference,
+            "pairs": self.pairs,
         }
 
     def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:

@@ -8,9 +8,11 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import (
     KINDS,
     LEAST_WIDTH,
+    PAIRS,
     REFERENCES,
     ChoiceError,
     Choices,
@@ -95,6 +97,16 @@ class ChoicesForm(forms.Form):
         error_messages={"invalid_choice": f"The reference is {' or '.join(REFERENCES)}."},
         help_text="What an adjudicator decided is the Reference.",
     )
+    pairs = forms.ChoiceField(
+        label="Pairs of more than 30 people",
+        required=False,
+        choices=[
+            ("distribution", "how their agreement is distributed"),
+            ("all", "one by one, too, where they share 30 units"),
+        ],
+        error_messages={"invalid_choice": f"Pairs are {' or '.join(PAIRS)}."},
+        help_text="The pairs of up to 30 people are always shown.",
+    )
     assisted = forms.BooleanField(
         label="Count labels that were made with a judge's verdict in view like all others",
         required=False,
@@ -103,7 +115,7 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: QueryDict, offered: Offered) -> None:
         defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "resamples", "epsilon", "width", "reference"):
+        for name in ("seed", "resamples", "epsilon", "width", "reference", "pairs"):
             if not filled.get(name):
                 filled[name] = str(getattr(defaults, name))
         super().__init__(filled, auto_id="choose-%s")
@@ -147,6 +159,7 @@ class ChoicesForm(forms.Form):
             epsilon=data["epsilon"],
             width=data["width"],
             reference=data["reference"],
+            pairs=data["pairs"],
             assisted=data["assisted"],
             threshold=data["threshold"],
             variables=tuple(filter(None, data["variable"])),
@@ -164,6 +177,12 @@ class ChoicesForm(forms.Form):
     def has_references(self) -> bool:
         """Whether there is anything to choose but people's majority."""
         return "reference" in self.offered.raters.values()
+
+    @property
+    def has_crowd(self) -> bool:
+        """Whether there are so many people that pairs are told as a distribution."""
+        kinds = list(self.offered.raters.values())
+        return kinds.count("human") > MOST_PAIRED
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
         """The boxes of strata, by stratum."""

@@ -155,7 +155,7 @@ def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool 
     for block in found.values() if choices.threshold is not None else ():
         block["thresholds"] = _only(block["thresholds"], choices.threshold)
         block["curves"] = _only(block["curves"], choices.threshold)
-    return {"agreement": agreement(sample), "judges": found}
+    return {"agreement": agreement(sample, choices.pairs == "all"), "judges": found}
 
 
 def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:

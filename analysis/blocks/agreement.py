@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from analysis.blocks.crowd import is_crowd, large_pairs, pairs_distribution
 from analysis.blocks.pairs import NO_ORDER, numbers, pair
 from analysis.blocks.resampling import JSON, Sample
 from analysis.statistics import (
@@ -21,16 +22,27 @@ from analysis.statistics.correlations import FUNCTIONS
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 
 
-def agreement(sample: Sample) -> JSON:
-    """The agreement of the human raters on the units of a sample."""
+def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
+    """The agreement of the human raters on the units of a sample.
+
+    Of a crowd, pairs are told one by one only if asked for: those that share enough units.
+    """
     codes = sample.frame.of("human")
-    people = sample.frame.columns("human")
     return {
         "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),
         "raters": int((codes >= 0).any(axis=0).sum()),
         **{name: of.as_json() for name, of in _coefficients(sample, codes).items()},
-        "pairs": [_pair(sample, a, b) for a, b in combinations(people, 2)],
+        **_pairs(sample, with_pairs),
     }
+
+
+def _pairs(sample: Sample, with_pairs: bool) -> JSON:
+    if not is_crowd(sample.frame):
+        people = sample.frame.columns("human")
+        return {"pairs": [_pair(sample, a, b) for a, b in combinations(people, 2)]}
+    large = large_pairs(sample) if with_pairs else []
+    listed = {"pairs": [_pair(sample, a, b) for a, b in large]} if with_pairs else {}
+    return {"pairs_distribution": pairs_distribution(sample), **listed}
 
 
 def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:

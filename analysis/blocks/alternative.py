@@ -25,6 +25,8 @@ WORSE = 0.1
 #: With more items than this the power is simulated as if there were so many.
 MOST_ITEMS = 500
 TRIALS = 400
+#: And with more people as if there were so many, beyond which little changes.
+MOST_ANNOTATORS = 30
 ORDERED = "simulated for categories without order only"
 
 
@@ -108,7 +110,7 @@ def _power(
         nothing = dict.fromkeys(("as_good", "worse", "effective_items", "accuracy"))
         return {**nothing, "reason": reason or "people's accuracy is not known"}
     accuracy = accuracy_of(agreement, k)
-    annotators = len(test["annotators"])
+    annotators = min(len(test["annotators"]), MOST_ANNOTATORS)
     shape = (int(np.clip(round(items), 2, MOST_ITEMS)), annotators, k, round(accuracy, 6))
     return {
         "as_good": _passing(*shape, 0.0, epsilon),

@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.blocks.alternative import alternative
 from analysis.blocks.calibration import calibration
+from analysis.blocks.crowd import is_crowd, judged_distribution
 from analysis.blocks.curves import curves
 from analysis.blocks.floor import Floor, beside_floor, floor, gap_of
 from analysis.blocks.itemscores import mean_of
@@ -25,6 +26,7 @@ from analysis.statistics import (
     alignment_estimates,
     ceiling_estimates,
     correlation_estimates,
+    crowd_ceiling_estimates,
     majority,
     mean_by_cluster,
     undefined,
@@ -72,12 +74,7 @@ def judge(
         "escapes": frame.aside(name, is_missing=False),
         "agreement": agreement_with(sample, reference, codes),
         **alignment_with(sample, reference, codes, ratings - mean),
-        "pairs": {
-            frame.raters[n].name: _as_json(
-                pair(sample, frame.codes[:, n], codes, ("cohen_kappa", "percent"))
-            )
-            for n in frame.columns("human")
-        },
+        **_pairs(sample, codes),
         "human_ceiling": ceiling,
         "gap": _as_json(gap_of(sample, codes)),
         "floor": beside_floor(sample, codes, beside),
@@ -86,6 +83,20 @@ def judge(
         "curves": curves(sample, column, reference) if len(epsilons) > 1 else [],
         "alt_test": alternative(sample, codes, epsilons, beside.tests),
         **calibration(sample, column, reference),
+    }
+
+
+def _pairs(sample: Sample, codes: Ints) -> JSON:
+    """A judge's codes (U,) with each person's; of a crowd, how they are distributed."""
+    frame = sample.frame
+    if is_crowd(frame):
+        return {"pairs_distribution": judged_distribution(sample, codes)}
+    names = ("cohen_kappa", "percent")
+    return {
+        "pairs": {
+            frame.raters[n].name: _as_json(pair(sample, frame.codes[:, n], codes, names))
+            for n in frame.columns("human")
+        }
     }
 
 
@@ -152,11 +163,12 @@ def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
 def human_ceiling(sample: Sample) -> JSON:
     """What people reach with each other: the mean over pairs of people of kappa and agreement."""
     people = sample.frame.of("human")
+    estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
     if not sample.is_continuous:
-        made = ceiling_estimates(people, sample.clusters, sample.k, **sample.drawing)
+        made = estimates(people, sample.clusters, sample.k, **sample.drawing)
     else:
         n = int(((people >= 0).sum(axis=1) >= 2).sum())
-        of_share = ceiling_estimates(
+        of_share = estimates(
             people, sample.clusters, sample.k, names=("percent",), **sample.drawing
         )
         made = {**of_share, "cohen_kappa": undefined(TOO_MANY, n, CEILINGS["cohen_kappa"])}

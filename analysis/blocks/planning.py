@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from analysis.blocks.crowd import is_crowd
 from analysis.blocks.itemscores import MEAN, Scores, mean_of, systems_of
 from analysis.blocks.resampling import JSON, Sample
 from analysis.statistics import (
@@ -31,6 +32,7 @@ from analysis.statistics import (
     more_queries,
     more_raters,
 )
+from analysis.statistics.arrays import pack
 from analysis.statistics.coefficients import pair_tally
 
 #: So many draws of the labels that stay; the widths of them are averaged.
@@ -46,7 +48,7 @@ WidthOf = Callable[[Bools], Estimate]
 
 def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
     """For the alpha of people and each judge's kappa with them, as the report has them."""
-    codes = sample.frame.of("human")
+    codes = _packed(sample)
     people = (codes >= 0).sum(axis=1)
     alpha = compared["agreement"]["krippendorff_alpha"]
     shared = people >= 2
@@ -54,7 +56,7 @@ def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
         alpha,
         _queries(sample.clusters[shared]),
         wanted,
-        _widths(codes, partial(_alpha, sample), fewest=2),
+        _widths(codes, partial(_alpha, sample, codes), fewest=2),
     )
     judges = {
         sample.frame.raters[n].name: _judge(sample, n, compared["judges"], wanted)
@@ -67,14 +69,23 @@ def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
     }
 
 
+def _packed(sample: Sample) -> Ints:
+    """People's codes (U, R); of a crowd pushed together, since whose they are makes no odds."""
+    codes = sample.frame.of("human")
+    if not is_crowd(sample.frame):
+        return codes
+    packed, _ = pack(np.where(codes >= 0, codes, np.nan))
+    return np.where(np.isfinite(packed), packed, -1).astype(np.int64)
+
+
 def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
     """Odd numbers of raters alone: an even one ties, and the units with ties are left out."""
-    frame, codes = sample.frame, sample.frame.of("human")
+    frame, codes = sample.frame, _packed(sample)
     judge = frame.codes[:, column]
     kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
     both = (majority(codes)[0] >= 0) & (judge >= 0)
     held = np.where(judge[:, None] >= 0, codes, -1)
-    widths = _widths(held, partial(_kappa, sample, judge), fewest=1, step=2)
+    widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=2)
     found = _plans(kappa, _queries(sample.clusters[both]), wanted, widths)
     return {"coefficient": "cohen_kappa", **found}
 
@@ -92,6 +103,8 @@ def systems_planning(of: Scores, systems: JSON, wanted: float) -> JSON:
 
 def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
     values, queries = of.values[items][:, of.labels.columns("human")], of.queries[items]
+    if is_crowd(of.labels):
+        values, _ = pack(values)
     there = np.isfinite(values)
 
     def mean(kept: Bools) -> Estimate:
@@ -167,8 +180,8 @@ def _some(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
     return kept
 
 
-def _alpha(sample: Sample, kept: Bools) -> Estimate:
-    scale, codes = sample.frame.scale, sample.frame.of("human")
+def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
+    scale = sample.frame.scale
     own = scale.own()
     counts = counts_of(np.where(kept, codes, -1), sample.k)[:, own]
     rows, kinds = kinds_of(counts)
@@ -183,8 +196,8 @@ def _alpha(sample: Sample, kept: Bools) -> Estimate:
     return Bootstrap(tally, **sample.drawing).estimate(of, 0, "", clusters=queries)
 
 
-def _kappa(sample: Sample, judge: Ints, kept: Bools) -> Estimate:
-    reference, _ = majority(np.where(kept, sample.frame.of("human"), -1))
+def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
+    reference, _ = majority(np.where(kept, codes, -1))
     k = sample.k
     if sample.is_continuous:
         return Estimate(None, None, None, 0, "", "too many values")

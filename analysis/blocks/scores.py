@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.blocks.comparisons import comparisons
 from analysis.blocks.coverage import coverage
+from analysis.blocks.crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
 from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON, drawing
@@ -21,6 +22,8 @@ from analysis.statistics import (
     correlation_estimates,
     majority,
     mean_by_cluster,
+    pair_counts,
+    spearman,
 )
 
 Measure = Callable[[VariableFrame, int], Floats]
@@ -28,6 +31,7 @@ Measure = Callable[[VariableFrame, int], Floats]
 
 MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
 """The scores that a report shows, each with the variable that it is made of."""
+MOST_PAIRS = 1000
 
 
 def scores(
@@ -85,7 +89,7 @@ def _block(
         "systems": _systems(of),
         "majority": _majority(of),
         "comparisons": comparisons(of),
-        "pairs": _pairs(of, compare),
+        **_pairs(of, compare),
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }
@@ -110,7 +114,11 @@ def _items(of: Scores) -> list[JSON]:
 
 
 def _systems(of: Scores) -> JSON:
+    """Of a crowd the people stand there as their mean alone: each scored a few items."""
     columns = of.columns()
+    if is_crowd(of.labels):
+        people = {of.labels.raters[n].name for n in of.labels.columns("human")}
+        columns = {name: values for name, values in columns.items() if name not in people}
     return {
         system: {
             name: _mean(of, values, items, "mean over items") for name, values in columns.items()
@@ -131,22 +139,45 @@ def _mean(of: Scores, values: Floats, items: Ints, method: str) -> JSON:
     return mean_by_cluster(values[items], of.queries[items], method).within(*SHARE).as_json()
 
 
-def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> list[JSON]:
+def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
     raters = of.labels.raters
-    return [
-        {"a": raters[a].name, "b": raters[b].name, **compare(of.values[:, a], of.values[:, b])}
-        for a, b in combinations(of.labels.columns("human"), 2)
-    ]
+    if is_crowd(of.labels):
+        return {"pairs_distribution": _distribution(of)}
+    return {
+        "pairs": [
+            {"a": raters[a].name, "b": raters[b].name, **compare(of.values[:, a], of.values[:, b])}
+            for a, b in combinations(of.labels.columns("human"), 2)
+        ]
+    }
+
+
+def _distribution(of: Scores) -> JSON:
+    """Of the pairs of people with enough items in common; of very many, a sample of them."""
+    values = of.values[:, of.labels.columns("human")]
+    found = pair_counts(np.where(np.isfinite(values), 0, -1), 1).least(FEWEST)
+    chosen = np.arange(len(found.units))
+    if len(chosen) > MOST_PAIRS:
+        generator = np.random.Generator(np.random.PCG64(0))
+        chosen = np.sort(generator.choice(len(chosen), MOST_PAIRS, replace=False))
+    made = [_spearman(values[:, found.one[n]], values[:, found.other[n]]) for n in chosen]
+    return {
+        "pairs": len(found.units),
+        "fewest_items": FEWEST,
+        "spearman": distributed(np.array(made, dtype=float), FEW_ITEMS),
+    }
+
+
+def _spearman(x: Floats, y: Floats) -> float:
+    both = np.isfinite(x) & np.isfinite(y)
+    return float(spearman(x[both], y[both]))
 
 
 def _correlations(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
     raters, people = of.labels.raters, of.people
+    alone = [] if is_crowd(of.labels) else of.labels.columns("human")
     return {
         raters[judge].name: {
-            **{
-                raters[n].name: compare(of.values[:, judge], of.values[:, n])
-                for n in of.labels.columns("human")
-            },
+            **{raters[n].name: compare(of.values[:, judge], of.values[:, n]) for n in alone},
             MEAN: compare(of.values[:, judge], people),
         }
         for judge in of.labels.columns("judge")

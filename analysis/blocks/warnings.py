@@ -35,7 +35,7 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
     for name, block in variables.items():
         labels = frame.variables[name]
         found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]
-        found += _far_off(name, block["agreement"]["pairs"])
+        found += _far_off(name, block["agreement"])
         found += _floor(name, block)
         for column in labels.columns("judge"):
             found += [*_missing(labels, column), *_fails_by_system(labels, column)]
@@ -99,7 +99,21 @@ def _floor(name: str, block: JSON) -> Iterator[Warning]:
             yield Warning("below_floor", name, judge, text)
 
 
-def _far_off(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
+def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
+    if "pairs_distribution" in agreement:
+        for each in agreement["pairs_distribution"]["stand_out"]:
+            own = each["cohen_kappa"]
+            told = "is not defined" if own is None else f"is {own:.2f}"
+            text = (
+                f"Cohen's kappa with the others {told} over {each['units']} units; the others have "
+                f"{each['others']:.2f} with each other."
+            )
+            yield Warning("rater_far_off", name, each["name"], text)
+        return
+    yield from _far_off_in(name, agreement["pairs"])
+
+
+def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
     known = [(p["a"], p["b"], p["cohen_kappa"]["value"]) for p in pairs]
     for rater in sorted({each for a, b, _ in known for each in (a, b)}):
         own = [k for a, b, k in known if rater in (a, b) and k is not None]

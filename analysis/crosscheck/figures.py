@@ -83,7 +83,7 @@ def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -
     alpha = block["krippendorff_alpha"]["value"]
     found.add(f"{start}.krippendorff_alpha", alpha, {"figure": "alpha"}, own)
     column = {rater.name: n for n, rater in enumerate(frame.raters)}
-    for pair in block["pairs"]:
+    for pair in block.get("pairs", ()):
         two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]]}
         path = f"{start}.pairs[{pair['a']}, {pair['b']}]"
         for key, value, wanted in (*_kappas(pair, k), *_correlations(pair)):
@@ -105,7 +105,7 @@ def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, blo
             found.add(f"{start}.agreement.{key}", value, wanted, beside)
     for key, value, wanted in _correlations(block["correlation"]):
         found.add(f"{start}.correlation.{key}", value, wanted, beside)
-    for person, pair in block["pairs"].items():
+    for person, pair in block.get("pairs", {}).items():
         two = {"matrix": matrix, "columns": [column[person], column[judge]]}
         for key, value, wanted in _kappas(pair, k):
             found.add(f"{start}.pairs.{person}.{key}", value, wanted, two)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.figures import axes
+from analysis.figures import axes, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.grid import Cell, Grid
 from analysis.figures.svg import Drawing
@@ -13,10 +13,13 @@ from analysis.formats.document import Number, Table, Who
 JSON = dict[str, Any]
 
 NAMES, TOP = 170, 8
+LEFT, WIDTH, HEIGHT = 52, 460, 180
 MOST_NAMED = 8
 
 
 def draw(subject: Subject) -> Drawing:
+    if bars := _bars(subject):
+        return _of_crowd(subject, bars)
     found = _pairs(subject)
     columns = list(dict.fromkeys(b for _, b in found))
     # Names fit over few columns only; over many, numbers stand there and before the names.
@@ -41,7 +44,28 @@ def draw(subject: Subject) -> Drawing:
     return Drawing(title, width, end.bottom + 8, (drawn, end.drawn))
 
 
+def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:
+    """A matrix of hundreds of people shows nothing: how many have which kappa with the others."""
+    x = axes.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + WIDTH)
+    y = axes.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
+    parts = [
+        axes.y_axis(y, x.start, x.end),
+        axes.x_axis(x, TOP, TOP + HEIGHT, "Cohen's kappa with the others; people upwards"),
+    ]
+    for bar in bars:
+        left, top = x.at(bar["from"]) + 1, y.at(bar["people"])
+        title = f"{bar['from']:g} to {bar['to']:g}: {bar['people']} people"
+        wide, high = x.at(bar["to"]) - left - 1, TOP + HEIGHT - top
+        parts.append(svg.rectangle("people-cell", left, top, wide, high, title))
+    title = f"Agreement of people with the others on {subject.name}: Cohen's kappa"
+    return Drawing(title, LEFT + WIDTH + 24, TOP + HEIGHT + 44, tuple(parts))
+
+
 def data(subject: Subject) -> Table:
+    if bars := _bars(subject):
+        counted = tuple((f"{bar['from']:g} to {bar['to']:g}", bar["people"]) for bar in bars)
+        caption = f"People by Cohen's kappa with the others on {subject.name}"
+        return Table(caption, ("Cohen's kappa", "People"), counted)
     rows = tuple(
         (Who(a, subject.kinds.get(a, "")), Who(b, subject.kinds.get(b, "")), of["percent"]["n"],
          Number.of(of["cohen_kappa"]), Number.of(of["percent"]))
@@ -53,10 +77,23 @@ def data(subject: Subject) -> Table:
 
 def _pairs(subject: Subject) -> dict[tuple[str, str], JSON]:
     """Row and column -> kappa and percent; people stand above judges, each pair once."""
-    found = {(pair["b"], pair["a"]): pair for pair in subject.block["agreement"]["pairs"]}
+    people = subject.block["agreement"].get("pairs", [])
+    found = {(pair["b"], pair["a"]): pair for pair in people}
     for judge, block in subject.judges.items():
-        found |= {(judge, person): pair for person, pair in block["pairs"].items()}
+        found |= {(judge, person): pair for person, pair in block.get("pairs", {}).items()}
     return found
+
+
+def _bars(subject: Subject) -> list[JSON]:
+    """Of a crowd: how many people have a kappa in each stretch of a tenth."""
+    found = subject.block["agreement"].get("pairs_distribution", {})
+    bars: list[JSON] = found.get("with_others", {}).get("histogram", [])
+    return bars
+
+
+def _in_pairs(subject: Subject) -> bool:
+    """A crowd has no matrix, even where its large pairs are listed."""
+    return "pairs_distribution" not in subject.block["agreement"] and bool(_pairs(subject))
 
 
 def _cell(of: JSON | None, pair: tuple[str, str], notes: axes.Notes) -> Cell | None:
@@ -79,8 +116,9 @@ FIGURE = Figure(
     "Agreement of each two raters",
     "variables",
     "Cohen's kappa of each two people, in blue, and of each judge with each person, in orange, "
-    "with its interval. The stronger the colour, the higher; at zero and below there is none.",
-    lambda subject: bool(_pairs(subject)),
+    "with its interval. The stronger the colour, the higher; at zero and below there is none. "
+    "Above 30 people: how many of them have which kappa with all the others.",
+    lambda subject: bool(_bars(subject) or _in_pairs(subject)),
     data,
     draw,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.document import Block, Document, Section, Table, Who, count
+from analysis.formats.crowd import MOST_ROWS
+from analysis.formats.document import Block, Cell, Document, Section, Table, Who, count
 from analysis.formats.methods import methods_section
 from analysis.formats.quality import quality_section
 from analysis.formats.scores import score_section
@@ -67,6 +68,8 @@ def chosen(choices: JSON) -> list[str]:
         facts.append(f"epsilon {choices['epsilon']:g}")
     if choices.get("width", 0.1) != 0.1:
         facts.append(f"plans for intervals of width {choices['width']:g}")
+    if choices.get("pairs", "distribution") != "distribution":
+        facts.append("large pairs of a crowd one by one")
     if choices.get("reference", "majority") != "majority":
         facts.append("judges held against References, too")
     return facts
@@ -90,10 +93,16 @@ def _raters(report: JSON) -> Section:
         return Section("Raters", (), "No labels yet. The report fills as people and judges answer.")
     header = ("Rater", "Kind", "Responses", "Labels")
     excluded = any(r["excluded"] for r in report["raters"])
-    rows = tuple(
+    people = [r for r in report["raters"] if r["kind"] == "human" and not r["excluded"]]
+    crowd = people if len(people) > MOST_ROWS else []
+    rows: list[tuple[Cell, ...]] = [
         (Who(r["name"], r["kind"]), r["kind"], r["responses"], r["labels"],
          *((r["excluded"] or "",) if excluded else ()))
-        for r in report["raters"]
-    )  # fmt: skip
-    table = Table("Who answered", (*header, *(("Excluded because",) if excluded else ())), rows)
-    return Section("Raters", (Block("", (table,)),))
+        for r in report["raters"] if not crowd or r not in crowd
+    ]  # fmt: skip
+    if crowd:
+        responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
+        whole = (Who(f"All {len(crowd)} people", "human"), "human", responses, labels)
+        rows.insert(0, (*whole, *(("",) if excluded else ())))
+    every = (*header, *(("Excluded because",) if excluded else ()))
+    return Section("Raters", (Block("", (Table("Who answered", every, tuple(rows)),)),))

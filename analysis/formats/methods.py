@@ -163,7 +163,7 @@ def _scores(report: JSON) -> str:
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
         parts.append(
             f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
-            f"by {_and(_named([block['pairs'], block['correlation']])) or 'nothing'}."
+            f"by {_and(_named([block.get('pairs', []), block['correlation']])) or 'nothing'}."
         )
         if block.get("comparisons"):
             parts.append(

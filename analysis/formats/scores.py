@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.components import components_tables
+from analysis.formats.crowd import ranking_table
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table, Who
 from analysis.formats.planning import planning_tables
 
@@ -17,7 +18,9 @@ def score_section(report: JSON, name: str) -> Section:
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     tables = [_systems(block["systems"], kinds)]
-    if block["pairs"] or block["correlation"]:
+    if "pairs_distribution" in block:
+        tables.append(ranking_table(block["pairs_distribution"]))
+    if block.get("pairs") or block["correlation"]:
         tables.append(_rankings(block))
     tables += _comparisons(block.get("comparisons", []))
     tables += _estimates(block["estimate"])
@@ -45,7 +48,7 @@ def _cell(values: JSON, rater: str) -> Number:
 
 
 def _rankings(block: JSON) -> Table:
-    rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block["pairs"]]
+    rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block.get("pairs", [])]
     rows += [
         _ranking(Who(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of)
         for judge, others in block["correlation"].items()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.document import Block, Number, Table, Who, count
+from analysis.formats.crowd import first_rows
+from analysis.formats.document import Block, Cell, Number, Table, Who, count
 
 JSON = dict[str, Any]
 
@@ -14,11 +15,14 @@ def soft_blocks(variable: JSON) -> list[Block]:
     found = variable.get("soft_labels")
     if not found or "reason" in found:
         return []
-    rows = tuple(
+    rows: list[tuple[Cell, ...]] = [
         (Who(name, "human"), of["labels"], Number(of["error_rate"]))
         for name, of in found["raters"].items()
-    )
-    tables = [Table("How often each person seems to err", ("Person", "Labels", "Errors"), rows)]
+    ]
+    order = [of["error_rate"] for of in found["raters"].values()]
+    caption = "How often each person seems to err"
+    caption, shown = first_rows(caption, rows, order, "who err most")
+    tables = [Table(caption, ("Person", "Labels", "Errors"), shown)]
     if found["judges"]:
         tables.append(_judges(found["judges"]))
     return [Block("Soft labels (Dawid–Skene)", tuple(tables), _about(found))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.formats.alternative import beside_tables, verdict_words
+from analysis.formats.crowd import counted_rows, distribution_tables, first_rows, judged_table
 from analysis.formats.document import Block, Cell, Number, Section, Table, Who, count, rounded
 from analysis.formats.floor import gap_tables, no_floor
 from analysis.formats.planning import planning_blocks
@@ -87,7 +88,10 @@ def _people(block: JSON, ordered: bool) -> Block:
     )
     tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
     names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
-    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in block["pairs"])
+    if "pairs_distribution" in block:
+        tables += distribution_tables(block["pairs_distribution"])
+    listed = block.get("pairs", [])
+    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in listed)
     if pairs:
         tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
     raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
@@ -98,17 +102,17 @@ def _given(report: JSON, block: JSON) -> Block:
     """What each rater answered: with unlike shares no coefficient can reach 1."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (Who(rater, kinds.get(rater, "")), *(counts[code] for code in codes))
-        for rater, counts in block["counts"].items()
-    )
+    rows = tuple(counted_rows(block["counts"], kinds, codes))
     about = f"all people agree on {count(block['unanimous'], 'unit')}"
     tables = (Table("Labels by category", ("Rater", *codes), rows),) if len(codes) <= MOST else ()
     return Block("What was answered", tables, about)
 
 
 def _judge(name: str, block: JSON, ordered: bool) -> Block:
-    tables = [_against(block), *gap_tables(block), _further(block, ordered)]
+    tables = [_against(block)]
+    if "pairs_distribution" in block:
+        tables.append(judged_table(block["pairs_distribution"]))
+    tables += [*gap_tables(block), _further(block, ordered)]
     if block["classes"]:
         tables += [_classes(block["classes"]), _confusion(block["confusion"])]
     if block["thresholds"]:
@@ -149,7 +153,7 @@ def _against(block: JSON) -> Table:
 
     rows = (
         row("Majority of people", block["agreement"]),
-        *(row(Who(rater, "human"), pair) for rater, pair in block["pairs"].items()),
+        *(row(Who(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
         row("People with each other", block["human_ceiling"]),
     )
     return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
@@ -242,12 +246,15 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:
-    rows = tuple(
+    rows: list[tuple[Cell, ...]] = [
         (Who(a["name"], "human"), a["n"], Number.p(a["p_value"]), "yes" if a["wins"] else "no")
         for a in annotators
-    )
+    ]
+    order = [a["p_value"] for a in annotators]
+    caption = f"Each annotator left out, {reading.lower()}"
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
     header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
-    return Table(f"Each annotator left out, {reading.lower()}", header, rows)
+    return Table(caption, header, shown)
 
 
 def _strata(strata: JSON) -> list[tuple[str, JSON]]:

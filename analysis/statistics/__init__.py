@@ -58,6 +58,7 @@ from analysis.statistics.coefficients import (
 from analysis.statistics.components import Components, variance_components
 from analysis.statistics.correlations import correlation_estimates
 from analysis.statistics.counts import confusion, counts_of, reason_undefined
+from analysis.statistics.crowd_ceiling import crowd_ceiling_estimates
 from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
 from analysis.statistics.decision import Decision, decisions
 from analysis.statistics.estimate import (
@@ -71,6 +72,15 @@ from analysis.statistics.estimate import (
 from analysis.statistics.gap import gap_estimates, judge_difference
 from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
 from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
+from analysis.statistics.pairwise import (
+    PairCounts,
+    WithOthers,
+    each_with_others,
+    far_off,
+    pair_counts,
+    percent_with_others,
+    with_one,
+)
 from analysis.statistics.planning import Plan, more_queries, more_raters
 from analysis.statistics.prediction_powered import (
     effective_labels,
@@ -125,6 +135,7 @@ __all__ = [
     "Interval",
     "Ints",
     "Level",
+    "PairCounts",
     "PairedTest",
     "Plan",
     "Reading",
@@ -136,6 +147,7 @@ __all__ = [
     "Tally",
     "ThresholdSweep",
     "Value",
+    "WithOthers",
     "accuracy",
     "accuracy_of",
     "agreement_estimates",
@@ -156,9 +168,11 @@ __all__ = [
     "confusion",
     "correlation_estimates",
     "counts_of",
+    "crowd_ceiling_estimates",
     "dawid_skene",
     "decisions",
     "design_effect",
+    "each_with_others",
     "effective_items",
     "effective_labels",
     "effective_labels_of_ratio",
@@ -167,6 +181,7 @@ __all__ = [
     "estimate_from",
     "exact_f1",
     "f1",
+    "far_off",
     "fixed_collection_mean",
     "fixed_collection_ratio",
     "fleiss_kappa",
@@ -188,12 +203,14 @@ __all__ = [
     "more_queries",
     "more_raters",
     "overlap_f1",
+    "pair_counts",
     "pair_estimates",
     "paired_t",
     "pearson",
     "people_only_mean",
     "percent_agreement",
     "percent_agreement_pooled",
+    "percent_with_others",
     "percentile_interval",
     "precision",
     "prediction_powered_mean",
@@ -222,4 +239,5 @@ __all__ = [
     "verdict_beside",
     "wilcoxon_signed_rank",
     "wilson_interval",
+    "with_one",
 ]

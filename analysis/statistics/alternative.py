@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from analysis.statistics.alternative_results import PASS, AltTest, AnnotatorTest, Reading
-from analysis.statistics.arrays import Bools, Floats, Ints, Level, ratio
+from analysis.statistics.arrays import Bools, Floats, Ints, Level, pack, ratio
 from analysis.statistics.bootstrap import sums_by_cluster
 from analysis.statistics.distributions import t_below
 
@@ -31,6 +31,8 @@ EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 #: From the judge's wins, the annotator's and epsilon to a p-value.
 PValue = Callable[[Floats, Floats, float], float]
+#: From labels (n,) and those of others (n, L), NaN where there is none, to how close they are.
+Score = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -165,21 +167,28 @@ def compare_all(
     people, machine = _with_nan(human), _with_nan(judge)
     if names is None:
         names = [str(j) for j in range(people.shape[1])]
-    return [_compare(people, machine, clusters, level, j, name) for j, name in enumerate(names)]
+    packed, place = pack(people)
+    several = np.isfinite(packed).sum(axis=1) > 1
+    score = _equal_share if level == "nominal" else _minus_rmse
+    found = []
+    for j, name in enumerate(names):
+        items = np.flatnonzero((place[:, j] >= 0) & several)
+        others = packed[items]
+        others[np.arange(len(items)), place[items, j]] = np.nan
+        found.append(
+            _compare(people[items, j], machine[items], others, score, clusters[items], name)
+        )
+    return found
 
 
 def _compare(
-    human: Floats, judge: Floats, clusters: Ints, level: Level, j: int, name: str
+    own: Floats, judge: Floats, others: Floats, score: Score, clusters: Ints, name: str
 ) -> Comparison:
-    others = np.delete(human, j, axis=1)
-    items = np.isfinite(human[:, j]) & np.isfinite(others).any(axis=1)
-    score = _equal_share if level == "nominal" else _minus_rmse
-    judge_score = score(judge[items], others[items])
-    annotator_score = score(human[items, j], others[items])
-    missing = ~np.isfinite(judge[items])
+    missing = ~np.isfinite(judge)
+    judge_score, annotator_score = score(judge, others), score(own, others)
     judge_wins = (judge_score >= annotator_score - TOLERANCE) & ~missing
     annotator_wins = (annotator_score >= judge_score - TOLERANCE) | missing
-    return Comparison(name, judge_wins.astype(float), annotator_wins.astype(float), clusters[items])
+    return Comparison(name, judge_wins.astype(float), annotator_wins.astype(float), clusters)
 
 
 def _equal_share(label: Floats, others: Floats) -> Floats:

@@ -48,3 +48,17 @@ def distinct(numbers: Ints) -> tuple[Ints, Ints, Ints]:
     first = place[values]
     place[values] = np.arange(len(values))
     return values + low, first, place[numbers - low]
+
+
+def pack(labels: Floats) -> tuple[Floats, Ints]:
+    """The labels (U, R), NaN for none, pushed together: (U, L) for at most L of them on a unit.
+
+    In a crowd each person labels few units, and most of (U, R) is empty. With them come the places
+    of each rater's labels, (U, R), -1 where there is none.
+    """
+    there = np.isfinite(labels)
+    place = np.where(there, there.cumsum(axis=1) - 1, -1)
+    packed = np.full((len(labels), max(1, int(place.max(initial=-1)) + 1)), np.nan)
+    unit, rater = np.nonzero(there)
+    packed[unit, place[unit, rater]] = labels[unit, rater]
+    return packed, place

@@ -6,7 +6,7 @@ to start, so that is left to the few functions that need its tests.
 
 from scipy import special
 
-from analysis.statistics.arrays import Floats
+from analysis.statistics.arrays import Floats, Ints
 
 
 def normal_quantile(p: float | list[float] | Floats) -> Floats:
@@ -26,7 +26,7 @@ def t_quantile(p: float, df: int) -> float:
     return float(special.stdtrit(df, p))
 
 
-def t_below(t: float | Floats, df: int) -> Floats:
+def t_below(t: float | Floats, df: int | Ints) -> Floats:
     """The probability that Student's t with df degrees of freedom lies below t, elementwise."""
     p: Floats = special.stdtr(df, t)
     return p

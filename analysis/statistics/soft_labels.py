@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from analysis.statistics.arrays import Floats, Ints, ratio
 from analysis.statistics.counts import counts_of
@@ -46,37 +47,45 @@ def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1
     # Units with the same labels of the same raters stay alike throughout: one stands for all.
     rows, kinds = kinds_of(codes)
     times = np.bincount(kinds, minlength=len(rows)).astype(float)
-    given = _indicators(rows, k)
+    given, people = _indicators(rows, k), rows.shape[1]
     counts = counts_of(rows, k).astype(float)
     labelled = counts.sum(axis=1) > 0
     shares = np.where(labelled[:, None], ratio(counts, counts.sum(axis=1, keepdims=True)), 0.0)
     done, moved = 0, np.inf
     times = times * labelled
-    raters, prevalence = _errors(shares, given, times)
+    raters, prevalence = _errors(shares, given, times, people)
     while done < iterations and moved > tolerance:
         before, done = shares, done + 1
         shares = _posterior(given, raters, prevalence, labelled)
         moved = float(np.abs(shares - before).max(initial=0.0))
-        raters, prevalence = _errors(shares, given, times)
+        raters, prevalence = _errors(shares, given, times, people)
     known = np.where(labelled[:, None], shares, np.nan)
     return SoftLabels(known[kinds], raters, prevalence, done, moved <= tolerance)
 
 
-def _indicators(codes: Ints, k: int) -> Floats:
-    """(R, U, K): 1 where a rater gave a unit a category."""
-    indicators: Floats = (codes.T[:, :, None] == np.arange(k)).astype(float)
-    return indicators
+def _indicators(codes: Ints, k: int) -> sparse.csr_array:
+    """(R * K, U): 1 where a rater gave a unit a category; as large as there are labels."""
+    unit, rater = np.nonzero(codes >= 0)
+    cells = rater * k + codes[unit, rater]
+    shape = (codes.shape[1] * k, len(codes))
+    return sparse.csr_array((np.ones(len(unit)), (cells, unit)), shape=shape)
 
 
-def _errors(shares: Floats, given: Floats, times: Floats) -> tuple[Floats, Floats]:
+def _errors(
+    shares: Floats, given: sparse.csr_array, times: Floats, people: int
+) -> tuple[Floats, Floats]:
     weighted = shares * times[:, None]
-    crossed: Floats = weighted.T @ given
+    k = shares.shape[1]
+    crossed = (given @ weighted).reshape(people, k, k).transpose(0, 2, 1)
     raters = np.maximum(np.nan_to_num(ratio(crossed, crossed.sum(axis=2, keepdims=True))), LEAST)
     return raters, np.maximum(weighted.sum(axis=0) / max(float(times.sum()), 1.0), LEAST)
 
 
-def _posterior(given: Floats, raters: Floats, prevalence: Floats, labelled: Ints) -> Floats:
-    logs = np.log(prevalence) + (given @ np.log(raters).transpose(0, 2, 1)).sum(axis=0)
+def _posterior(
+    given: sparse.csr_array, raters: Floats, prevalence: Floats, labelled: Ints
+) -> Floats:
+    k = len(prevalence)
+    logs = np.log(prevalence) + given.T @ np.log(raters).transpose(0, 2, 1).reshape(-1, k)
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares: Floats = odds / odds.sum(axis=1, keepdims=True)
     return np.where(labelled[:, None], shares, 0.0)

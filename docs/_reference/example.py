@@ -28,12 +28,35 @@ def report() -> dict[str, Any]:
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
         levels = {"answerable": "nominal", "rating": "ordinal"}
         made = labels_report([path], levels, Choices(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
+    _add_crowd(made)
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
     # Made up, so that the page is the same wherever no process is started for it.
     check = made["check"] | {"libraries": {"krippendorff": "0.9.0"}}
     return made | {"hints": [hint_of(misplaced)], "roles": roles, "check": check}
+
+
+def _add_crowd(made: dict[str, Any]) -> None:
+    """What stands in the place of pairs above 30 people, beside the pairs of three."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "crowd.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
+        crowd = labels_report([path], {}, Choices(resamples=20))
+    here, there = (each["variables"]["answerable"] for each in (made, crowd))
+    of = "pairs_distribution"
+    here["agreement"][of] = there["agreement"][of]
+    here["judges"][JUDGE][of] = there["judges"][JUDGE][of]
+    made["scores"]["coverage"][of] = crowd["scores"]["coverage"][of]
+
+
+def _crowd() -> Iterator[dict[str, Any]]:
+    for n in range(QUERIES * 4):
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n // 4}", "variable": "answerable"}
+        for turn in range(31):
+            yes = (n + (turn == n % 30) + (turn == 30) * n // 2) % 2
+            yield place | {"rater": f"P{turn}", "value": ("no", "yes")[yes]}
+        yield place | {"rater": JUDGE, "rater_kind": "judge", "value": ("no", "yes")[n % 2]}
 
 
 def _labels() -> Iterator[dict[str, Any]]:

@@ -9,7 +9,15 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
-from analysis.choices import LEAST_WIDTH, REFERENCES, ChoiceError, Choices, Offered, read_stratum
+from analysis.choices import (
+    LEAST_WIDTH,
+    PAIRS,
+    REFERENCES,
+    ChoiceError,
+    Choices,
+    Offered,
+    read_stratum,
+)
 from analysis.formats import FORMATS
 from analysis.reports import campaign_report, labels_report
 from analysis.sources import UnknownLevelError
@@ -71,6 +79,13 @@ class Command(BaseCommand):
             help="have other libraries compute figures again, from 100,000 labels on too",
         )
         parser.add_argument(
+            "--pairs",
+            choices=PAIRS,
+            default="distribution",
+            help="above 30 people: how the agreement of pairs is distributed, or all those, too, "
+            "that share at least 30 units",
+        )
+        parser.add_argument(
             "--assisted",
             action="store_true",
             help="take labels made with a judge's verdict in view like all others",
@@ -124,6 +139,7 @@ def choices_of(options: dict[str, Any]) -> Choices:
         options["width"],
         options["reference"],
         options["check"],
+        options["pairs"],
     )
 
 

@@ -1,0 +1,149 @@
+"""A report of hundreds of people: as large as its labels, and told as distributions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.blocks.crowd import MOST_PAIRED
+from analysis.choices import Choices
+from analysis.figures import agreement as figure
+from analysis.figures.base import Subject
+from analysis.formats import FORMATS
+from analysis.formats.facts import facts
+from analysis.reports import labels_report
+from tests.cast import write_lines
+
+JSON = dict[str, Any]
+GUESSER = "p000"
+
+
+def lines_of(people: int, units: int, labels: int, variable: str = "answerable") -> Iterator[JSON]:
+    """So many labels on each unit by people, and one by a judge; the first person guesses."""
+    chance = random.Random(3)
+    codes = ("yes", "no") if variable == "answerable" else ("1", "2", "3", "4")
+    for unit in range(units):
+        truth = chance.choice(codes)
+        place = {"item": f"i{unit // 2}", "unit": f"u{unit}", "query": f"q{unit // 2 % 40}",
+                 "variable": variable, "system": f"s{unit // 2 % 3}"}  # fmt: skip
+        for person in chance.sample(range(people), labels):
+            right = person != 0 and chance.random() < 0.85
+            value = truth if right else chance.choice(codes)
+            yield place | {"rater": f"p{person:03}", "value": value}
+        value = truth if chance.random() < 0.8 else chance.choice(codes)
+        yield place | {"rater": "model", "rater_kind": "judge", "value": value}
+
+
+def report_of(folder: Path, lines: Iterator[JSON], choices: Choices | None = None) -> JSON:
+    path = write_lines(folder / "labels.jsonl", list(lines))
+    return labels_report([path], {"rating": "ordinal"} if "rating" in path.read_text() else {},
+                         choices or Choices(resamples=40))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> JSON:
+    return report_of(tmp_path_factory.mktemp("crowd"), lines_of(60, 1200, 3))
+
+
+def test_up_to_thirty_people_pairs_stay_and_above_their_distribution_stands(tmp_path: Path) -> None:
+    for people in (MOST_PAIRED, MOST_PAIRED + 1):
+        folder = tmp_path / str(people)
+        folder.mkdir()
+        found = report_of(folder, lines_of(people, 60, people if people < 31 else 31))
+        block = found["variables"]["answerable"]
+        small = people <= MOST_PAIRED
+        assert ("pairs" in block["agreement"]) == small
+        assert ("pairs" in block["judges"]["model"]) == small
+        assert ("pairs" in found["scores"]["coverage"]) == small
+        for of in (block["agreement"], block["judges"]["model"], found["scores"]["coverage"]):
+            assert ("pairs_distribution" in of) != small
+
+
+def test_a_crowd_is_told_by_quantiles_and_who_stands_out(crowd: JSON) -> None:
+    found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
+    assert found["with_others"]["people"] == 60
+    kappas = found["with_others"]["cohen_kappa"]
+    assert kappas["min"] < kappas["q25"] < kappas["median"] < kappas["max"]
+    assert sum(each["people"] for each in found["with_others"]["histogram"]) == kappas["n"] == 60
+    assert [each["name"] for each in found["stand_out"]] == [GUESSER]
+    warned = [each for each in crowd["warnings"] if each["code"] == "rater_far_off"]
+    assert [each["rater"] for each in warned] == [GUESSER]
+
+
+def test_pairs_that_share_too_little_are_no_part_of_it(crowd: JSON) -> None:
+    found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
+    assert found["pairs"] > 1000
+    assert (found["cohen_kappa"]["n"], found["cohen_kappa"]["median"]) == (0, None)
+    assert found["cohen_kappa"]["reason"] == "no pair of people shares 30 units"
+
+
+def test_all_large_pairs_are_listed_when_asked_for(tmp_path: Path) -> None:
+    lines = [line for line in lines_of(40, 120, 12) if line["rater"] != "model"]
+    listed = report_of(tmp_path, iter(lines), Choices(resamples=20, pairs="all"))
+    pairs = listed["variables"]["answerable"]["agreement"]["pairs"]
+    told = {name: {row["unit"] for row in lines if row["rater"] == name}
+            for name in {row["rater"] for row in lines}}  # fmt: skip
+    names = sorted(told)
+    large = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]
+             if len(told[a] & told[b]) >= 30]  # fmt: skip
+    assert [(each["a"], each["b"]) for each in pairs] == large
+    assert listed["choices"]["pairs"] == "all"
+    assert "pairs_distribution" in listed["variables"]["answerable"]["agreement"]
+
+
+def test_it_grows_with_the_labels_and_not_with_the_square_of_the_people(tmp_path: Path) -> None:
+    sizes = {}
+    for people in (50, 200):
+        folder = tmp_path / str(people)
+        folder.mkdir()
+        found = report_of(folder, lines_of(people, 300, 3), Choices(resamples=10))
+        sizes[people] = len(json.dumps(found))
+    # Four times the people are sixteen times the pairs.
+    assert sizes[200] < 2 * sizes[50]
+
+
+def test_every_form_tells_a_crowd_in_few_rows(crowd: JSON) -> None:
+    for name in ("md", "latex", "html"):
+        text = FORMATS[name].render(crowd)
+        assert "60 people" in text
+        assert GUESSER in text
+        assert sum(f"p{n:03}" in text for n in range(60)) <= 2 * 30
+    assert "Distribution over people" in FORMATS["md"].render(crowd)
+
+
+def test_its_figure_counts_people_by_their_kappa(crowd: JSON) -> None:
+    block = crowd["variables"]["answerable"]
+    subject = Subject("answerable", block, {})
+    bars = block["agreement"]["pairs_distribution"]["with_others"]["histogram"]
+    assert figure.FIGURE.suits(subject)
+    assert figure.draw(subject).file().count('class="people-cell"') == len(bars)
+    assert [row[1] for row in figure.data(subject).rows] == [each["people"] for each in bars]
+
+
+def test_its_numbers_stand_in_the_table_of_facts(crowd: JSON) -> None:
+    rows = {row["path"]: row for row in facts(crowd)}
+    path = "/variables/answerable/agreement/pairs_distribution/with_others/cohen_kappa/median"
+    found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
+    assert rows[path]["value"] == found["with_others"]["cohen_kappa"]["median"]
+
+
+def test_ratings_of_a_crowd_are_told_too(tmp_path: Path) -> None:
+    found = report_of(tmp_path, lines_of(45, 600, 3, "rating"))["variables"]["rating"]
+    assert found["agreement"]["krippendorff_alpha"]["value"] > 0.5
+    assert found["soft_labels"]["raters"][GUESSER]["error_rate"] > 0.4
+    assert found["judges"]["model"]["pairs_distribution"]["people"] > 0
+
+
+def test_values_without_end_have_shares_and_no_kappa(tmp_path: Path) -> None:
+    lines = [
+        {**line, "value": str(n % 97)} for n, line in enumerate(lines_of(45, 600, 3, "rating"))
+    ]
+    found = report_of(tmp_path, iter(lines))["variables"]["rating"]["agreement"]
+    told = found["pairs_distribution"]["with_others"]
+    assert told["percent"]["median"] is not None
+    assert "over 60 different values" in told["cohen_kappa"]["reason"]
