@@ -80,8 +80,8 @@ def test_a_figure_that_is_not_theirs_is_named_with_both_values(
 ) -> None:
     made = agreement_block.agreement
 
-    def wrong(sample: Any) -> JSON:
-        found = made(sample)
+    def wrong(sample: Any, with_pairs: bool = False) -> JSON:
+        found = made(sample, with_pairs)
         found["fleiss_kappa"]["value"] += 1e-6
         return found
 
