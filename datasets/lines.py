@@ -15,6 +15,7 @@ _ROWS = (
     rows.Question,
     rows.Passage,
     rows.KeyPoint,
+    rows.AnswerPoint,
     rows.Report,
     rows.Ranking,
     rows.Reference,

@@ -123,7 +123,7 @@ def _key_points(queries: Keys) -> Parts:
 
 _reports_of = _of(
     models.Report, "key", "text", "system", "setting", "context", "citations", "sentences",
-    "deflected", "meta",
+    "deflected", "key_points", "meta",
 )  # fmt: skip
 
 
@@ -151,9 +151,14 @@ def _passage(*columns: Any) -> rows.Passage:
 
 
 def _report(*columns: Any) -> rows.Report:
-    key, text, system, setting, context, citations, sentences, deflected, meta = columns
+    key, text, system, setting, context, citations, sentences, deflected, points, meta = columns
     lists = _texts(context), _texts(citations), _texts(sentences)
-    return rows.Report(key, text, system, setting, *lists, deflected, meta)
+    own = None if points is None else tuple(map(_answer_point, points))
+    return rows.Report(key, text, system, setting, *lists, deflected, own, meta)
+
+
+def _answer_point(point: dict[str, Any]) -> rows.AnswerPoint:
+    return rows.AnswerPoint(point["id"], point["text"], _texts(point.get("spans")))
 
 
 def _reference(reference: dict[str, Any]) -> rows.Reference:

@@ -76,7 +76,10 @@ class Question(Part):
 
 
 class Report(Part):
-    """A text under judgement. `context` and `citations` are passage ids, known or not."""
+    """A text under judgement. `context` and `citations` are passage ids, known or not.
+
+    `key_points` are its own, each `{id, text, spans?}`.
+    """
 
     system = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
     setting = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
@@ -84,6 +87,7 @@ class Report(Part):
     citations = models.JSONField(null=True)
     sentences = models.JSONField(null=True)
     deflected = models.BooleanField(null=True)
+    key_points = models.JSONField(null=True)
 
     class Meta(Part.Meta):
         constraints = [models.UniqueConstraint("batch", "key", name="report_once_a_batch")]

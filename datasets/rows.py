@@ -61,8 +61,20 @@ class KeyPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPoint:
+    """A point that a report itself makes; `spans` quote the report, word for word."""
+
+    id: str
+    text: str
+    spans: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """A text under judgement. `context` (in rank order) and `citations` are passage ids."""
+    """A text under judgement. `context` (in rank order) and `citations` are passage ids.
+
+    `key_points` are what it says, taken apart: none of the query's, and None where nobody did so.
+    """
 
     id: str
     text: str
@@ -72,6 +84,7 @@ class Report:
     citations: tuple[str, ...] | None = None
     sentences: tuple[str, ...] | None = None
     deflected: bool | None = None
+    key_points: tuple[AnswerPoint, ...] | None = None
     meta: Meta | None = None
 
 

@@ -23,7 +23,8 @@ _GROUNDING = (
     "query_id", "passage_id", "position", "title", "source", "published_at", "age", "sentences",
     "relevant", "use", "meta",
 )  # fmt: skip
-_REPORT = (*_PART, "system", "setting", "context", "citations", "sentences", "deflected")
+_REPORT = (*_PART, "system", "setting", "context", "citations", "sentences", "deflected",
+           "key_points")  # fmt: skip
 
 
 class Writer:
@@ -111,7 +112,8 @@ class Writer:
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):
             told = (r.system, r.setting, r.context, r.citations, r.sentences, r.deflected)
-            yield *self._part(key, r, n), *told
+            points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
+            yield *self._part(key, r, n), *told, points
 
     def _key_points(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, row in enumerate(query.key_points):

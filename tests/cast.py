@@ -66,6 +66,10 @@ FIRST: Line = {
             "citations": ["p"],
             "sentences": ["Anna Lee\u0301 built it 🌉.", "It opened in 1901."],
             "deflected": False,
+            "key_points": [
+                {"id": "r/1", "text": "Anna built it.", "spans": ["Anna Lee\u0301 built it 🌉."]},
+                {"id": "r#2", "text": "It opened in 1901."},
+            ],
         },
         {"id": "r#1", "text": SHORT, "system": "two"},
     ],

@@ -96,7 +96,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "reports": _rows(
                 _strings("id text system setting")
                 | {"context": _TEXTS, "citations": _TEXTS, "sentences": _TEXTS,
-                   "deflected": pa.bool_(), "meta": _JSON}
+                   "deflected": pa.bool_(),
+                   "key_points": _rows(_strings("id text") | {"spans": _TEXTS}), "meta": _JSON}
             ),
             "rankings": _rows({"system": pa.string(), "passages": _TEXTS}),
             "references": _rows(

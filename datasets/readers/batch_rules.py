@@ -40,6 +40,8 @@ class BatchRules:
             self._ids["question"].add(question.id, place)
         for report in query.reports:
             self._ids["report"].add(report.id, place)
+            for own in report.key_points or ():
+                self._ids["key point"].add(own.id, place)
         for point in query.key_points:
             self._ids["key point"].add(point.id, place)
             self._owe(point, place)

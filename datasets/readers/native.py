@@ -12,6 +12,7 @@ from datasets.readers.jsonl import records, shown
 from datasets.readers.warn import Tally
 from datasets.rows import (
     USES,
+    AnswerPoint,
     InputError,
     KeyPoint,
     Located,
@@ -36,8 +37,10 @@ PASSAGE = (
     "id", "text", "title", "source", "published_at", "age", "sentences", "relevant", "use", "meta",
 )  # fmt: skip
 KEY_POINT = ("id", "text", "passage", "spans", "score", "meta")
+ANSWER_POINT = ("id", "text", "spans")
 REPORT = (
-    "id", "text", "system", "setting", "context", "citations", "sentences", "deflected", "meta",
+    "id", "text", "system", "setting", "context", "citations", "sentences", "deflected",
+    "key_points", "meta",
 )  # fmt: skip
 RANKING = ("system", "passages")
 REFERENCE = ("text", "citations", "deflected", "meta")
@@ -131,8 +134,28 @@ def _report(fields: Fields) -> Report:
         citations=fields.ids("citations"),
         sentences=_sentences(fields, text),
         deflected=fields.boolean("deflected"),
+        key_points=_answer_points(fields, text),
         meta=fields.object("meta"),
     )
+
+
+def _answer_points(fields: Fields, text: str) -> tuple[AnswerPoint, ...] | None:
+    points = fields.objects("key_points", "key point", ANSWER_POINT)
+    made = tuple(_answer_point(each, text) for each in points)
+    return made if fields.raw.get("key_points") is not None else None
+
+
+def _answer_point(fields: Fields, text: str) -> AnswerPoint:
+    spans = fields.strings("spans")
+    for number, span in enumerate(spans or (), 1):
+        if not span.strip() or span not in text:
+            why = "does not stand in the report" if span.strip() else "is empty"
+            raise InputError(
+                fields.place,
+                f"span {number} of {fields.of} {why}: {shown(span)}",
+                "copy it from the report word for word, or leave it out",
+            )
+    return AnswerPoint(fields.id(), fields.filled("text"), spans)
 
 
 def _ranking(fields: Fields) -> Ranking:
@@ -189,10 +212,11 @@ def stray_sentence(text: str, sentences: Sequence[str]) -> tuple[int, str] | Non
 
 
 def _refuse_repeats(query: Query, place: Place) -> None:
-    parts: dict[str, Sequence[Question | Passage | KeyPoint | Report]] = {
+    own = [point for report in query.reports for point in report.key_points or ()]
+    parts: dict[str, Sequence[Question | Passage | KeyPoint | AnswerPoint | Report]] = {
         "question id": query.questions,
         "passage id": query.passages,
-        "key point id": query.key_points,
+        "key point id": [*query.key_points, *own] if own else query.key_points,
         "report id": query.reports,
     }
     for what, several in parts.items():

@@ -27,6 +27,7 @@ PARTS = (
     batch.Question,
     batch.Passage,
     batch.KeyPoint,
+    batch.AnswerPoint,
     batch.Report,
     batch.Ranking,
     batch.Reference,

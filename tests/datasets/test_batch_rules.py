@@ -11,6 +11,7 @@ import pytest
 from datasets.readers.batch_rules import BatchRules, folded
 from datasets.readers.warn import IN_FULL
 from datasets.rows import (
+    AnswerPoint,
     InputError,
     KeyPoint,
     Located,
@@ -73,6 +74,12 @@ def test_a_query_id_stands_once() -> None:
 def test_a_part_id_stands_once_in_the_batch(part: str) -> None:
     error = refused(2, with_part("a", part, "x"), with_part("b", part, "x"))
     assert error.wrong == f'the {part} id "x" stands already at batch.jsonl, line 1'
+
+
+def test_a_reports_own_key_point_has_an_id_of_its_own_in_the_batch() -> None:
+    report = Report("r", "t", key_points=(AnswerPoint("x", "t"),))
+    error = refused(2, with_part("a", "key point", "x"), Query("b", "t", reports=(report,)))
+    assert error.wrong == 'the key point id "x" stands already at batch.jsonl, line 1'
 
 
 def test_ids_of_different_kinds_may_be_equal() -> None:

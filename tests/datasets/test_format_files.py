@@ -25,6 +25,7 @@ KEYS = {
     "Question": native.QUESTION,
     "Passage": native.PASSAGE,
     "KeyPoint": native.KEY_POINT,
+    "AnswerPoint": native.ANSWER_POINT,
     "Report": native.REPORT,
     "Ranking": native.RANKING,
     "Reference": native.REFERENCE,
@@ -48,7 +49,7 @@ def full() -> Row:
     for part in ("questions", "passages", "key_points", "reports", "references"):
         first[part][0] |= {"meta": {"any": ["thing"]}}
     # What must be verbatim is beyond a schema.
-    del first["passages"][0]["sentences"]
+    del first["passages"][0]["sentences"], first["reports"][0]["key_points"][0]["spans"]
     found: Row = first
     return found
 
@@ -94,6 +95,9 @@ def test_the_example_uses_every_key() -> None:
     used = {"Query": {key for line in lines for key in line}}
     for part, key in names.items():
         used[part] = {k for line in lines for each in line.get(key, ()) for k in each}
+    reports = [report for line in lines for report in line.get("reports", ())]
+    points = [point for report in reports for point in report.get("key_points", ())]
+    used["AnswerPoint"] = {key for point in points for key in point}
     # Of what may stand everywhere, once is enough.
     unused = {part: set(keys) - used[part] - {"meta", "sentences"} for part, keys in KEYS.items()}
     assert unused == {part: set() for part in KEYS}
@@ -121,6 +125,10 @@ CHANGES: tuple[tuple[str, Any], ...] = (
     ("key_points.spans", None), ("key_points.spans", "x"), ("reports.text", ""),
     ("reports.system", " "), ("reports.system", None), ("reports.context", ["p1", "p1"]),
     ("reports.citations", ["p1", "p1"]), ("reports.citations", [3]), ("reports.deflected", 1),
+    ("reports.key_points", None), ("reports.key_points", []), ("reports.key_points", {}),
+    ("reports.key_points.id", ...), ("reports.key_points.text", " "),
+    ("reports.key_points.spans", [""]), ("reports.key_points.spans", None),
+    ("reports.key_points.passage", "p1"),
     ("rankings.system", None), ("rankings.passages", ["a", "a"]), ("rankings.passages", None),
     ("rankings.meta", {}), ("references.text", ""), ("references.text", ...),
     ("references.id", "x"),

@@ -12,6 +12,7 @@ import pytest
 from datasets.readers import native
 from datasets.readers.warn import IN_FULL
 from datasets.rows import (
+    AnswerPoint,
     InputError,
     KeyPoint,
     Passage,
@@ -65,6 +66,7 @@ FULL: Row = {
             "citations": ["p1", "p1"],
             "sentences": ["A report."],
             "deflected": True,
+            "key_points": [{"id": "r1:a", "text": "It is one.", "spans": ["A report"]}],
             "meta": {"k": 5},
         }
     ],
@@ -128,6 +130,7 @@ def test_it_reads_every_key(file: Path) -> None:
                 citations=("p1", "p1"),
                 sentences=("A report.",),
                 deflected=True,
+                key_points=(AnswerPoint("r1:a", "It is one.", ("A report",)),),
                 meta={"k": 5},
             ),
         ),
@@ -313,7 +316,9 @@ def test_it_refuses_a_negative_weight(file: Path) -> None:
 @pytest.mark.parametrize("part", ["passages", "reports"])
 def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> None:
     def put(*sentences: str) -> Row:
-        return changed(lambda r: r[part][0].update(text="One. Two.", sentences=sentences))
+        row = changed(lambda r: r["reports"][0].pop("key_points"))
+        row[part][0].update(text="One. Two.", sentences=sentences)
+        return row
 
     assert "sentence 1 of" in refused(file, put("one.")).wrong
     assert "out of order" in refused(file, put("Two.", "One.")).wrong
@@ -350,6 +355,37 @@ def test_it_warns_of_a_span_that_is_not_in_its_passage(file: Path) -> None:
     _, (warning,) = read(file, row)
     assert warning.startswith(f"{file}, line 1: key point")
     assert '"three"' in warning
+
+
+def test_a_report_that_was_taken_apart_and_makes_no_point_is_told_from_any_other(
+    file: Path,
+) -> None:
+    reports: list[Row] = [{"id": "a", "text": "", "key_points": []}, {"id": "b", "text": ""}]
+    (query,), _ = read(file, {"id": "q", "text": "t", "reports": reports})
+    assert [report.key_points for report in query.reports] == [(), None]
+
+
+def test_it_refuses_a_reports_point_whose_span_is_not_in_the_report(file: Path) -> None:
+    def put(*spans: str) -> Row:
+        return changed(lambda r: r["reports"][0]["key_points"][0].update(spans=spans))
+
+    error = refused(file, put("A report", "two reports"))
+    wrong = 'span 2 of key point 1 of report 1 does not stand in the report: "two reports"'
+    assert (error.wrong, error.mend) == (
+        wrong,
+        "copy it from the report word for word, or leave it out",
+    )
+    assert "is empty" in refused(file, put("")).wrong
+
+
+def test_it_refuses_an_unknown_key_of_a_reports_point(file: Path) -> None:
+    row = changed(lambda r: r["reports"][0]["key_points"][0].update(passage="p1"))
+    assert refused(file, row).wrong == 'unknown key "passage" in key point 1 of report 1'
+
+
+def test_a_reports_point_and_one_of_the_query_cannot_share_an_id(file: Path) -> None:
+    row = changed(lambda r: r["reports"][0]["key_points"][0].update(id="k1"))
+    assert refused(file, row).wrong == 'the key point id "k1" stands twice on this line'
 
 
 def test_it_does_not_drown_the_reader_in_warnings(file: Path) -> None:
