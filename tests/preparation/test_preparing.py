@@ -78,6 +78,36 @@ def reviewed(folder: Path, lines: list[Json], **options: Any) -> str:
     return review("--import", str(path), "--by", "rosa", **options)
 
 
+class TestAnswerPoints:
+    def test_are_reviewed_and_become_part_of_the_next_batch(self, tmp_path: Path) -> None:
+        of = {"step": "answer-points"}
+        load(tmp_path, TOPIC)
+        wrote = {"holds_points": "yes", "points": [point("The ferry sank.", "It sunk.")]}
+        prepare("answer-points", "documents", author(), {"It sank.": {"r1": wrote}})
+        researcher()
+        (line,) = exported(tmp_path, **of)
+        wrong = "unit 'r1' points: point 1: 'It sunk.' does not stand there in the report"
+        assert line["problems"] == [wrong]
+        wrote["points"] = [point("The ferry sank.", "It sank."), point("Lee said it.", "Dr. Lee")]
+        reviewed(tmp_path, [line | {"verdict": "changed", "answer": {"r1": wrote}}], **of)
+        build("--name", "taken apart", **of)
+        (query,) = batch_rows(Batch.objects.get(name="taken apart"))
+        assert query.key_points == ()
+        (report,) = query.reports
+        assert [(k.id, k.text, k.spans) for k in report.key_points or ()] == [
+            ("r1:p1", "The ferry sank.", ("It sank.",)),
+            ("r1:p2", "Lee said it.", ("Dr. Lee",)),
+        ]
+        told = (report.meta or {})["prepared"]["answer-points"]
+        assert (told["prompt"], told["verdict"]) == ("prepare-answer-points", "changed")
+
+    def test_a_baseline_writes_them_too(self, tmp_path: Path) -> None:
+        load(tmp_path, TOPIC)
+        judge("baseline", "lexical")
+        arguments = ("--step", "answer-points", "--batch", "documents", "--judge", "baseline")
+        assert "1 done, 0 failed" in command("prepare_batch", *arguments)
+
+
 class TestARun:
     def test_is_a_judges_run_over_a_campaign_that_nobody_else_gets(self, tmp_path: Path) -> None:
         run = extracted(tmp_path)

@@ -221,6 +221,37 @@ class TestKeyPoints:
         assert applied("key-points", topic(), none).key_points == ()
 
 
+class TestAnswerPoints:
+    def taken_apart(self, *points: Any) -> Any:
+        answer = {"holds_points": "yes" if points else "no", "points": list(points) or None}
+        return result("r1", {"report:r1": answer})
+
+    def test_stay_with_their_answer_and_quote_it_in_its_own_words(self) -> None:
+        found = self.taken_apart(point("The Aurora sank. ", "it SANK"), point("Lee said so."))
+        made = applied("answer-points", topic(key_points=POINTS), found)
+        (report,) = made.reports
+        assert report.key_points == (
+            rows.AnswerPoint("r1:p1", "The Aurora sank.", ("It sank",)),
+            rows.AnswerPoint("r1:p2", "Lee said so.", ()),
+        )
+        assert report.meta == {"prepared": {"answer-points": PROVENANCE}}
+
+    def test_never_join_those_of_the_query(self) -> None:
+        made = applied("answer-points", topic(key_points=POINTS), self.taken_apart(point("A")))
+        assert made.key_points == POINTS
+
+    def test_an_answer_that_makes_none_is_told_from_one_that_was_not_accepted(self) -> None:
+        (none,) = applied("answer-points", topic(), self.taken_apart()).reports
+        (left,) = applied("answer-points", topic()).reports
+        assert (none.key_points, left.key_points) == ((), None)
+
+    def test_points_that_came_with_a_batch_stay_and_nobody_is_asked(self) -> None:
+        own = replace(topic().reports[0], key_points=(rows.AnswerPoint("x", "It sank."),))
+        query = topic(reports=(own,))
+        assert applied("answer-points", query, self.taken_apart(point("A"))).reports == (own,)
+        assert not list(STEPS["answer-points"].task.make_items(query, ()))  # type: ignore[union-attr]
+
+
 class TestMissedPoints:
     def test_a_passage_is_shown_with_what_was_found_in_it(self) -> None:
         first, second = missed_items(topic(key_points=POINTS[:2]), ())

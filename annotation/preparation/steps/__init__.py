@@ -5,6 +5,7 @@ and two lines.
 from __future__ import annotations
 
 from annotation.preparation.base import Step
+from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
 from annotation.preparation.steps.key_points import STEP as KEY_POINTS
 from annotation.preparation.steps.merging import STEP as MERGING
 from annotation.preparation.steps.missed_points import STEP as MISSED_POINTS
@@ -27,6 +28,7 @@ STEPS: dict[str, Step] = {
         MISSED_POINTS,
         MERGING,
         SCORING,
+        ANSWER_POINTS,
         SENTENCES_BY_AUTHOR,
         SENTENCES,
     )

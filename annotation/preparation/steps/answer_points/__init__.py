@@ -1,0 +1,108 @@
+"""From answers to the key points that they make, with quotes of the answer (Long²RAG, section 6.4).
+
+Precision asks of each point in a generated response whether the retrieved documents hold it, so
+somebody has to take the response apart first. Its points stay with the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    own_words,
+    with_provenance,
+)
+from annotation.protocols import material
+from annotation.protocols.base import (
+    YES_NO,
+    ItemSpec,
+    Listed,
+    Protocol,
+    Text,
+    UnitSpec,
+    Variable,
+)
+from annotation.protocols.parts import opening
+from datasets import rows
+
+HERE = Path(__file__).parent
+NAME = "answer-points"
+FIELD = "report"
+
+
+def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    for report in query.reports:
+        if report.key_points is None:
+            yield ItemSpec(
+                report.id,
+                (UnitSpec("report", report.id, opening(report.text)),),
+                (Text(FIELD, report.text, "Answer"),),
+                report=report.id,
+                system=report.system,
+                setting=report.setting,
+            )
+
+
+def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
+    """The query with the points of its answers; those that brought their own keep them.
+
+    An answer that makes no point has an empty list, one that was not accepted has none.
+    """
+    accepted = {result.item: result for result in results}
+    return replace(query, reports=tuple(_taken_apart(r, accepted) for r in query.reports))
+
+
+def _taken_apart(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
+    result = accepted.get(report.id)
+    if result is None or report.key_points is not None:
+        return report
+    meta = with_provenance(report.meta, NAME, result)
+    return replace(report, key_points=tuple(_points(report, result)), meta=meta)
+
+
+def _points(report: rows.Report, result: Result) -> Iterator[rows.AnswerPoint]:
+    (answer,) = result.of("report").values()
+    for number, point in enumerate(answer["points"] or (), start=1):
+        spans = own_words(report.text, point["evidence"])
+        yield rows.AnswerPoint(f"{report.id}:p{number}", point["text"].strip(), spans)
+
+
+TASK = Protocol(
+    name="prepare-answer-points",
+    version="1",
+    title="Key points of answers",
+    variables=(
+        Variable(
+            "holds_points",
+            "report",
+            "Does the answer make any point?",
+            YES_NO,
+            words={"yes": "Yes", "no": "No"},
+        ),
+    ),
+    make_items=make_items,
+    needs=("reports",),
+    listed=Listed(
+        "points",
+        "report",
+        "The points that the answer makes",
+        FIELD,
+        asked_if={"holds_points": ("yes",)},
+    ),
+    folder=HERE,
+    own_guideline=instructions(HERE),
+)
+STEP = Step(
+    NAME,
+    TASK.title,
+    "From each answer: the points that it makes itself, with quotes of it, word for word.",
+    apply,
+    TASK.name,
+    TASK,
+)
