@@ -1,8 +1,8 @@
 """What a person's page calls the units of an item, so that no id of a report comes to the browser.
 
-An id often holds the name of a system. So where a unit is a report, a part of one, or a pair, all
-units of the item go by their number in the recorded order, as `u0`; the others keep their names.
-A pair's codes `first` and `second` follow the batch; on the page they follow what is shown.
+An id often holds the name of a system. So where a unit is a report, a part or point of one, or a
+pair, all units of the item go by their number in the recorded order, as `u0`; the others keep their
+names. A pair's codes `first` and `second` follow the batch; on the page they follow what is shown.
 """
 
 from __future__ import annotations
@@ -78,8 +78,12 @@ def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
 
 
 def alias_of(assignment: Assignment) -> dict[str, str]:
-    """The page's names of units by the stored ones; none where nothing has to be hidden."""
-    if not BLIND & kinds_of(schema(assignment.item.campaign).variables):
+    """The page's names of units by the stored ones; none where nothing has to be hidden.
+
+    The id of a point that a report makes mostly holds that of the report.
+    """
+    asked = schema(assignment.item.campaign)
+    if not (BLIND & kinds_of(asked.variables) or asked.protocol.reading == "answers"):
         return {}
     return {name: f"u{number}" for number, name in enumerate(assignment.asked)}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from annotation.declared import DECLARED
+from annotation.declared import DECLARED, declared
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries
 from annotation.follows.checking import check_prerequisite
@@ -65,7 +65,7 @@ def create_campaign(
         check_practice(campaign, terms, by)
         campaign.save()
         apply_terms(campaign, terms, by)
-        _write_items(campaign, design, DECLARED[protocol], progress)
+        _write_items(campaign, design, declared(campaign), progress)
         made = _counted(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
@@ -91,13 +91,13 @@ def create_once(
 
 def checked_campaign(name: str, protocol: str, batch: material.Batch, design: Design) -> Campaign:
     """The campaign as it would be stored, once its name and options are sound by themselves."""
-    declared = DECLARED[protocol]
     _check_name(name)
-    _check_options(declared, design)
+    task = _reading(DECLARED[protocol], design)
+    _check_options(task, design)
     return Campaign(
         name=name,
         protocol=protocol,
-        protocol_version=declared.version,
+        protocol_version=task.version,
         batch=batch,
         raters_per_item=design.raters_per_item,
         overlap=design.overlap,
@@ -112,7 +112,7 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     check_named("option prerequisite", design.prerequisite, by)
     check_named("option passages", design.passages.partition(":")[2], by)
     check_named("option validates", named(design.validates)[1], by)
-    protocol = DECLARED[campaign.protocol]
+    protocol = declared(campaign)
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design)
     check_validates(protocol, campaign.batch, design)
@@ -154,6 +154,15 @@ def _check_name(name: str) -> None:
         raise DesignError(f"its name is blank or longer than {longest} characters; choose another")
 
 
+def _reading(protocol: Protocol, design: Design) -> Protocol:
+    """The protocol as the option `points` has it."""
+    try:
+        return protocol.read_as(design.points or "")
+    except KeyError as error:
+        wrong = f"option points means nothing to {protocol.name}"
+        raise DesignError(f"{wrong}; leave it out") from error
+
+
 def _check_options(protocol: Protocol, design: Design) -> None:
     """Refuses an option that the protocol would not heed."""
     try:
@@ -165,6 +174,11 @@ def _check_options(protocol: Protocol, design: Design) -> None:
         "sampling": design.sampling in ("own", "shared") and not protocol.drawn,
         "passages": design.passages != "all" and "passages" not in protocol.needs,
     }
+    if protocol.reading == "answers" and design.passages != "all":
+        raise DesignError(
+            "option passages does not go with points=answers, which shows the whole context of a "
+            "report; leave it out"
+        )
     for option in (name for name, means_nothing in idle.items() if means_nothing):
         raise DesignError(f"option {option} means nothing to {protocol.name}; leave it out")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from annotation.models import Campaign
 from annotation.preparation.steps import STEPS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
@@ -9,3 +10,8 @@ from annotation.protocols.base import Protocol
 DECLARED: dict[str, Protocol] = PROTOCOLS | {
     step.task.name: step.task for step in STEPS.values() if step.task is not None
 }
+
+
+def declared(campaign: Campaign) -> Protocol:
+    """The task of a campaign, in the reading that its option `points` chose."""
+    return DECLARED[campaign.protocol].read_as(campaign.options.get("points") or "")

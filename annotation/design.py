@@ -16,7 +16,14 @@ SAMPLINGS = ("own", "shared", "all")
 ORDERS = ("fixed", "random")
 ITEM_ORDERS = ("fixed", "random", "blocked")
 GATES = ("gap",)
-CHOICES = {"sampling": SAMPLINGS, "order": ORDERS, "gate": GATES, "items": ITEM_ORDERS}
+POINTS = ("answers",)
+CHOICES = {
+    "sampling": SAMPLINGS,
+    "order": ORDERS,
+    "gate": GATES,
+    "items": ITEM_ORDERS,
+    "points": POINTS,
+}
 LONGEST_CODE = 255
 
 
@@ -29,6 +36,7 @@ class Design:
     `order`. `prerequisite` names the campaign that comes first, and `strata` the judge of it whose
     labels a shared draw heeds instead of those of most people. `validates` is JUDGE or
     JUDGE@CAMPAIGN: people see that judge's verdicts and confirm or correct them.
+    `points` answers asks of the points that reports themselves make, instead of the query's.
     `gate` gap lets only answers into a second round whose selected sentences leave a gap.
     `development` and `audit` are the shares of queries with that role, drawn apart among those that
     people are asked and the others; all the rest is for evaluation. `items` says in which order a
@@ -50,6 +58,7 @@ class Design:
     strata: str = ""
     validates: str = ""
     gate: str | None = None
+    points: str | None = None
     development: float = 0.0
     audit: float = 0.0
     items: str = "fixed"
@@ -148,6 +157,7 @@ _OPTIONS = {
     "strata": _named,
     "validates": _named,
     "gate": _one_of,
+    "points": _one_of,
     "development": _share,
     "audit": _share,
     "items": _one_of,

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.doors import Payload
-from annotation.models import Assignment, Draft, Response
+from annotation.models import Assignment, Draft, Response, Span
 from annotation.people.leases import extend
 from annotation.protocols.checking import Problem, RefusedError, storable
 from annotation.protocols.limits import (
@@ -27,6 +27,7 @@ from annotation.protocols.schema import EVIDENCE_KEY
 from datasets.prepared import Given, PreparedModels, columns_of
 
 FARTHEST = 2**31 - 1
+LONGEST_FIELD = Span._meta.get_field("field").max_length or 0
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,18 @@ def _odd(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _is_quote(given: object) -> bool:
-    if not isinstance(given, dict) or given.keys() != {"quote", "start"}:
+    if not isinstance(given, dict) or given.keys() - {"field"} != {"quote", "start"}:
         return False
-    quote, start = given["quote"], given["start"]
+    quote, start, field = given["quote"], given["start"], given.get("field")
+    if field is not None and not (_is_name(field) and storable(field)):
+        return False
     if not isinstance(quote, str) or len(quote) > LONGEST_QUOTE or not storable(quote):
         return False
     return start is None or (type(start) is int and 0 <= start <= FARTHEST)
+
+
+def _is_name(field: object) -> bool:
+    return isinstance(field, str) and len(field) <= LONGEST_FIELD
 
 
 def _texts(value: Any) -> list[str]:

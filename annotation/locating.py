@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from annotation.presenting import shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.checking import Door, Entry, Problem, Quote, RefusedError
 from annotation.protocols.schema import EVIDENCE_KEY
 from datasets.text import find_quote
+
+METHODS = ("exact", "folded", "joined", "fuzzy", "none")
+"""How a quote may have been found, the surest first."""
 
 
 @dataclass(frozen=True)
@@ -71,28 +74,52 @@ def _find(
     entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
 ) -> tuple[list[Located], Problem | None]:
     place = quote.field or next(iter(texts), "")
-    if place not in texts:
+    places = _places(place, texts)
+    if not places:
         words = Located(place, None, None, quote.quote, "none")
         problem = Problem(entry.name, EVIDENCE_KEY, f"{place!r} is no text of this item")
         return [words], problem
     if strict:
-        return _exact(entry, quote, place, texts[place])
-    found = [
-        Located(place, f.start, f.end, f.quote, f.method)
-        for f in find_quote(texts[place], quote.quote, quote.start)
-    ]
-    lost = any(f.start is None for f in found)
-    return found, _nowhere(entry, quote, place) if lost else None
+        exact = (_exact(quote, each, texts[each]) for each in places)
+        one = next((each for each in exact if each), None)
+        return ([one], None) if one else ([], _nowhere(entry, quote, place))
+    found = _best(quote, places, texts)
+    if any(f.start is None for f in found):
+        return found, _nowhere(entry, quote, place)
+    return found, None
 
 
-def _exact(
-    entry: Entry, quote: Quote, place: str, text: str
-) -> tuple[list[Located], Problem | None]:
+def _places(place: str, texts: Mapping[str, str]) -> list[str]:
+    """The texts that a name stands for: its own, or all of the kind, such as each `passage:ID`."""
+    return [place] if place in texts else [each for each in texts if each.startswith(f"{place}:")]
+
+
+def _best(quote: Quote, places: Sequence[str], texts: Mapping[str, str]) -> list[Located]:
+    """The places of a quote in the text that holds it best; the first of those that do so alike."""
+    found: list[list[Located]] = []
+    for each in places:
+        parts = find_quote(texts[each], quote.quote, quote.start)
+        found.append([Located(each, p.start, p.end, p.quote, p.method) for p in parts])
+        if found[-1][0].method == METHODS[0]:
+            break
+    best = min(found, key=_doubt)
+    if len(places) > 1 and all(part.start is None for part in best):
+        # Words that stand nowhere stand in none of the texts more than in another.
+        return [replace(part, field=quote.field) for part in best]
+    return best
+
+
+def _doubt(parts: Sequence[Located]) -> tuple[bool, int]:
+    lost = any(part.start is None for part in parts)
+    return lost, max(METHODS.index(part.method) for part in parts)
+
+
+def _exact(quote: Quote, place: str, text: str) -> Located | None:
     start = text.find(quote.quote) if quote.start is None else quote.start
     end = start + len(quote.quote)
     if start < 0 or text[start:end] != quote.quote:
-        return [], _nowhere(entry, quote, place)
-    return [Located(place, start, end, quote.quote, "exact")], None
+        return None
+    return Located(place, start, end, quote.quote, "exact")
 
 
 def _nowhere(entry: Entry, quote: Quote, place: str) -> Problem:

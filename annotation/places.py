@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import follows
 from annotation.assigning import shuffle_fields, shuffle_units
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.gold.turns import is_plain, next_of
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, return_expired, until
@@ -181,7 +181,7 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """The names of an item's units and the fields of its texts as this rater is shown them."""
     stored = list(stored_units(item))
     chosen = design(item.campaign)
-    default = "random" if DECLARED[item.campaign.protocol].shuffled else "fixed"
+    default = "random" if declared(item.campaign).shuffled else "fixed"
     if (chosen.order or default) == "fixed":
         return stored, []
     spec = present(item)

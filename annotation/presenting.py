@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from django.db.models import QuerySet
 
-from annotation.declared import DECLARED
+from annotation.declared import DECLARED, declared
 from annotation.design import Design, stored_design
 from annotation.first_answers import answers_as_reports, validates_answers
 from annotation.keeping import Kept
@@ -38,17 +38,22 @@ def design(campaign: Campaign) -> Design:
 def schema(campaign: Campaign) -> Schema:
     """The response schema of a campaign."""
     chosen = design(campaign)
-    return _schema(campaign.protocol, chosen.variables, chosen.categories, campaign.guideline)
+    asked = campaign.protocol, chosen.points or ""
+    return _schema(*asked, chosen.variables, chosen.categories, campaign.guideline)
 
 
 @lru_cache(maxsize=64)
 def _schema(
-    protocol: str, variables: tuple[str, ...], categories: tuple[str, ...], guideline: str
+    protocol: str,
+    points: str,
+    variables: tuple[str, ...],
+    categories: tuple[str, ...],
+    guideline: str,
 ) -> Schema:
-    declared = DECLARED[protocol]
+    task = DECLARED[protocol].read_as(points)
     if guideline:
-        declared = replace(declared, own_guideline=guideline)
-    return schema_of(declared, variables, categories)
+        task = replace(task, own_guideline=guideline)
+    return schema_of(task, variables, categories)
 
 
 def items_of(
@@ -90,7 +95,7 @@ def bring(campaign: Campaign, items: Iterable[Item]) -> None:
     new = [item for item in items if not (_shown.get(key := _identity(item)) and _units.get(key))]
     if not new:
         return
-    queries = as_rows((item.query for item in new), DECLARED[campaign.protocol].needs)
+    queries = as_rows((item.query for item in new), declared(campaign).needs)
     units: dict[int, dict[str, int]] = {item.pk: {} for item in new}
     for item_id, name, unit in _units_of_several.rows(items=list(units)):
         units[item_id][name] = unit
@@ -100,7 +105,7 @@ def bring(campaign: Campaign, items: Iterable[Item]) -> None:
 
 
 def _present(item: Item) -> ItemSpec:
-    return _made_of(item, as_row(item.query, DECLARED[item.campaign.protocol].needs))
+    return _made_of(item, as_row(item.query, declared(item.campaign).needs))
 
 
 def _made_of(item: Item, query: rows.Query) -> ItemSpec:

@@ -7,11 +7,11 @@ where every quote is exact, costs one query.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from django.db.models import Count, QuerySet
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.elsewhere import HERE, NOWHERE, Misplaced, Texts, place_of_all
 from annotation.models import Campaign, Item, Label, Rater
 from annotation.presenting import present, shown_texts
@@ -69,9 +69,17 @@ def _places(labels: QuerySet[Label]) -> Iterator[tuple[int, Who, str]]:
             item = held.item_id
             judged, others = dict(shown_texts(present(held.item))), _texts_of(held.item)
         field, quotes = _given(label)
-        if field in judged:
+        if texts := _judged(label, field, judged):
             who = (held.rater.name, held.rater.kind, label.variable)
-            yield label.pk, who, place_of_all(quotes, judged[field], others)
+            yield label.pk, who, place_of_all(quotes, "\n".join(texts), others)
+
+
+def _judged(label: Label, field: str, texts: Mapping[str, str]) -> list[str]:
+    """The texts that were judged of those on show: one, or all that its rule lets be quoted."""
+    if field in texts:
+        return [texts[field]]
+    rule = declared(label.response.assignment.item.campaign).evidence
+    return [text for name, text in texts.items() if rule and rule.covers(name)]
 
 
 def _given(label: Label) -> tuple[str, list[str]]:
@@ -80,7 +88,7 @@ def _given(label: Label) -> tuple[str, list[str]]:
     What is stored as the quote of a span that was found is the text's own words.
     """
     spans = list(label.spans.all())
-    rule = DECLARED[label.response.assignment.item.campaign.protocol].evidence
+    rule = declared(label.response.assignment.item.campaign).evidence
     answer = label.response.payload["units"].get(label.unit.name, {})
     given = answer.get(EVIDENCE_KEY) if rule and rule.variable == label.variable else None
     return spans[0].field, [each["quote"] for each in given or ()] or [s.quote for s in spans]

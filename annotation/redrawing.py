@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from annotation.campaigns import roles_before
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.design import Design
 from annotation.drawing import DrawnQuery, draw_queries, draw_several, draw_units
 from annotation.follows.strata import alternating, chances
@@ -73,7 +73,7 @@ def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, DrawnQuery])
 
 def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     pks = dict(campaign.items.values_list("key", "pk"))
-    protocol = DECLARED[campaign.protocol]
+    protocol = declared(campaign)
     for chunk in chunks(drafted_items(campaign, protocol), CHUNK):
         wanted = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
         stored: dict[int, list[UnitDraw]] = {}
@@ -90,7 +90,7 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
 def _item(
     spec: ItemSpec, rows: list[UnitDraw], design: Design, campaign: Campaign
 ) -> Iterator[str]:
-    fresh = draw_units(spec.key, spec.units, design, DECLARED[campaign.protocol])
+    fresh = draw_units(spec.key, spec.units, design, declared(campaign))
     if not rows:
         yield f"item {spec.key!r} has no stored draw of units"
         return

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from annotation.campaigns import check_references, checked_campaign, roles_before
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.design import Design, DesignError
 from annotation.drawing import DrawnQuery, draw_queries, draw_several, kind_of_draw
 from annotation.expecting import (
@@ -114,7 +114,7 @@ def _items(
     progress: Callable[[int], None],
     most: int | None,
 ) -> list[_Item]:
-    protocol = DECLARED[campaign.protocol]
+    protocol = declared(campaign)
     fewer = kind_of_draw(design, protocol) != "all"
     found: list[tuple[str, str, int]] = []
     for number, each in enumerate(drafted_items(campaign, protocol), start=1):

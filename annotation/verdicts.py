@@ -85,8 +85,8 @@ def _verdict(judge: str, asked: Schema, labels: list[Label]) -> Verdict:
     answer |= {v.name: None for v in asked.of(unit.kind)}
     answer |= {label.variable: label.value for label in labels}
     if rule := asked.evidence(unit.kind):
-        stands = [q for q in quotes if q.start is not None and q.field == rule.field]
-        answer[EVIDENCE_KEY] = [{"quote": q.quote, "start": q.start} for q in stands]
+        stands = [q for q in quotes if q.start is not None and rule.covers(q.field)]
+        answer[EVIDENCE_KEY] = [rule.quote(q.quote, q.start, q.field) for q in stands]
     scores = {label.variable: label.score for label in labels if label.score is not None}
     return Verdict(judge, answer, scores, quotes)
 

@@ -94,13 +94,28 @@ def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[
         fields.setdefault(n, set()).update(mark.field for mark in found)
         if all(mark.start is None for mark in found):
             lost[labels.raters[column].name] += 1
+    first = _first_of_several(marks, usual)
     for n, (item, _, _) in enumerate(labels.units.names):
-        for name in sorted(fields.get(n, {usual})):
+        for name in sorted({_named(item, each, marks, first) for each in fields.get(n, {usual})}):
             marked = tuple(
                 _marked(given.get((n, column), ()), name) if labels.codes[n, column] >= 0 else None
                 for column in range(len(labels.raters))
             )
             yield _Text(int(labels.units.query[n]), marked, marks.texts.get((item, name)))
+
+
+def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
+    """By item the first text of the kind that evidence is of, where it shows several of it."""
+    first: dict[str, str] = {}
+    for item, name in marks.texts:
+        if name.startswith(f"{usual}:"):
+            first.setdefault(item, name)
+    return first
+
+
+def _named(item: str, name: str, marks: Marks, first: Mapping[str, str]) -> str:
+    """The text of an item that a name means; of a kind it is the first, where nothing is marked."""
+    return name if (item, name) in marks.texts else first.get(item, name)
 
 
 def _usual(given: Iterable[Sequence[Mark]]) -> str | None:

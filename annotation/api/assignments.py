@@ -166,7 +166,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
                 for row in sheet.rows
             ],
             "first_answer": first_answer_of(assignment),
-            "answer_schema": asked.item_schema(units),
+            "answer_schema": asked.item_schema(units, placed=True),
             "seconds": assignment.seconds,
             "response": answer_of(answer) if answer else None,
             "draft": _draft(assignment, draft) if draft else None,

@@ -14,7 +14,7 @@ from annotation.api.shapes import CampaignParameters, CampaignShape
 from annotation.api.visible import person, visible_campaigns
 from annotation.basis import guideline_digest
 from annotation.campaigns import Made, create_once
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.design import Design, DesignError, design_of
 from annotation.models import Campaign, User
 from annotation.terms import Terms, read_deadline
@@ -81,7 +81,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "id": campaign.pk,
             "name": campaign.name,
             "protocol": campaign.protocol,
-            "title": DECLARED[campaign.protocol].title,
+            "title": declared(campaign).title,
             "is_open": campaign.is_open,
             "deadline": campaign.deadline,
             "takes_answers": campaign.takes_answers,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from annotation.design import GATES, ITEM_ORDERS, ORDERS, SAMPLINGS
+from annotation.design import GATES, ITEM_ORDERS, ORDERS, POINTS, SAMPLINGS
 from annotation.protocols import PROTOCOLS
 from annotation.rehearsing import MOST_PEOPLE
 from datasets.api.shapes import Number, PageParameters, Strict
@@ -76,7 +76,10 @@ class OptionsShape(Strict):
         trim_whitespace=False,
         help_text="JUDGE or JUDGE@CAMPAIGN: its verdicts show",
     )
-    gate = serializers.ChoiceField(GATES, required=False)
+    gate = serializers.ChoiceField(GATES, POINTS, required=False)
+    points = serializers.ChoiceField(
+        POINTS, required=False, help_text="answers: of the points that reports themselves make"
+    )
     development = Number(
         required=False, min_value=0, max_value=1, help_text="the share of queries to tune on"
     )

@@ -66,7 +66,12 @@ PRESENTED: dict[str, Any] = {
                     "asked_if": {},
                 }
             ],
-            "evidence": {"variable": "answerable", "field": "report", "owed_if": "yes"},
+            "evidence": {
+                "variable": "answerable",
+                "field": "report",
+                "owed_if": "yes",
+                "several": False,
+            },
             "written": None,
             "verdict": None,
             "listed": None,

@@ -116,6 +116,9 @@ class EvidenceShape(serializers.Serializer[Any]):
     variable = serializers.CharField()
     field = serializers.CharField(help_text="the text that is quoted")
     owed_if = serializers.CharField(allow_null=True, help_text="the code that owes a quote")
+    several = serializers.BooleanField(
+        help_text="whether there are several texts `FIELD:ID`; a quote may then name its `field`"
+    )
 
 
 class WrittenShape(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
 from annotation.presenting import schema
@@ -53,7 +53,7 @@ def _size(rows: int) -> str:
 def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     counts, made = manifest["counts"], manifest["generated_at"]
     raters = ", ".join(f"{number} {kind}" for kind, number in sorted(counts["raters"].items()))
-    title = DECLARED[campaign.protocol].title
+    title = declared(campaign).title
     yield f"\n# {_inline(campaign.name)}\n"
     yield (
         f"Labels of the campaign {_inline(campaign.name)} over the batch "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.files.rows import LabelRow
 from annotation.follows import asked_so_far
 from annotation.labelled import UnitFacts, chunks, label_rows, units_by_item
@@ -46,7 +46,7 @@ def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]
 def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[ShownItem, ItemSpec]]:
     """Items as they are shown; the material of a query is read once for all its items here."""
     queries = Query.objects.filter(pk__in={item.query_id for item in items})
-    row_of = material.as_rows(queries, DECLARED[campaign.protocol].needs)
+    row_of = material.as_rows(queries, declared(campaign).needs)
     specs: dict[str, ItemSpec] = {}
     query = None
     for item in items:

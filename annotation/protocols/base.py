@@ -52,11 +52,25 @@ class Variable:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Quotes of the text `field` for `variable`, owed where that has the code `owed_if`."""
+    """Quotes of the text `field` for `variable`, owed where that has the code `owed_if`.
+
+    Where items show `several` texts of the kind, such as `passage:ID`, a quote may name its own;
+    one that names none is looked for in all of them.
+    """
 
     variable: str
     field: str
     owed_if: str | None = None
+    several: bool = False
+
+    def quote(self, words: str, start: int | None, field: str) -> dict[str, str | int | None]:
+        """A quote as it stands in an answer."""
+        placed = {"field": field} if self.several else {}
+        return {"quote": words, "start": start, **placed}
+
+    def covers(self, field: str) -> bool:
+        """Whether a text of this name is one that may be quoted."""
+        return field == self.field or (self.several and field.startswith(f"{self.field}:"))
 
 
 @dataclass(frozen=True)
@@ -139,7 +153,8 @@ class Protocol:
     `make_items(query, variables)` gives the items of a query with every unit that may be asked;
     a campaign's sampling may ask fewer. `needs` are the parts of the material that it reads.
     Unless told otherwise, `drawn` protocols ask a seeded draw of the units of each item, and
-    `shuffled` ones show them in a random order, recorded for each rater.
+    `shuffled` ones show them in a random order, recorded for each rater. `readings` are what the
+    option `points` makes of it: protocols of the same name, which ask of other points.
     """
 
     name: str
@@ -155,6 +170,17 @@ class Protocol:
     shuffled: bool = False
     folder: Path = Path(__file__).parent
     own_guideline: str = ""
+    reading: str = ""
+    readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """Its name, with that of the reading if it is one: no two readings share it."""
+        return f"{self.name}-{self.reading}" if self.reading else self.name
+
+    def read_as(self, points: str) -> Protocol:
+        """The reading that the option `points` asks for. Raises KeyError for one that is not."""
+        return self.readings[points] if points else self
 
     @property
     def guideline(self) -> str:
@@ -168,7 +194,7 @@ class Protocol:
     @property
     def prompt_name(self) -> str:
         """The protocol whose prompt it is, or `shared`."""
-        return self.name if self._prompt_folder == self.folder else SHARED_PROMPT
+        return self.slug if self._prompt_folder == self.folder else SHARED_PROMPT
 
     @property
     def prompt_version(self) -> str:

@@ -187,9 +187,11 @@ class _UnitCheck:
             self.wrong(EVIDENCE_KEY, too_many(MOST_QUOTES, "quotes"))
             return ()
         variable, place = (rule.variable, rule.field) if rule else ("", "")
-        quotes = [quote_of(one, variable, place, self.lenient) for one in given]
+        placed = rule is not None and rule.several
+        quotes = [quote_of(one, variable, place, self.lenient, placed) for one in given]
         if None in quotes:
-            self.wrong(EVIDENCE_KEY, "holds something that is not {quote, start}")
+            form = "{quote, start, field}" if placed else "{quote, start}"
+            self.wrong(EVIDENCE_KEY, f"holds something that is not {form}")
         return tuple(q for q in quotes if q is not None)
 
     def check_owed(self, values: Mapping[str, str], quotes: tuple[Quote, ...]) -> None:

@@ -28,16 +28,19 @@ def is_text(value: object) -> bool:
     return isinstance(value, str) and storable(value) and bool(value.strip())
 
 
-def quote_of(given: object, variable: str, place: str, lenient: bool) -> Quote | None:
+def quote_of(
+    given: object, variable: str, place: str, lenient: bool, placed: bool = False
+) -> Quote | None:
     """The quote that `{quote, start}` stands for, or None where it stands for none.
 
-    A lenient one may name a variable and a field of its own.
+    A `placed` one may name a field of its own, a lenient one a variable too.
     """
-    allowed = {"quote", "start"} | ({"field", "variable"} if lenient else set())
+    allowed = {"quote", "start"} | ({"field"} if placed else set())
+    allowed |= {"field", "variable"} if lenient else set()
     if not isinstance(given, Mapping) or given.keys() - allowed:
         return None
-    words, start = given.get("quote"), given.get("start")
-    names = given.get("variable", variable), given.get("field", place)
+    words, start, field = given.get("quote"), given.get("start"), given.get("field", place)
+    names = given.get("variable", variable), place if placed and field is None else field
     if not is_text(words) or not all(isinstance(name, str) for name in names):
         return None
     if start is not None and (isinstance(start, bool) or not isinstance(start, int) or start < 0):

@@ -103,11 +103,16 @@ class Schema:
             *self.free_keys(kind),
         )
 
-    def unit_schema(self, kind: str) -> JSON:
-        """The JSON schema of one unit's answer."""
+    def unit_schema(self, kind: str, placed: bool = False) -> JSON:
+        """The JSON schema of one unit's answer.
+
+        Where one of several texts may be quoted, `placed` quotes may name theirs. A judge is told
+        no names of texts, so its quotes are looked for in all of them.
+        """
         parts: JSON = {}
-        if self.evidence(kind):
-            parts[EVIDENCE_KEY] = {"type": "array", "items": QUOTE}
+        if rule := self.evidence(kind):
+            quote = PLACED_QUOTE if placed and rule.several else QUOTE
+            parts[EVIDENCE_KEY] = {"type": "array", "items": quote}
         parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.of(kind)}
         if written := self.written(kind):
             parts[written.name] = self._nullable(WRITTEN, written.asked_if)
@@ -117,9 +122,9 @@ class Schema:
             parts[matching.matches] = NUMBERS
         return closed(parts)
 
-    def item_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
+    def item_schema(self, units: Mapping[str, UnitSpec], placed: bool = False) -> JSON:
         """The JSON schema of an answer with one entry per unit name."""
-        return closed({name: self.unit_schema(unit.kind) for name, unit in units.items()})
+        return closed({name: self.unit_schema(unit.kind, placed) for name, unit in units.items()})
 
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
         """Whether conditions hold, given the unit's values; what is not asked counts as met."""
@@ -151,6 +156,9 @@ QUOTE = closed(
         "quote": {"type": "string"},
         "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
     }
+)
+PLACED_QUOTE = closed(
+    {**QUOTE["properties"], "field": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 )
 WRITTEN = closed(
     {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}

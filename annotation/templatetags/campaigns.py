@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Campaign
 
 register = template.Library()
@@ -13,4 +13,4 @@ register = template.Library()
 @register.filter
 def task(campaign: Campaign) -> str:
     """The title of its protocol."""
-    return DECLARED[campaign.protocol].title
+    return declared(campaign).title

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Campaign, Item, Rater, User
 from annotation.people.members import readable
 from annotation.tallies.counts import answers
@@ -24,7 +24,7 @@ PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater
 @role_required(User.Role.RESEARCHER, User.Role.ADMIN)
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
-        {"campaign": campaign, "title": DECLARED[campaign.protocol].title}
+        {"campaign": campaign, "title": declared(campaign).title}
         for campaign in counted(readable(user_of(request))).order_by("-is_open", "name")
     ]
     return render(request, "campaigns/list.html", {"rows": rows})

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.basis import basis_of
 from annotation.blinding import blinding_of
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.drafts import standing
 from annotation.follows.grounded_answer import shown_beside
 from annotation.guideline import render as render_guideline
@@ -36,14 +36,14 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     assignment, beside = with_neighbours(user, uid)
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    there, page = standing(assignment), page_of(campaign.protocol)
+    there, page = standing(assignment), page_of(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(there.payload), texts)
     context = {
         "assignment": assignment,
         "campaign": campaign,
-        "protocol": DECLARED[campaign.protocol],
+        "protocol": declared(campaign),
         "page": page,
         "sheet": sheet,
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),

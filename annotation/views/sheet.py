@@ -129,9 +129,17 @@ def sheet_of(
     rows = tuple(_rows(schema, spec, units, answers))
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else schema.protocol.title
-    fields = frozenset(rule.field for row in rows for rule in (row.rule, row.listed) if rule)
+    fields = frozenset(text.field for text in spec.texts if _is_marked(text.field, rows))
     comment = str(stored.get("comment") or "")
     return Sheet(title, rows, comment, fields, _texts(texts or spec.texts), _noun(spec))
+
+
+def _is_marked(field: str, rows: Sequence[Row]) -> bool:
+    return any(
+        (row.rule is not None and row.rule.covers(field))
+        or (row.listed is not None and row.listed.field == field)
+        for row in rows
+    )
 
 
 def _rows(

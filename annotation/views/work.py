@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import follows
 from annotation.adjudication.members import adjudicable
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.opening import open_now
@@ -35,7 +35,7 @@ def work(request: HttpRequest) -> HttpResponse:
     studies = [
         {
             "campaign": campaign,
-            "title": DECLARED[campaign.protocol].title,
+            "title": declared(campaign).title,
             "progress": numbers[campaign.pk],
             "waits_for": follows.why(campaign),
             "done": done.get(campaign.pk, []),

@@ -49,7 +49,7 @@ _FIELDS = {
     "passage": "passage",
     "passage-sentence": "passage",
 }
-NAMED_BY_REPORT = ("report", "sentence", "pair")
+NAMED_BY_REPORT = ("report", "sentence", "pair", "key-point")
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,8 @@ def _keys(schema: Schema, kind: str) -> list[str]:
     if rule := schema.evidence(kind):
         owed = f", owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
         form = 'a list of {"quote", "start"}: '
-        lines.append(
-            f"- `{EVIDENCE_KEY}`: {form}quotes of the {rule.field} for `{rule.variable}`{owed}"
-        )
+        texts = f"{rule.field}s" if rule.several else rule.field
+        lines.append(f"- `{EVIDENCE_KEY}`: {form}quotes of the {texts} for `{rule.variable}`{owed}")
     for variable in schema.of(kind):
         codes = _listed(variable.answers)
         condition = _condition(schema, variable.asked_if)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Campaign
 from annotation.presenting import schema
 from judging.backends.base import SetupError
@@ -15,7 +15,7 @@ class ChangedPromptError(ValueError):
 
 def prompt_of(judge: Judge, campaign: Campaign) -> str:
     """The judge's own prompt, or that of the campaign's protocol."""
-    return judge.prompt or DECLARED[campaign.protocol].prompt
+    return judge.prompt or declared(campaign).prompt
 
 
 def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
@@ -28,7 +28,7 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
 
 
 def check_granularity(campaign: Campaign, judge: Judge) -> None:
-    rule = DECLARED[campaign.protocol].listed
+    rule = declared(campaign).listed
     by_unit = judge.granularity == Judge.Granularity.UNIT
     if rule and by_unit and schema(campaign).matching(rule.match_kind):
         raise SetupError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.follows import asked_of_judges, ready_for_judges
 from annotation.follows.base import prerequisite_of
 from annotation.models import Assignment, Campaign, Item, Unit
@@ -151,7 +151,7 @@ def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]
 
     Texts keep the item's own order for judges: in a pair, the first they see is the first.
     """
-    default = "random" if DECLARED[campaign.protocol].shuffled else "fixed"
+    default = "random" if declared(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":
         items = campaign.items.select_related("campaign", "query").order_by("position")
         yield from ((item, order_for(item, judge.rater)[0]) for item in list(items))

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.declared import declared
 from annotation.models import Campaign, Item, Rater
 from annotation.presenting import present, schema
 from annotation.protocols.base import kinds_of
@@ -44,7 +45,9 @@ def trials_of(
     `prompt` is a checked text that takes the place of our own rewording. Raises TrialError.
     """
     _check(campaign, base, kind, prompt)
-    text = (prompt or paraphrase_of(campaign.protocol)) if kind == "paraphrase" else base.prompt
+    text = (
+        (prompt or paraphrase_of(declared(campaign).slug)) if kind == "paraphrase" else base.prompt
+    )
     if kind != "inject":
         return [_trial(base, {"kind": kind, "seed": seed}, text)]
     return [

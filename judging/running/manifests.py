@@ -28,7 +28,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from django.db.models import Count
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Campaign
 from annotation.presenting import schema
 from judging.answers.calls import storable
@@ -151,10 +151,10 @@ def _asked(run: JudgeRun, backend: Backend) -> JSON:
 
 
 def _prompt(run: JudgeRun) -> JSON:
-    judge, protocol = run.judge, DECLARED[run.campaign.protocol]
+    judge, protocol = run.judge, declared(run.campaign)
     own = bool(judge.prompt)
     return {
-        "name": judge.prompt_name if own else protocol.name,
+        "name": judge.prompt_name if own else protocol.slug,
         "version": None if own else getattr(protocol, "prompt_version", protocol.version),
         "sha256": run.prompt_sha256,
     }

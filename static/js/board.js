@@ -1,4 +1,5 @@
 // What the page shows of the sheet: the question in hand, summaries, highlights here and in the texts.
+import { selectedRange } from "./highlighter.js";
 import { piece } from "./pieces.js";
 import { Spans } from "./spans.js";
 
@@ -16,9 +17,14 @@ export class Board {
     return this.sheet.units.indexOf(this.current);
   }
 
-  // The container that the question in hand is highlighted in, if it is.
+  // The text that the question in hand is highlighted in, if it is: {field, container, text}. Of
+  // several it is the one with the selection, else with the focus.
   get target() {
-    return this.current?.marks ? this.texts.get(this.current.element.dataset.field) : undefined;
+    if (!this.current?.marks) return undefined;
+    const all = this.current.fields.map((field) => ({ field, ...this.texts.get(field) }));
+    if (all.length < 2) return all[0];
+    const selected = all.find(({ container }) => selectedRange(container));
+    return selected ?? all.find(({ container }) => container.contains(document.activeElement)) ?? all[0];
   }
 
   go(unit, focus = false) {

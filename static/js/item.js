@@ -97,13 +97,13 @@ byId("forget").addEventListener("click", () => {
 byId("load-again").addEventListener("click", () => location.reload());
 
 function highlightSelection() {
-  const { container, text } = board.target ?? {};
+  const { field, container, text } = board.target ?? {};
   const selected = container && selectedRange(container);
   const chosen = selected && trimmed(text, selected);
   const range = chosen && board.spans.fitted(text, chosen);
   if (!range || saver.closed) return false;
   document.getSelection().removeAllRanges();
-  board.highlight(range);
+  board.highlight({ ...range, field });
   return true;
 }
 

@@ -26,12 +26,12 @@ export class Quotes {
     lines.forEach((line, n) => line.classList.toggle("taken", this.spans.takes(unit, highlights[n])));
   }
 
-  line(unit, { start, end }) {
+  line(unit, { field, start, end }) {
     const { spans } = this;
-    const range = { start, end };
+    const range = { field, start, end };
     const line = piece("quote", "", "li");
     line.dataset.range = name(range);
-    const words = piece("", unit.text.slice(start, end), "button");
+    const words = piece("", unit.textOf(range).slice(start, end), "button");
     Object.assign(words, { type: "button", dir: "auto", title: "Show it in the text (⏎); del removes it, ← → move its end" });
     words.setAttribute("aria-keyshortcuts", "Enter Delete ArrowLeft ArrowRight");
     words.addEventListener("click", () => spans.show(unit, range));
@@ -65,11 +65,12 @@ export class Quotes {
     if (along) return () => this.beside(unit, place + along);
     if (this.spans.closed) return null;
     if (key === "Delete" || key === "Backspace") return () => this.spans.remove(unit, range);
-    const on = this.spans.runsLeft(unit) ? -1 : 1;
+    const on = this.spans.runsLeft(unit, range) ? -1 : 1;
     const word = { ArrowRight: on, ArrowLeft: -on }[key];
-    if (word) return () => this.stretch(unit, range, byWord(unit.text, range, !shiftKey, word));
+    const text = unit.textOf(range);
+    if (word) return () => this.stretch(unit, range, byWord(text, range, !shiftKey, word));
     const step = CHARACTERS[key];
-    return step ? () => this.stretch(unit, range, byCharacter(unit.text, range, ".,".includes(key), step)) : null;
+    return step ? () => this.stretch(unit, range, byCharacter(text, range, ".,".includes(key), step)) : null;
   }
 
   beside(unit, place) {
@@ -83,17 +84,19 @@ export class Quotes {
   }
 
   stretch(unit, range, wanted) {
-    const next = wanted && trimmed(unit.text, wanted);
+    const text = unit.textOf(range);
+    const kept = wanted && trimmed(text, wanted);
+    const next = kept && { ...kept, field: range.field };
     if (!next || name(next) === name(range)) return;
     if (!this.spans.reshape(unit, range, next)) return this.board.say("There is such a highlight already");
-    const words = unit.text.slice(next.start, next.end);
+    const words = text.slice(next.start, next.end);
     this.board.say(next.end === range.end ? `Starts with ${words.slice(0, FEW)}` : `Ends with ${words.slice(-FEW)}`);
     this.focus(unit, unit.highlights.indexOf(unit.find(next)));
     this.spans.intoView(unit, next);
   }
 }
 
-const name = ({ start, end }) => `${start}-${end}`;
+const name = ({ field, start, end }) => `${field} ${start}-${end}`;
 
 // A range with its end, or its start, moved; null where nothing would be left.
 function moved(range, later, to) {

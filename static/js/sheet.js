@@ -7,7 +7,7 @@ export class Sheet {
   constructor(form, texts) {
     this.form = form;
     this.units = [...form.querySelectorAll("[data-unit]")].map(
-      (element) => new Unit(element, texts.get(element.dataset.field)?.text ?? ""),
+      (element) => new Unit(element, texts),
     );
     this.comment = form.elements.comment;
     this.history = [];
@@ -78,10 +78,14 @@ function canonical(value) {
 }
 
 // One unit of the sheet: its answers live in the form's own fields, its highlights here, in UTF-16.
+// A highlight is {field, start, end}: where items show several texts of a kind, quotes name theirs.
 export class Unit {
-  constructor(element, text) {
+  constructor(element, texts) {
+    const { field } = element.dataset;
     this.element = element;
-    this.text = text;
+    this.texts = texts;
+    this.several = !texts.has(field);
+    this.fields = this.several ? [...texts.keys()].filter((name) => name.startsWith(`${field}:`)) : [field];
     this.number = Number(element.dataset.unit);
     this.name = element.querySelector("input").value;
     this.groups = [...element.querySelectorAll("[data-variable]")];
@@ -98,8 +102,30 @@ export class Unit {
   }
 
   readEvidence(quotes) {
-    const found = (Array.isArray(quotes) ? quotes : []).map((quote) => fromWire(this.text, quote));
+    const found = (Array.isArray(quotes) ? quotes : []).map((quote) => this.place(quote));
     this.highlights = found.filter(Boolean);
+  }
+
+  // Where a quote stands: in the text that it names, else in the first that holds it.
+  place(quote) {
+    for (const field of this.fields.includes(quote?.field) ? [quote.field] : this.fields) {
+      const range = fromWire(this.textOf({ field }), quote);
+      if (range) return { field, ...range };
+    }
+    return null;
+  }
+
+  fieldOf({ field }) {
+    return field ?? this.fields[0];
+  }
+
+  textOf(range) {
+    return this.texts.get(this.fieldOf(range))?.text ?? "";
+  }
+
+  wire(range) {
+    const quote = toWire(this.textOf(range), range);
+    return this.several ? { ...quote, field: range.field } : quote;
   }
 
   radios(group) {
@@ -172,7 +198,7 @@ export class Unit {
     }
     if (this.marks) {
       const quotes = !final || this.counts() ? this.highlights : [];
-      answer.evidence = quotes.map((range) => toWire(this.text, range));
+      answer.evidence = quotes.map((range) => this.wire(range));
     }
     for (const part of this.free) {
       const counts = !final || holds(part, this.values());
@@ -205,7 +231,9 @@ export class Unit {
   // Whether it was not there before.
   add(range) {
     if (this.find(range)) return false;
-    this.highlights = [...this.highlights, range].sort((a, b) => a.start - b.start || a.end - b.end);
+    const place = ({ field }) => this.fields.indexOf(field);
+    const all = [...this.highlights, { ...range, field: this.fieldOf(range) }];
+    this.highlights = all.sort((a, b) => place(a) - place(b) || a.start - b.start || a.end - b.end);
     return true;
   }
 
@@ -214,8 +242,9 @@ export class Unit {
     this.highlights = this.highlights.filter((h) => h !== gone);
   }
 
-  find({ start, end }) {
-    return this.highlights.find((h) => h.start === start && h.end === end);
+  find(range) {
+    const { start, end } = range;
+    return this.highlights.find((h) => h.start === start && h.end === end && h.field === this.fieldOf(range));
   }
 
   // What keeps this unit from being submitted, in words for its place on the page; null if nothing.

@@ -30,10 +30,11 @@ export class Spans {
 
   in(field, current) {
     return this.board.sheet.units
-      .filter((unit) => unit.marks && unit.element.dataset.field === field)
+      .filter((unit) => unit.marks)
       .flatMap((unit) => {
         const more = { unit: unit.number, now: unit === current, kept: unit.keeps() };
-        return unit.highlights.map((range) => ({ ...range, ...more, lit: this.isLit(field, unit.number, range) }));
+        const here = unit.highlights.filter((range) => range.field === field);
+        return here.map((range) => ({ ...range, ...more, lit: this.isLit(field, unit.number, range) }));
       });
   }
 
@@ -42,12 +43,16 @@ export class Spans {
     return fits(this.lit) || fits(this.taken);
   }
 
-  at(unit, { start, end }) {
-    return { field: unit.element.dataset.field, unit: unit.number, start, end };
+  at(unit, range) {
+    return { field: unit.fieldOf(range), unit: unit.number, start: range.start, end: range.end };
   }
 
-  takes(unit, { start, end }) {
-    return this.taken?.unit === unit.number && this.taken.start === start && this.taken.end === end;
+  takes(unit, range) {
+    return this.taken?.unit === unit.number && this.isTaken(unit.fieldOf(range), range);
+  }
+
+  isTaken(field, { start, end }) {
+    return this.taken.field === field && this.taken.start === start && this.taken.end === end;
   }
 
   unitOf({ unit }) {
@@ -80,9 +85,9 @@ export class Spans {
   under(field, container, mark) {
     const at = offsetOf(canvasOf(container), mark, 0);
     return this.board.sheet.units
-      .filter((unit) => unit.marks && unit.element.dataset.field === field)
+      .filter((unit) => unit.marks)
       .flatMap((unit) => unit.highlights.map((range) => ({ unit, range })))
-      .filter(({ range }) => range.start <= at && at < range.end);
+      .filter(({ range }) => range.field === field && range.start <= at && at < range.end);
   }
 
   add(range) {
@@ -90,7 +95,7 @@ export class Spans {
     if (!current.add(range)) return say(`Already highlighted for question ${current.number + 1}`);
     this.taken = null;
     this.board.edited(current);
-    return say(`Highlighted for question ${current.number + 1}: ${few(current.text.slice(range.start, range.end))}`);
+    return say(`Highlighted for question ${current.number + 1}: ${few(current.textOf(range).slice(range.start, range.end))}`);
   }
 
   remove(unit, range) {
@@ -107,7 +112,8 @@ export class Spans {
   }
 
   // Another range in the place of one; false where there is such a one already.
-  reshape(unit, range, next) {
+  reshape(unit, range, wanted) {
+    const next = { ...wanted, field: range.field };
     const same = range.start === next.start && range.end === next.end;
     if (!same && unit.find(next)) return false;
     unit.remove(range);
@@ -127,7 +133,7 @@ export class Spans {
   }
 
   intoView(unit, range, always = false) {
-    const { container } = this.board.texts.get(unit.element.dataset.field);
+    const { container } = this.board.texts.get(unit.fieldOf(range));
     const scroller = container.closest(".texts");
     const box = rangeOf(container, range).getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
@@ -155,9 +161,9 @@ export class Spans {
     return "closed" in this.board.sheet.form.dataset;
   }
 
-  // Whether its text runs from right to left.
-  runsLeft(unit) {
-    const { container } = this.board.texts.get(unit.element.dataset.field);
+  // Whether the text of a highlight runs from right to left.
+  runsLeft(unit, range) {
+    const { container } = this.board.texts.get(unit.fieldOf(range));
     return getComputedStyle(container).direction === "rtl";
   }
 
@@ -176,8 +182,9 @@ export class Spans {
       this.remove(this.unitOf(this.taken), this.taken);
       return true;
     }
-    if (texts.get(current?.element.dataset.field)?.container !== container || !range) return false;
-    const here = current.highlights.filter((one) => one.start < range.end && range.start < one.end);
+    const field = current?.fields.find((name) => texts.get(name)?.container === container);
+    if (field === undefined || !range) return false;
+    const here = current.highlights.filter((one) => one.field === field && one.start < range.end && range.start < one.end);
     if (!here.length) return false;
     this.remove(current, here.reduce((a, b) => (b.end - b.start < a.end - a.start ? b : a)));
     return true;

@@ -1,8 +1,15 @@
-"""Key-point verification (Long2RAG): is the point in its source, and does it matter?"""
+"""Key-point verification (Long2RAG): is the point in its source, and does it matter?
+
+With `--option points=answers` the points are those that a report itself makes, and its context
+takes the place of their source: only whether it supports them is asked. Precision of key points
+rests on that (Long2RAG, section 6.4), and so does GaRAGe's check of claims against the passages
+that ground them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from annotation.protocols import material
@@ -15,6 +22,9 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
+from annotation.protocols.parts import dated_passages
+
+HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -37,7 +47,29 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
             )
 
 
-PROTOCOL = Protocol(
+def make_items_of_answers(
+    query: material.Query, variables: Sequence[Variable]
+) -> Iterator[ItemSpec]:
+    """One item a report, with its points, before its context in rank order.
+
+    A report without points or context makes none; nor does one of whose context a passage is not
+    beside the query, since what nobody could see there cannot be called absent.
+    """
+    passages = {p.id: p for p in query.passages}
+    for report in query.reports:
+        context = report.context or ()
+        if report.key_points and context and passages.keys() >= set(context):
+            yield ItemSpec(
+                key=report.id,
+                units=tuple(UnitSpec("key-point", k.id, k.text) for k in report.key_points),
+                texts=tuple(dated_passages([passages[each] for each in context])),
+                report=report.id,
+                system=report.system,
+                setting=report.setting,
+            )
+
+
+_QUERYS = Protocol(
     name="key-point-verification",
     version="1",
     title="Key point verification",
@@ -67,5 +99,16 @@ PROTOCOL = Protocol(
     make_items=make_items,
     needs=("passages", "key_points"),
     evidence=Evidence("grounded", "passage"),
-    folder=Path(__file__).parent,
+    folder=HERE,
 )
+_ANSWERS = replace(
+    _QUERYS,
+    title="Points of answers and their context",
+    variables=(replace(_QUERYS.variables[0], question="Do the passages support it?"),),
+    make_items=make_items_of_answers,
+    needs=("passages", "reports"),
+    evidence=Evidence("grounded", "passage", several=True),
+    folder=HERE / "answers",
+    reading="answers",
+)
+PROTOCOL = replace(_QUERYS, readings={_ANSWERS.reading: _ANSWERS})

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from annotation.adjudication.disputes import Dispute
 from annotation.adjudication.queue import OF, STATES, Wanted, queue
 from annotation.adjudication.wording import worded
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.guideline import render as render_guideline
 from annotation.models import Campaign
 from annotation.presenting import schema
@@ -52,7 +52,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     found = queue(campaign, user, wanted)
     context = {
         "campaign": campaign,
-        "title": DECLARED[campaign.protocol].title,
+        "title": declared(campaign).title,
         "wanted": wanted,
         "question": question(wanted),
         "total": len(found),

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from annotation.adjudication.case import Case, is_by
 from annotation.adjudication.queue import Wanted, queue
 from annotation.adjudication.side_by_side import Opinion, Quote, opinions
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.drafts import Standing
 from annotation.models import User
 from annotation.protocols.schema import EVIDENCE_KEY
@@ -91,7 +91,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     saved_at = stands.created_at if stands else None
     context = {
         "campaign": campaign,
-        "protocol": DECLARED[campaign.protocol],
+        "protocol": declared(campaign),
         "page": PAGE,
         "case": case,
         "sheet": sheet,
@@ -115,9 +115,8 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
         lost = tuple(quote for quote in opinion.quotes if quote not in placed)
         answer: dict[str, object] = dict(opinion.values)
         if row.rule:
-            field = row.rule.field
-            own = [quote for quote in placed if quote.field == field]
-            answer[EVIDENCE_KEY] = [{"quote": q.text, "start": q.start} for q in own]
+            own = [quote for quote in placed if row.rule.covers(quote.field)]
+            answer[EVIDENCE_KEY] = [row.rule.quote(q.text, q.start, q.field) for q in own]
         yield Card(
             opinion,
             tuple(_given(row.variables, opinion)),

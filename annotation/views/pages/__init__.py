@@ -1,4 +1,7 @@
-"""The protocols' own pages by name; a protocol that brings none has the plain one."""
+"""The protocols' own pages by name; a protocol that brings none has the plain one.
+
+Another reading of a protocol stands under its slug.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ PAGES: dict[str, Page] = {
     "grounding-relevance": grounding_relevance.PAGE,
     "key-point-recall": key_point_recall.PAGE,
     "key-point-verification": key_point_verification.PAGE,
+    "key-point-verification-answers": key_point_recall.PAGE,
     "key-point-writing": key_point_writing.PAGE,
     "question-typing": question_typing.PAGE,
     "rubric-passage": rubric_passage.PAGE,
@@ -29,5 +33,5 @@ PAGES: dict[str, Page] = {
 PLAIN = Page()
 
 
-def page_of(protocol: str) -> Page:
-    return PAGES.get(protocol, PLAIN)
+def page_of(slug: str) -> Page:
+    return PAGES.get(slug, PLAIN)

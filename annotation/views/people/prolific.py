@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.models import Campaign, ProlificStudy, User
 from annotation.models.people import rater_of
 from annotation.people.errors import PeopleError
@@ -53,6 +53,6 @@ def _check_nobody_else(request: HttpRequest) -> None:
 def _page(
     request: HttpRequest, study: ProlificStudy, wrong: str = "", status: int = 200
 ) -> HttpResponse:
-    protocol = DECLARED[study.campaign.protocol]
+    protocol = declared(study.campaign)
     context = {"campaign": study.campaign, "protocol": protocol, "wrong": wrong}
     return render(request, "people/prolific.html", context, status=status)

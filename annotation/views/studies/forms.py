@@ -29,9 +29,10 @@ SAMPLINGS = (
     ("own", "Each person a draw of his own"),
     ("all", "Every unit"),
 )
+POINTS_OF = (("answers", "Those that answers make, against the context of each"),)
 OPTIONS = (
     "seed", "variables", "categories", "sampling", "per_passage", "order", "items", "passages",
-    "prerequisite", "strata", "validates", "gate", "development", "audit",
+    "prerequisite", "strata", "validates", "gate", "points", "development", "audit",
 )  # fmt: skip
 ASSUMED = ("kappa", "prevalence", "icc", "correlation")
 
@@ -131,6 +132,9 @@ class CampaignForm(TermsForm):
                 "Passages shown", "all, relevant, or relevant:CAMPAIGN for what people of that "
                 "campaign found relevant.", initial="all",
             )  # fmt: skip
+        if protocol.readings:
+            points = [("", "The query's, against their source"), *POINTS_OF]
+            yield "points", forms.ChoiceField(label="Points", required=False, choices=points)
         if first is not None:
             yield "prerequisite", forms.ChoiceField(
                 label="Comes after", required=False, choices=[("", "Nothing"), *first],
@@ -185,8 +189,8 @@ class CampaignForm(TermsForm):
     def own(self) -> list[forms.BoundField]:
         """The fields that depend on the protocol, in their order."""
         names = (
-            "sampling", "per_passage", "passages", "prerequisite", "strata", "gate", "categories",
-            "validates",
+            "sampling", "per_passage", "passages", "points", "prerequisite", "strata", "gate",
+            "categories", "validates",
         )  # fmt: skip
         return [self[name] for name in names if name in self.fields]
 

@@ -9,7 +9,7 @@ from django.db.models import Count
 from django.db.models.functions import Substr
 
 from annotation.basis import LENGTH
-from annotation.declared import DECLARED
+from annotation.declared import declared
 from annotation.drawn import summary
 from annotation.gold.admitting import admissible
 from annotation.gold.scoring import Score, passes, scores
@@ -45,7 +45,7 @@ def context_of(
     drawn, blind = summary(campaign), is_blind(user, campaign)
     return {
         "campaign": campaign,
-        "protocol": DECLARED[campaign.protocol],
+        "protocol": declared(campaign),
         "facts": facts(campaign),
         "form": form,
         "seen": seen_of(campaign),

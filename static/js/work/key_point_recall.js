@@ -1,7 +1,11 @@
 // All key points of a report at a glance: which are made, which are not, which are open.
 import { desk } from "../item.js";
 
-const STATES = { yes: "made", no: "not made", neutral: "neutral" };
+// Points of a query are made by the report or not, points of an answer supported by its context.
+const STATES = {
+  entailed: { yes: "made", no: "not made", neutral: "neutral" },
+  grounded: { yes: "supported", no: "not supported" },
+};
 const { board, does, say, sheet } = desk;
 const glance = document.getElementById("glance");
 const { refresh } = board;
@@ -14,20 +18,21 @@ const dots = sheet.units.map((unit) => {
 });
 glance?.firstElementChild.append(...dots);
 
-function stateOf(unit) {
-  const group = unit.groups.find(({ dataset }) => dataset.variable === "entailed") ?? unit.groups[0];
-  return group && unit.value(group);
+function groupOf(unit) {
+  return unit.groups.find(({ dataset }) => dataset.variable in STATES) ?? unit.groups[0];
 }
 
 board.refresh = () => {
   refresh.call(board);
   sheet.units.forEach((unit, place) => {
     const dot = dots[place].firstElementChild;
-    const [state, open] = [stateOf(unit), Boolean(unit.problem())];
+    const group = groupOf(unit);
+    const [state, open] = [group && unit.value(group), Boolean(unit.problem())];
+    const words = STATES[group?.dataset.variable]?.[state] ?? state;
     dot.className = state ?? "";
     dot.classList.toggle("open", open);
     dot.setAttribute("aria-current", String(unit === board.current));
-    const said = state ? `${STATES[state] ?? state}${open ? ", unfinished" : ""}` : "open";
+    const said = state ? `${words}${open ? ", unfinished" : ""}` : "open";
     dot.setAttribute("aria-label", `Point ${place + 1}, ${said}`);
     dot.title = said;
   });

@@ -1,11 +1,10 @@
 // A list of points that a person writes. Each point is a unit of the sheet to all that highlights;
 // what is stored is one JSON in the field of the unit that the list belongs to.
-import { toWire } from "../offsets.js";
 import { Unit } from "../sheet.js";
 
 export class Point extends Unit {
-  constructor(element, text, { text: words = "", evidence = [] }) {
-    super(element, text);
+  constructor(element, texts, { text: words = "", evidence = [] }) {
+    super(element, texts);
     this.prose.value = words;
     this.readEvidence(evidence);
   }
@@ -15,7 +14,7 @@ export class Point extends Unit {
   }
 
   stored() {
-    return { text: this.prose.value, evidence: this.highlights.map((range) => toWire(this.text, range)) };
+    return { text: this.prose.value, evidence: this.highlights.map((range) => this.wire(range)) };
   }
 
   problem() {
@@ -63,7 +62,7 @@ export class Points {
     element.dataset.field = this.field;
     element.tabIndex = -1; // where the keys for a whole point are pressed
     this.list.append(element);
-    return new Point(element, this.desk.texts.get(this.field).text, given);
+    return new Point(element, this.desk.texts, given);
   }
 
   store() {

@@ -68,7 +68,7 @@ function sameProse(unit, answer) {
 }
 
 function sameQuotes(unit, answer) {
-  const key = ({ quote, start }) => `${start} ${quote}`;
+  const key = ({ quote, start, field = "" }) => `${field} ${start} ${quote}`;
   const mine = new Set((unit.payload().evidence ?? []).map(key));
   const theirs = new Set((answer.evidence ?? []).map(key));
   return mine.size === theirs.size && [...mine].every((one) => theirs.has(one));
