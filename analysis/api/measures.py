@@ -18,6 +18,7 @@ from analysis.measuring.asking import (
     computed_measures,
     options_over_the_web,
     passages_called,
+    points_called,
     slices_called,
 )
 from analysis.measuring.shown import Shown, shown_of
@@ -49,6 +50,13 @@ class MeasuresParameters(Strict):
         default="",
         allow_blank=True,
         help_text="RATER@CAMPAIGN: whose ratings of passages say which sub-questions count",
+    )
+    points = serializers.CharField(
+        max_length=LONGEST,
+        default="",
+        allow_blank=True,
+        help_text="for key-point-recall: the campaign of key-point-verification with "
+        "points=answers whose labels give KPP and KPF",
     )
     slices = _several(
         "a campaign of question-typing or grounding-relevance over the same batch, by whose labels "
@@ -86,6 +94,7 @@ class MeasuresShape(serializers.Serializer[Any]):
     preset = serializers.CharField()
     options = serializers.DictField(help_text="by name the value and the default's reason")
     passages = serializers.CharField(allow_null=True)
+    points = serializers.CharField(allow_null=True)
     strata = serializers.DictField(help_text="by name where slices by labels come from")
     queries = serializers.IntegerField()
     evaluation_queries = serializers.IntegerField()
@@ -128,6 +137,7 @@ class CampaignMeasures(Resource):
             "preset": "crux",
             "options": {"eta": {"value": 3.0, "reason": "The rating from which a text answers."}},
             "passages": None,
+            "points": None,
             "strata": {},
             "queries": 10,
             "raters": [{"name": "ada", "kind": "human", "excluded": None}],
@@ -159,7 +169,7 @@ class CampaignMeasures(Resource):
 
 
 def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
-    """Raises ValidationError for an option, for passages or slices that are not offered."""
+    """Raises ValidationError for an option, and for campaigns that are not offered."""
     choices = Choices(seed=chosen["seed"], resamples=chosen["resamples"])
     try:
         options = _options(chosen["preset"], chosen["option"])
@@ -173,7 +183,11 @@ def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
         slices = slices_called(user, campaign, chosen["slices"])
     except ValueError as error:
         raise serializers.ValidationError({"slices": str(error)}) from error
-    return Asked(chosen["preset"], options, choices, passages, slices)
+    try:
+        points = points_called(user, campaign, chosen["points"])
+    except ValueError as error:
+        raise serializers.ValidationError({"points": str(error)}) from error
+    return Asked(chosen["preset"], options, choices, passages, slices, points)
 
 
 def _options(preset: str, given: list[str]) -> Options:

@@ -5,7 +5,14 @@ from analysis.measures.answers import grades, texts, unanswerable, win_rate
 from analysis.measures.base import Measure
 from analysis.measures.coverage import alpha_ndcg, cov, density, reports
 from analysis.measures.grounding import attribution, deflection, eligibility, factuality
-from analysis.measures.key_points import f_score, failures, precision, recall, retention
+from analysis.measures.key_points import (
+    f_score,
+    failures,
+    from_context,
+    precision,
+    recall,
+    retention,
+)
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
@@ -18,6 +25,7 @@ MEASURES: dict[str, Measure] = {
         recall.MEASURE,
         precision.MEASURE,
         f_score.MEASURE,
+        from_context.MEASURE,
         *failures.MEASURES,
         *retention.MEASURES,
         eligibility.MEASURE,

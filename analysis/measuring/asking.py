@@ -12,8 +12,10 @@ from analysis.choices import Choices
 from analysis.computed import state_of
 from analysis.measures.answers.refusal_lists import FILE, refusal_list
 from analysis.measures.options import PRESETS, Options
+from analysis.measuring.answer_points import RECALL, VERIFICATION
 from analysis.measuring.computing import JSON, measures_report
 from analysis.measuring.slicing import SLICING
+from annotation.declared import declared
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
@@ -29,7 +31,8 @@ NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATOR
 class Asked:
     """How the measures of a campaign are computed. `passages` are a rater and its campaign.
 
-    `slices` are campaigns whose labels divide the queries.
+    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
+    are held against their context.
     """
 
     preset: str
@@ -37,6 +40,7 @@ class Asked:
     choices: Choices
     passages: tuple[str, Campaign] | None = None
     slices: tuple[Campaign, ...] = ()
+    points: Campaign | None = None
 
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
@@ -86,6 +90,33 @@ def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Cam
     return offered[name]
 
 
+def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+    """The campaigns that may give KPP and KPF to one of key-point recall, by name."""
+    if campaign.protocol != RECALL:
+        return {}
+    beside = readable(user).filter(protocol=VERIFICATION, batch=campaign.batch)
+    return {
+        other.name: other
+        for other in beside.select_related("batch").order_by("name")
+        if declared(other).reading == "answers"
+    }
+
+
+def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
+    """The campaign of this name; None where none is given.
+
+    Raises ValueError for one that is not offered.
+    """
+    if not name:
+        return None
+    offered = points_offered(user, campaign)
+    if name not in offered:
+        there = ", ".join(offered) or "none that you may read"
+        raise ValueError(f"There are no points of answers in {name!r}; there are {there}.")
+    _check_blind(user, offered[name])
+    return offered[name]
+
+
 def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
     """The campaigns by whose labels the queries may be sliced, by name."""
     said = Response.objects.filter(
@@ -121,14 +152,22 @@ def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
     """The measures as they are now, from before where nothing has changed since."""
     beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
     dividing = [(each.name, state_of(each)) for each in asked.slices]
+    points = asked.points and state_of(asked.points)
     said = (
         "measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside, dividing,
+        points,
     )  # fmt: skip
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
     found: JSON | None = cache.get(key)
     if found is None:
         found = measures_report(
-            campaign, asked.options, asked.preset, asked.choices, asked.passages, asked.slices
+            campaign,
+            asked.options,
+            asked.preset,
+            asked.choices,
+            asked.passages,
+            asked.slices,
+            asked.points,
         )
         cache.set(key, found)
     return found

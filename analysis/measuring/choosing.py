@@ -18,6 +18,8 @@ from analysis.measuring.asking import (
     options_over_the_web,
     passages_called,
     passages_offered,
+    points_called,
+    points_offered,
     slices_called,
     slices_offered,
 )
@@ -49,6 +51,11 @@ class MeasuresForm(forms.Form):
         required=False,
         help_text="By whose ratings of passages.",
     )
+    points = forms.ChoiceField(
+        label="Points of answers",
+        required=False,
+        help_text="The campaign in which they are held against their context: for KPP and KPF.",
+    )
     slices = Several(label="Slice by the labels of")
     seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     resamples = forms.IntegerField(required=False, min_value=1, max_value=MOST_RESAMPLES)
@@ -71,6 +78,11 @@ class MeasuresForm(forms.Form):
         passages = self.fields["passages"]
         assert isinstance(passages, forms.ChoiceField)
         passages.choices = [("", "all count"), *offered]
+        supported = [(name, name) for name in points_offered(user, campaign)]
+        self.has_points = bool(supported)
+        points = self.fields["points"]
+        assert isinstance(points, forms.ChoiceField)
+        points.choices = [("", "none: KPP and KPF have no value"), *supported]
         slices = self.fields["slices"]
         assert isinstance(slices, Several)
         slices.choices = [(name, name) for name in slices_offered(user, campaign)]
@@ -94,10 +106,11 @@ class MeasuresForm(forms.Form):
             options = options_over_the_web(preset, given)
             passages = passages_called(self.user, self.campaign, data["passages"])
             slices = slices_called(self.user, self.campaign, data["slices"])
+            points = points_called(self.user, self.campaign, data["points"])
         except ValueError as error:
             self.add_error(None, _sentence(str(error)))
             return
-        self.asked = Asked(preset, options, choices, passages, slices)
+        self.asked = Asked(preset, options, choices, passages, slices, points)
         several = {to: tuple(filter(None, data[name])) for name, to in SEVERAL.items()}
         self.shown = Shown(**several, order=data["order"])
 

@@ -17,6 +17,7 @@ from analysis.measures.answers.refusal_lists import refusal_list
 from analysis.measures.base import Found, Measure, Pooled, estimate, rows_of
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
+from analysis.measuring.answer_points import answer_points
 from analysis.measuring.beside import beside
 from analysis.measuring.contexts import Layout
 from analysis.measuring.drawn import drawn_queries
@@ -45,23 +46,25 @@ def measures_report(
     choices: Choices,
     passages: tuple[str, Campaign] | None = None,
     slices: Sequence[Campaign] = (),
+    points: Campaign | None = None,
 ) -> JSON:
     """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
 
-    `slices` are campaigns whose labels divide the queries. Raises ValueError for options that
-    cannot be met.
+    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
+    are held against their context. Raises ValueError for options that cannot be met.
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
     strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
     frame = campaign_frame(campaign, choices)
+    of_answers = None if points is None else answer_points(points, campaign, choices)
     with uncollected():
         queries = tuple(batch_rows(campaign.batch))
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     layout = Layout.of(queries)
     tables = Tables(drawn_queries(campaign), layout.oracles)
-    for part in parts_of(campaign, queries, frame, options, rated, layout):
+    for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
         for measure in of_family(part.family):
             _add(found, tables, measure, part, options, choices, strata)
     for name, of in found.items():
@@ -82,6 +85,7 @@ def measures_report(
         "preset": preset,
         "options": stated(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
+        "points": points and points.name,
         "strata": {each.name: each.as_json() for each in strata},
         "queries": len(queries),
         "raters": raters,

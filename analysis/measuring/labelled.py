@@ -10,7 +10,7 @@ import numpy as np
 from analysis.frames import Frame, VariableFrame
 from analysis.measures.coverage.reports import ReportQuestions, cut_ratings
 from analysis.measures.key_points.failures import Failures
-from analysis.measures.key_points.points import Points
+from analysis.measures.key_points.points import AnswerPoints, Both, Points
 from analysis.measures.key_points.retention import Verified
 from analysis.measures.options import Options
 from analysis.measures.shares import MISSING, NO, YES
@@ -21,6 +21,7 @@ from datasets.rows import KeyPoint, Query, Report
 
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}
+_NO_LABELS = np.zeros(0, np.int64)
 
 
 def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
@@ -89,23 +90,56 @@ def report_parts(
             yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
 
 
-def point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Key points that reports make, and how they fail to."""
+def point_parts(
+    queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
+) -> Iterator[Part]:
+    """Key points that reports make, and how they fail to.
+
+    `of_answers` are labels of the points of reports, for KPP and KPF: each evaluator's KPR is
+    joined with its own labels there. Without them both are there and have no value.
+    """
     row, reports, rows = report_rows(queries)
     passages = {k.id: _sources(k) for query in queries for k in query.key_points}
+    supported = dict(_supported(reports, row, of_answers))
+    nothing = AnswerPoints(_NO_LABELS, _NO_LABELS, len(reports), np.zeros(len(reports), bool))
     if entailed := frame.variables.get("entailed"):
         place = rows_of_units(entailed, row)
         held = _retrieved(entailed, [reports[n] for n in place], passages)
         for voice in voices(entailed):
             said, asked = decided(entailed, voice, {**YES_OR_NO, "neutral": NO})
             of = Points(said[asked], held[asked], place[asked], len(reports))
+            own = supported.get(voice.rater, nothing)
             yield Part("points", voice.rater, voice.kind, of, rows)
+            yield Part("answer-points", voice.rater, voice.kind, own, rows)
+            yield Part("both-points", voice.rater, voice.kind, Both(of, own), rows)
     if failure := frame.variables.get("failure"):
         place = rows_of_units(failure, row)
         kinds = {"incomplete": 0, "general": 1, "missing": 2}
         for voice in voices(failure):
             failures = Failures(coded(failure, voice, kinds), place, len(reports))
             yield Part("failures", voice.rater, voice.kind, failures, rows)
+
+
+def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Points that reports make themselves, held against the context of each."""
+    row, reports, rows = report_rows(queries)
+    of = dict(_supported(reports, row, frame))
+    for voice in voices(frame.variables["grounded"]) if of else ():
+        yield Part("answer-points", voice.rater, voice.kind, of[voice.rater], rows)
+
+
+def _supported(
+    reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
+) -> Iterator[tuple[str, AnswerPoints]]:
+    """By evaluator which points of reports their context supports."""
+    grounded = frame.variables.get("grounded") if frame else None
+    if grounded is None:
+        return
+    place = rows_of_units(grounded, row)
+    silent = np.array([report.key_points == () for report in reports], dtype=bool)
+    for voice in voices(grounded):
+        said, asked = decided(grounded, voice, YES_OR_NO)
+        yield voice.rater, AnswerPoints(said[asked], place[asked], len(reports), silent)
 
 
 def _sources(point: KeyPoint) -> frozenset[str]:

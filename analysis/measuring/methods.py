@@ -98,6 +98,8 @@ def _choices(report: JSON) -> str:
     passages = report["passages"]
     beside = f" Only sub-questions that {passages} finds answered count." if passages else ""
     beside += " All sub-questions of reports count." if unfiltered else ""
+    if points := report["points"]:
+        beside += f" KPP and KPF rest on the labels of {points}, by the same evaluator as KPR."
     return f"What the papers leave open was settled by {named}{but}.{stated}{beside}"
 
 

@@ -10,15 +10,22 @@ from analysis.measures.tokens import tokenizer
 from analysis.measuring.beside import Beside
 from analysis.measuring.contexts import Layout, context_parts, ranking_parts
 from analysis.measuring.deflected import deflected_in, deflecting_parts
-from analysis.measuring.labelled import point_parts, report_parts, verified_parts
+from analysis.measuring.labelled import (
+    answer_point_parts,
+    point_parts,
+    report_parts,
+    verified_parts,
+)
 from analysis.measuring.parts import Part
 from analysis.measuring.rated import preference_parts, rated_parts
 from analysis.measuring.written import written_parts
+from annotation.declared import declared
 from annotation.models import Campaign
 from datasets.rows import Query
 
 Parting = Callable[
-    [Sequence[Query], Frame, Options, Campaign, Beside | None, Layout], Iterable[Part]
+    [Sequence[Query], Frame, Options, Campaign, Beside | None, Layout, Frame | None],
+    Iterable[Part],
 ]
 
 
@@ -29,6 +36,7 @@ def _contexts(
     campaign: Campaign,
     passages: Beside | None,
     layout: Layout,
+    *_: object,
 ) -> Iterator[Part]:
     if ratings := frame.variables.get("rating"):
         yield from context_parts(layout, ratings, options, tokenizer(options.tokenizer))
@@ -60,11 +68,30 @@ def _reports(
     return report_parts(queries, frame, options, counted)
 
 
+def _points(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+    layout: Layout,
+    points: Frame | None,
+) -> Iterable[Part]:
+    return point_parts(queries, frame, points)
+
+
+def _verified(
+    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+) -> Iterable[Part]:
+    of_answers = declared(campaign).reading == "answers"
+    return (answer_point_parts if of_answers else verified_parts)(queries, frame)
+
+
 PARTINGS: dict[str, Parting] = {
     "rubric-passage": _contexts,
     "report-coverage": _reports,
-    "key-point-recall": lambda queries, frame, *_: point_parts(queries, frame),
-    "key-point-verification": lambda queries, frame, *_: verified_parts(queries, frame),
+    "key-point-recall": _points,
+    "key-point-verification": _verified,
     "answer-rating": _rated,
     "grounded-answer": lambda queries, frame, *_: deflecting_parts(queries, frame),
     "answer-preference": lambda queries, frame, *_: preference_parts(queries, frame),
@@ -78,9 +105,13 @@ def parts_of(
     options: Options,
     passages: Beside | None,
     layout: Layout,
+    points: Frame | None = None,
 ) -> Iterator[Part]:
-    """All that can be measured of a campaign: its labels, and its batch by itself."""
+    """All that can be measured of a campaign: its labels, and its batch by itself.
+
+    `points` are labels of the points of reports, from another campaign.
+    """
     if parting := PARTINGS.get(campaign.protocol):
-        yield from parting(queries, frame, options, campaign, passages, layout)
+        yield from parting(queries, frame, options, campaign, passages, layout, points)
     yield from ranking_parts(layout, options)
     yield from written_parts(queries, options, deflected_in(queries, frame, campaign.protocol))

@@ -17,6 +17,7 @@ from analysis.measuring.labelled import verified_parts
 from analysis.measuring.parts import PEOPLE
 from analysis.measuring.voices import voices
 from analysis.statistics import Ints, calibration
+from annotation.declared import declared
 from annotation.models import Campaign
 from datasets.rows import Query
 
@@ -37,7 +38,9 @@ def key_point_scores(
     A point is key where people together keep it (`Retention`), and for each rater where that one
     does: Qi and others 2024 print the mean of two annotators.
     """
-    if campaign.protocol != PROTOCOL or all(k.score is None for q in queries for k in q.key_points):
+    if campaign.protocol != PROTOCOL or declared(campaign).reading:
+        return None
+    if all(k.score is None for q in queries for k in q.key_points):
         return None
     said = dict(_verdicts(queries, frame, options))
     if not said:

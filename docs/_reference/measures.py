@@ -38,7 +38,7 @@ PLACES = {
 
 KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
-    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "strata",
+    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
     "strata.STRATUM.decided", "queries", "evaluation_queries", "raters",
     "raters[].name", "raters[].kind", "raters[].excluded",

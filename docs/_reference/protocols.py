@@ -46,7 +46,17 @@ def write(protocol: Protocol) -> str:
         f"## Guideline\n\nWhat people read beside every item, and judges in their prompt.\n\n"
         f"{_demoted(protocol.guideline)}",
         _prompt(protocol),
+        *(part for reading in protocol.readings.values() for part in _reading(reading)),
     )
+
+
+def _reading(protocol: Protocol) -> Iterator[str]:
+    """What the option `points` makes of a protocol."""
+    yield f"## With `--option points={protocol.reading}`"
+    yield f"{protocol.title}.\n\n{_facts(protocol)}"
+    yield table(_HEAD, map(_row, protocol.variables))
+    yield f"### Guideline of this reading\n\n{_demoted(_demoted(protocol.guideline))}"
+    yield _prompt(protocol).replace("## Prompt", "### Prompt of this reading", 1)
 
 
 _HEAD = ("variable", "unit", "question", "codes", "level", "asked if")
@@ -75,7 +85,10 @@ def _told(protocol: Protocol) -> Iterator[str]:
     yield f"Reads of the batch: {needs}."
     if rule := protocol.evidence:
         owed = f"owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else "optional"
-        yield f"Evidence: highlights of the {rule.field} for `{rule.variable}`, {owed}."
+        texts = f"{rule.field}s" if rule.several else rule.field
+        yield f"Evidence: highlights of the {texts} for `{rule.variable}`, {owed}."
+        if rule.several:
+            yield f"A quote names its text as `{rule.field}:ID`."
     if written := protocol.written:
         held = _condition(written.asked_if)
         yield f"Written by the rater: {code(written.name)}, a text" + (
@@ -116,7 +129,7 @@ def _demoted(markdown: str) -> str:
 
 
 def _prompt(protocol: Protocol) -> str:
-    own = protocol.prompt_name == protocol.name
+    own = protocol.prompt_name == protocol.slug
     whose = "A prompt of its own" if own else "The prompt that all protocols share"
     whose += f", version {protocol.prompt_version}."
     text = "\n".join(f"    {line}" for line in ["````text", *protocol.prompt.splitlines(), "````"])

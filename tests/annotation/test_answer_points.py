@@ -225,9 +225,8 @@ class TestJudges:
         line = json.loads(json.dumps(cast.FIRST))
         line["reports"][0]["key_points"][0]["id"] = "one/r:p1"
         study = study_of("key-point-verification", tmp_path, Design(points="answers"), [line])
-        run, _, backend = run_scripted(
-            study.campaign, judge("m", "openai", model="m"), lambda _: "{}"
-        )
+        who = judge("m", "openai", model="m")
+        backend = run_scripted(study.campaign, who, lambda _: "{}")[2]
         told = " ".join(message.content for message in backend.asked[0].messages)
         assert "one/r:p1" not in told
         assert '"key-point 1"' in told

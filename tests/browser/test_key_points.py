@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation import exporting
+from annotation.design import Design
 from annotation.models import Assignment
 from datasets.models import Passage
 from tests import cast
@@ -46,10 +47,10 @@ def submitted(desk: Desk) -> None:
     desk.page.wait_for_url(lambda url: url != here)
 
 
-def drag(desk: Desk, text: str, quote: str) -> None:
+def drag(desk: Desk, text: str, quote: str, field: str = "passage") -> None:
     start = text.index(quote)
     places = [units_of(text[:place]) for place in (start, start + len(quote) - 1)]
-    handle = desk.reading.element_handle()
+    handle = desk.page.locator(f'[data-text="{field}"]').element_handle()
     left, top, right, bottom = desk.page.evaluate(POINTS, [handle, *places])
     desk.page.mouse.move(left, top)
     desk.page.mouse.down()
@@ -118,6 +119,41 @@ def test_a_key_point_is_verified_by_mouse(errors: list[str], page: Page, tmp_pat
     desk.page.wait_for_url(lambda url: url != here)
     assert labels(desk.study) == {("k/1", "grounded"): "no"}
     assert spans(desk.study) == [("k/1", cast.BRIDGE.index(own), own)]
+
+
+def test_a_point_of_an_answer_is_marked_in_several_passages(
+    errors: list[str], page: Page, tmp_path: Path
+) -> None:
+    study = study_of("key-point-verification", tmp_path, Design(points="answers"))
+    desk = Desk(page, study)
+    desk.begin("ada")
+    if page.locator("#guideline").is_visible():
+        page.locator("#guideline [data-close]").click()
+    drag(desk, cast.BRIDGE, SUGGESTED, "passage:p")
+    drag(desk, cast.RIVER, "spans the river", "passage:p#1")
+    listed = page.locator(".unit.now .quote > button:first-child")
+    expect(listed).to_have_text([SUGGESTED, "spans the river"])
+    expect(page.locator('[data-text="passage:p"] mark[data-units="0"]')).to_have_text(SUGGESTED)
+    listed.last.click()
+    expect(page.locator('[data-text="passage:p#1"] mark.lit')).to_have_count(1)
+    expect(page.locator('[data-text="passage:p"] mark.lit')).to_have_count(0)
+    desk.choices("grounded", "Yes").first.click()
+    expect(page.locator("#glance button").first).to_have_attribute("title", "supported")
+    desk.saved()
+    page.reload()
+    desk.ready()
+    page.locator("[data-unit='0'] .unit-text").click()
+    expect(listed).to_have_text([SUGGESTED, "spans the river"])
+    page.get_by_role("button", name=re.compile("Remove highlight: spans")).click()
+    expect(listed).to_have_text([SUGGESTED])
+    page.keyboard.press("z")
+    expect(listed).to_have_text([SUGGESTED, "spans the river"])
+    desk.choices("grounded", "No").last.click()
+    assert violations(page) == []
+    submitted(desk)
+    found = {(x["unit"], x["field"], x["text"]) for x in exporting.spans(study.campaign)}
+    assert found == {("r/1", "passage:p", SUGGESTED), ("r/1", "passage:p#1", "spans the river")}
+    assert labels(study) == {("r/1", "grounded"): "yes", ("r#2", "grounded"): "no"}
 
 
 def test_one_goes_to_an_item_by_its_number(errors: list[str], page: Page, tmp_path: Path) -> None:

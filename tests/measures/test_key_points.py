@@ -9,7 +9,8 @@ from analysis.measures import MEASURES
 from analysis.measures.base import estimate
 from analysis.measures.key_points.f_score import key_point_f
 from analysis.measures.key_points.failures import Failures
-from analysis.measures.key_points.points import Points
+from analysis.measures.key_points.from_context import points_from_context
+from analysis.measures.key_points.points import AnswerPoints, Both, Points
 from analysis.measures.key_points.precision import key_point_precision
 from analysis.measures.key_points.recall import key_point_recall
 from analysis.measures.key_points.retention import (
@@ -50,45 +51,83 @@ class TestRecall:
         assert np.isnan(key_point_recall(points(""), DEFAULT))
 
 
+def of_answers(*answers: str | None) -> AnswerPoints:
+    """Answers of which each letter is a point of their own: y, n or ? = missing; None was never
+    taken apart, and the empty one makes no point."""
+    codes = {"y": 1, "n": 0, "?": -1}
+    labels = [codes[letter] for answer in answers for letter in answer or ""]
+    row = [n for n, answer in enumerate(answers) for _ in answer or ""]
+    silent = np.array([answer == "" for answer in answers])
+    return AnswerPoints(np.array(labels, np.int64), np.array(row, np.int64), len(answers), silent)
+
+
 class TestPrecision:
+    def test_it_is_the_share_of_the_answers_own_points_that_its_context_supports(self) -> None:
+        assert key_point_precision(of_answers("yyn", "n"), DEFAULT) == pytest.approx([2 / 3, 0])
+
+    def test_a_missing_label_is_left_out_or_counts_as_a_no(self) -> None:
+        assert key_point_precision(of_answers("y?n"), DEFAULT) == pytest.approx([1 / 2])
+        assert key_point_precision(of_answers("y?n"), AS_ZERO) == pytest.approx([1 / 3])
+
+    def test_an_answer_that_makes_no_point_has_none_or_0_by_choice(self) -> None:
+        found = of_answers("", None)
+        assert np.isnan(key_point_precision(found, DEFAULT)).all()
+        zero = key_point_precision(found, Options(unexpressed="zero"))
+        assert zero.tolist() == pytest.approx([0.0, np.nan], nan_ok=True)
+
+    def test_without_labels_it_is_null_and_says_what_to_label(self) -> None:
+        measure = MEASURES["KPP"]
+        found = estimate(measure, measure.of(of_answers(None), DEFAULT), np.arange(1))
+        assert found.value is None
+        assert "key-point-verification with points=answers" in (found.reason or "")
+
+
+class TestPointsFromContext:
     def test_it_is_the_share_of_expressed_points_that_were_retrieved(self) -> None:
-        found = key_point_precision(points("yyyn", retrieved="yyny"), DEFAULT)
+        found = points_from_context(points("yyyn", retrieved="yyny"), DEFAULT)
         assert found == pytest.approx([2 / 3])
 
+    def test_points_of_the_retrieved_documents_make_it_1_whatever_the_answer_claims(self) -> None:
+        """Which is why it is not the paper's precision."""
+        assert points_from_context(points("yn"), DEFAULT) == pytest.approx([1.0])
+
     def test_an_answer_that_expresses_nothing_has_none_or_0_by_choice(self) -> None:
-        assert np.isnan(key_point_precision(points("nn"), DEFAULT))
-        assert key_point_precision(points("nn"), Options(unexpressed="zero")) == [0.0]
+        assert np.isnan(points_from_context(points("nn"), DEFAULT))
+        assert points_from_context(points("nn"), Options(unexpressed="zero")) == [0.0]
 
     def test_without_a_known_context_it_is_undefined(self) -> None:
-        assert np.isnan(key_point_precision(points("yn", retrieved="??"), DEFAULT))
-        assert np.isnan(
-            key_point_precision(points("yn", retrieved="??"), Options(unexpressed="zero"))
-        )
+        unknown = points("yn", retrieved="??")
+        assert np.isnan(points_from_context(unknown, DEFAULT))
+        assert np.isnan(points_from_context(unknown, Options(unexpressed="zero")))
+
+    def test_of_an_answer_without_any_label_nothing_is_known(self) -> None:
+        silent = Options(unexpressed="zero")
+        found = points_from_context(points("??", "?n", "nn", "?y"), silent)
+        assert found.tolist() == pytest.approx([np.nan, 0.0, 0.0, 1.0], nan_ok=True)
+        as_zero = Options(unexpressed="zero", missing="zero")
+        assert points_from_context(points("??", "?n"), as_zero).tolist() == [0.0, 0.0]
 
 
 class TestF:
     def test_it_is_harmonic_for_each_answer(self) -> None:
         # KPR 3/4, KPP 2/3: 2 * 1/2 / (17/12) = 12/17.
-        found = key_point_f(points("yyyn", retrieved="yyny"), DEFAULT)
+        found = key_point_f(Both(points("yyyn"), of_answers("yyn")), DEFAULT)
         assert found == pytest.approx([12 / 17])
 
-    def test_it_is_0_where_nothing_is_expressed(self) -> None:
-        assert key_point_f(points("nn"), DEFAULT) == pytest.approx([0.0])
+    def test_it_is_0_where_both_are_and_where_no_point_is_made(self) -> None:
+        of = Both(points("nn", "nn", "yn"), of_answers("n", "", "nn"))
+        assert key_point_f(of, DEFAULT) == pytest.approx([0.0, 0.0, 0.0])
 
-    def test_an_answer_whose_judgements_all_failed_is_0_by_the_papers_convention(self) -> None:
-        of = points("??", "yn")
-        assert np.isnan(key_point_f(of, DEFAULT)).tolist() == [True, False]
-        assert key_point_f(of, AS_ZERO) == pytest.approx([0.0, 2 / 3])
-        zero = Options(missing="zero", unexpressed="zero")
-        assert key_point_precision(of, zero) == pytest.approx([0.0, 1.0])
-
-    def test_it_is_0_where_nothing_expressed_was_retrieved(self) -> None:
-        assert key_point_f(points("yn", retrieved="ny"), DEFAULT) == pytest.approx([0.0])
+    def test_it_is_unknown_where_either_is(self) -> None:
+        of = Both(points("??", "yn", "yn"), of_answers("y", None, "?"))
+        assert np.isnan(key_point_f(of, DEFAULT)).all()
+        # By the paper's convention what failed is a no; what was never asked is still unknown.
+        assert key_point_f(of, AS_ZERO).tolist() == pytest.approx([0.0, np.nan, 0.0], nan_ok=True)
 
     def test_its_mean_is_not_the_harmonic_mean_of_the_means(self) -> None:
-        of = points("yyyn", "ynnn", retrieved="ynnyyyyy")
-        values = key_point_f(of, DEFAULT)
-        p, r = key_point_precision(of, DEFAULT).mean(), key_point_recall(of, DEFAULT).mean()
+        recalled, own = points("yyyn", "ynnn"), of_answers("ynn", "y")
+        values = key_point_f(Both(recalled, own), DEFAULT)
+        p, r = key_point_precision(own, DEFAULT).mean(), key_point_recall(recalled, DEFAULT).mean()
         assert values.mean() == pytest.approx((6 / 13 + 2 / 5) / 2)
         assert values.mean() != pytest.approx(2 * p * r / (p + r))
 
@@ -171,11 +210,3 @@ class TestFailures:
         of = Failures(np.array([-1]), np.array([0]), 1)
         found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
         assert (found.value, found.reason) == (None, "no failure has a kind")
-
-
-def test_of_an_answer_without_any_label_no_precision_is_known() -> None:
-    silent = Options(unexpressed="zero")
-    found = key_point_precision(points("??", "?n", "nn", "?y"), silent)
-    assert found.tolist() == pytest.approx([np.nan, 0.0, 0.0, 1.0], nan_ok=True)
-    as_zero = key_point_precision(points("??", "?n"), Options(unexpressed="zero", missing="zero"))
-    assert as_zero.tolist() == [0.0, 0.0]

@@ -44,6 +44,12 @@ class Command(BaseCommand):
             "people for people together",
         )
         parser.add_argument(
+            "--points",
+            metavar="CAMPAIGN",
+            help="for key-point-recall: the campaign of key-point-verification with points=answers "
+            "over the same batch whose labels give KPP and KPF",
+        )
+        parser.add_argument(
             "--slices",
             action="append",
             default=[],
@@ -69,9 +75,12 @@ class Command(BaseCommand):
         chosen = options_of(options["preset"], options["option"])
         choices = Choices(seed=options["seed"], resamples=options["resamples"])
         passages = passages_of(options["passages"])
+        points = campaign_called(options["points"]) if options["points"] else None
         slices = [campaign_called(name) for name in dict.fromkeys(options["slices"])]
         try:
-            report = measures_report(campaign, chosen, options["preset"], choices, passages, slices)
+            report = measures_report(
+                campaign, chosen, options["preset"], choices, passages, slices, points
+            )
         except ValueError as error:
             raise CommandError(f"The measures cannot be computed: {error}.") from error
         check_sliced(report, [each.name for each in slices])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.statistics import Ints
+from analysis.statistics import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -20,3 +20,25 @@ class Points:
     retrieved: Ints
     row: Ints
     rows: int
+
+
+@dataclass(frozen=True)
+class AnswerPoints:
+    """The points (U,) that N answers make themselves, held against the context of each.
+
+    `supported` is 1 where the context supports the point, 0 where not, -1 = missing; `row` is the
+    answer. `silent` (N,) are the answers that were taken apart and make no point.
+    """
+
+    supported: Ints
+    row: Ints
+    rows: int
+    silent: Bools
+
+
+@dataclass(frozen=True)
+class Both:
+    """The points of their queries and those that they make, of the same N answers."""
+
+    of_queries: Points
+    of_answers: AnswerPoints
