@@ -76,7 +76,7 @@ class OptionsShape(Strict):
         trim_whitespace=False,
         help_text="JUDGE or JUDGE@CAMPAIGN: its verdicts show",
     )
-    gate = serializers.ChoiceField(GATES, POINTS, required=False)
+    gate = serializers.ChoiceField(GATES, required=False)
     points = serializers.ChoiceField(
         POINTS, required=False, help_text="answers: of the points that reports themselves make"
     )

@@ -249,7 +249,7 @@ def test_labels_go_out_and_come_in_with_their_passages(study: Study, tmp_path: P
         {"field": "passage:p", "start": AT, "end": AT + len(OPENED), "text": OPENED}
     ]
     assert (first["unit"], first["value"], first["system"]) == ("r/1", "yes", "one")
-    assert (second["unit"], second["value"], second["spans"]) == ("r#2", "no", [])
+    assert (second["unit"], second["value"], "spans" in second) == ("r#2", "no", False)
 
 
 def test_a_quote_without_a_field_is_found_on_import(batch: Path, tmp_path: Path) -> None:

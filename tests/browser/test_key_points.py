@@ -149,7 +149,7 @@ def test_a_point_of_an_answer_is_marked_in_several_passages(
     page.keyboard.press("z")
     expect(listed).to_have_text([SUGGESTED, "spans the river"])
     desk.choices("grounded", "No").last.click()
-    assert violations(page) == []
+    assert violations(page, "points of an answer") == []
     submitted(desk)
     found = {(x["unit"], x["field"], x["text"]) for x in exporting.spans(study.campaign)}
     assert found == {("r/1", "passage:p", SUGGESTED), ("r/1", "passage:p#1", "spans the river")}
