@@ -185,7 +185,7 @@ class TestTheApi:
         assert item["units"][0]["evidence"]["several"] is True
         of_quote = item["answer_schema"]["properties"]["u0"]["properties"]["evidence"]["items"]
         assert of_quote["required"] == ["quote", "start", "field"]
-        units = {
+        units: dict[str, Any] = {
             "u0": {"grounded": "yes", "evidence": [quote(OPENED, None, None), quote("old", None)]},
             "u1": {"grounded": "no", "evidence": []},
         }
