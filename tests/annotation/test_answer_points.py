@@ -104,6 +104,16 @@ class TestACampaign:
         asked = {"protocol": "key-point-recall", "batch": "b"}
         assert 'name="points"' not in rita.get("/campaigns/new/", asked).content.decode()
 
+    def test_is_designed_by_the_api_too(self, tmp_path: Path) -> None:
+        study = study_of("key-point-recall", tmp_path)
+        body = {
+            "name": "by script", "protocol": "key-point-verification", "batch": "b",
+            "options": {"points": "answers"},
+        }  # fmt: skip
+        assert script_of(study.rita).post("campaigns/", body).status_code == 201
+        made = Campaign.objects.get(name="by script")
+        assert [item.key for item in made.items.all()] == ["r"]
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
@@ -250,6 +260,14 @@ def test_labels_go_out_and_come_in_with_their_passages(study: Study, tmp_path: P
     ]
     assert (first["unit"], first["value"], first["system"]) == ("r/1", "yes", "one")
     assert (second["unit"], second["value"], "spans" in second) == ("r#2", "no", False)
+
+
+@pytest.mark.parametrize("form_of", ["label-studio", "web-annotations"])
+def test_other_forms_keep_the_passage_of_each_span(study: Study, form_of: str) -> None:
+    client_of(study.ada).post(page("submit", study.assignment(study.ada)), form(quote(OPENED, AT)))
+    text = cast.run("export", "--campaign", "Study", "--what", form_of)
+    assert OPENED in text
+    assert "passage:p" in text
 
 
 def test_a_quote_without_a_field_is_found_on_import(batch: Path, tmp_path: Path) -> None:

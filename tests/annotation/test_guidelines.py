@@ -9,7 +9,8 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 
-ALL = [pytest.param(protocol, id=name) for name, protocol in PROTOCOLS.items()]
+EVERY = [each for p in PROTOCOLS.values() for each in (p, *p.readings.values())]
+ALL = [pytest.param(protocol, id=protocol.slug) for protocol in EVERY]
 ONE_PARAGRAPH = re.compile(r"(#{1,3} \S.*|- \S.*|[^#\-\s>|`<].*)")
 
 
@@ -51,7 +52,7 @@ def test_a_prompt_has_its_slots_in_order(protocol):
 
 @pytest.mark.parametrize("protocol", ALL)
 def test_a_prompt_is_versioned_and_its_version_is_no_part_of_it(protocol):
-    assert protocol.prompt_name == protocol.name
+    assert protocol.prompt_name == protocol.slug
     assert re.fullmatch(r"[1-9]\d*", protocol.prompt_version)
     assert "version:" not in protocol.prompt
 

@@ -302,6 +302,13 @@ def test_every_protocol_has_a_paraphrase_with_all_slots(protocol: str) -> None:
     assert prompt.sha256 != own.sha256
 
 
+def test_so_has_the_reading_of_the_points_of_answers() -> None:
+    reading = PROTOCOLS["key-point-verification"].read_as("answers")
+    prompt = read_prompt(paraphrase_of(reading.slug))
+    assert "Do the passages back it?" in prompt.system
+    assert prompt.sha256 != read_prompt(paraphrase_of(reading.name)).sha256
+
+
 REWORDED = [name for name in PROTOCOLS if "{guideline}" not in paraphrase_of(name)]
 
 
