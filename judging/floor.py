@@ -62,7 +62,7 @@ def _key(campaign: Campaign, asked: Schema) -> str:
     own = [campaign.pk, campaign.created_at] if validates_answers(campaign, asked) else None
     variables = [[v.name, v.kind, v.answers, v.level, dict(v.asked_if)] for v in asked.variables]
     items = _items(campaign).values_list("key", "shown_passages")
-    told = [FORM, VERSION, campaign.batch.digest, campaign.protocol, campaign.protocol_version,
+    told = [FORM, VERSION, campaign.batch.digest, asked.protocol.slug, campaign.protocol_version,
             variables, list(items), own]  # fmt: skip
     return sha256(json.dumps(told, default=str).encode()).hexdigest()
 

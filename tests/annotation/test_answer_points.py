@@ -21,6 +21,7 @@ from annotation.protocols.schema import schema_of
 from annotation.submit import submit
 from datasets.rows import AnswerPoint, Passage, Query, Report
 from judging.backends.base import Request
+from judging.floor import floor_of
 from tests import cast
 from tests.annotation.answering import person
 from tests.api.cast import place, script_of
@@ -246,6 +247,17 @@ class TestJudges:
         found = dict(Label.objects.values_list("unit__key", "value"))
         assert found == {"r/1": "yes", "r#2": "yes"}
         assert {field for field, _, _ in stored()} == {"passage:p"}
+
+
+def test_the_floor_of_one_reading_is_not_taken_for_that_of_the_other(tmp_path: Path) -> None:
+    line = json.loads(json.dumps(cast.FIRST))
+    line["key_points"] = [{"id": "r", "text": "It opened in 1901.", "passage": "p"}]
+    cast.load(tmp_path, [line])
+    plain = cast.campaign_of("key-point-verification", "--option", "variables=grounded")
+    own = cast.campaign_of("key-point-verification", *OPTION, name="own")
+    assert set(floor_of(plain).codes["grounded"]) == {("r", "key-point", "r")}
+    found = set(floor_of(own).codes["grounded"])
+    assert found == {("r", "key-point", "r/1"), ("r", "key-point", "r#2")}
 
 
 def test_labels_go_out_and_come_in_with_their_passages(study: Study, tmp_path: Path) -> None:
