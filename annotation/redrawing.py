@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from annotation.campaigns import roles_before
 from annotation.declared import declared
@@ -13,7 +13,7 @@ from annotation.itemmaking import drafted_items
 from annotation.labelled import chunks
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from annotation.presenting import design as design_of
-from annotation.protocols.base import ItemSpec, UnitSpec, name_units
+from annotation.protocols.base import Protocol, UnitSpec, name_units
 
 CHUNK = 200
 CLOSE = 1e-9
@@ -21,12 +21,17 @@ CLOSE = 1e-9
 
 def differences(campaign: Campaign) -> Iterator[str]:
     """A line for each query, item or unit whose stored draw is another than the fresh one."""
+    yield from differences_of_queries(campaign)
+    yield from _units(campaign, design_of(campaign))
+
+
+def differences_of_queries(campaign: Campaign) -> Iterator[str]:
+    """The same of queries and of places alone."""
     design = design_of(campaign)
     keys = list(campaign.batch.queries.values_list("key", flat=True))
     drawn = draw_queries(keys, design, roles_before(campaign))
     yield from _queries(campaign, design, drawn)
     yield from _quotas(campaign, design, drawn)
-    yield from _units(campaign, design)
 
 
 def _queries(campaign: Campaign, design: Design, drawn: Mapping[str, DrawnQuery]) -> Iterator[str]:
@@ -84,21 +89,23 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
             if key not in pks:
                 yield f"item {key!r} is in the batch, and not in the campaign"
             else:
-                yield from _item(each.spec, stored.get(pks[key], []), design, campaign)
+                rows = stored.get(pks[key], [])
+                yield from differences_of_units(key, each.spec.units, rows, design, protocol)
 
 
-def _item(
-    spec: ItemSpec, rows: list[UnitDraw], design: Design, campaign: Campaign
+def differences_of_units(
+    item: str, units: Sequence[UnitSpec], rows: list[UnitDraw], design: Design, protocol: Protocol
 ) -> Iterator[str]:
-    fresh = draw_units(spec.key, spec.units, design, declared(campaign))
+    """The same of one item, of all units that it may ask."""
+    fresh = draw_units(item, units, design, protocol)
     if not rows:
-        yield f"item {spec.key!r} has no stored draw of units"
+        yield f"item {item!r} has no stored draw of units"
         return
     there = [(row.unit_kind, row.key) for row in rows]
     if there != [(unit.spec.kind, unit.spec.key) for unit in fresh]:
-        yield f"item {spec.key!r} has other units in its draw than the batch gives"
+        yield f"item {item!r} has other units in its draw than the batch gives"
         return
-    later = _later(spec, rows, design)
+    later = _later(item, rows, design)
     for row, unit in zip(rows, fresh, strict=True):
         drawn, chance = unit.drawn, unit.probability
         if unit.kind == "turns" and row.drawn is not None:
@@ -107,15 +114,15 @@ def _item(
             unit.kind, unit.wave, design.seed, drawn,
         )  # fmt: skip
         if not same or (chance is not None and abs((row.probability or 0.0) - chance) > CLOSE):
-            yield f"unit {row.key!r} of item {spec.key!r} is stored otherwise than it is drawn anew"
+            yield f"unit {row.key!r} of item {item!r} is stored otherwise than it is drawn anew"
 
 
-def _later(spec: ItemSpec, rows: list[UnitDraw], design: Design) -> dict[str, float]:
+def _later(item: str, rows: list[UnitDraw], design: Design) -> dict[str, float]:
     """The names that a draw by turns takes, with their chances, from the strata that it kept."""
     if not any(row.kind == "turns" and row.drawn is not None for row in rows):
         return {}
     names = list(name_units(UnitSpec(row.unit_kind, row.key, "") for row in rows))
     strata = {name: row.stratum for name, row in zip(names, rows, strict=True) if row.stratum}
-    drawn = alternating(names, strata, design.per_passage, design.seed, f"units of {spec.key}")
+    drawn = alternating(names, strata, design.per_passage, design.seed, f"units of {item}")
     chance = chances(names, strata, design.per_passage)
     return {name: chance[name] for name in drawn}

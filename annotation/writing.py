@@ -169,11 +169,10 @@ def _check_conflict(current: Response | None, circumstances: Circumstances) -> N
 
 def _response(change: _Change) -> tuple[Any, ...]:
     """A new response, in the order of `_RESPONSE`."""
-    held, ready, circumstances = change.held, change.ready, change.circumstances
-    last = held.current.revision if held.current else 0
+    ready, circumstances = change.ready, change.circumstances
     return (
         ready.assignment.pk,
-        max(last + 1, circumstances.revision or 1),
+        max(_last(change) + 1, circumstances.revision or 1),
         True,
         ready.payload,
         ready.payload.get("comment") or "",
@@ -190,6 +189,13 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
     if replaced:
         _replace.run(responses=replaced)
         write_events([_replacing(change) for change in changes if change.held.current])
+    write_events(
+        [
+            _numbering(change, row)
+            for change, row in zip(changes, rows, strict=True)
+            if row[REVISION] != _last(change) + 1
+        ]
+    )
     keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
     _write_labels(keys, changes)
     _close(changes)
@@ -203,6 +209,17 @@ def _replacing(change: _Change) -> Event:
     was = before.payload if before else None
     campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
     return made("answer.changed", campaign, of, was, ready.payload, door=ready.door)
+
+
+def _numbering(change: _Change, row: Sequence[Any]) -> Event:
+    """That a file's own number leaves a gap, which would look like an answer that is gone."""
+    assignment = change.ready.assignment
+    of = "assignment", assignment.pk
+    return made("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
+
+
+def _last(change: _Change) -> int:
+    return change.held.current.revision if change.held.current else 0
 
 
 def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:

@@ -50,6 +50,21 @@ class Query(models.Model):
         return self.key
 
 
+class QueryDigest(models.Model):
+    """What a query was when it was loaded, so that a text that was changed since is found.
+
+    `line` is a digest of its place and of its line of the native format, `texts` holds those of its
+    texts by kind and id (`datasets.digests`). They stand apart: no page reads them.
+    """
+
+    query = models.OneToOneField(Query, models.CASCADE, related_name="digest")
+    line = models.CharField(max_length=64)
+    texts = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.line}"
+
+
 class Part(models.Model):
     """What belongs to one query, under an id that is unique in the batch."""
 

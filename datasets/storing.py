@@ -10,6 +10,7 @@ from django.db import models as db
 
 from datasets import models, rows
 from datasets.bulk import Row, bulk_write, reserve
+from datasets.digests import line_digest, text_digests
 from datasets.lines import part_of_line
 
 CHUNK = 2000
@@ -17,6 +18,7 @@ Stored = tuple[int, rows.Query]
 """A query's primary key and its row."""
 
 _QUERY = ("id", "batch_id", "key", "position", "text", "asked_at", "references", "meta")
+_DIGEST = ("query_id", "line", "texts")
 _PASSAGE = ("id", "batch_id", "key", "text")
 _PART = ("batch_id", "query_id", "key", "position", "text", "meta")
 _GROUNDING = (
@@ -56,6 +58,10 @@ class Writer:
         first = self.counts["queries"]
         queries = (self._query(key, q, first + n) for n, (key, q) in enumerate(stored))
         bulk_write(models.Query, _QUERY, queries)
+        digests = (
+            (key, line_digest(first + n, q), text_digests(q)) for n, (key, q) in enumerate(stored)
+        )
+        bulk_write(models.QueryDigest, _DIGEST, digests)
         self.counts["queries"] += len(chunk)
         self._passages(chunk)
         self._bulk("questions", stored)

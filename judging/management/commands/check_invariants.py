@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import urllib.request
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.tallies.checking import wrong
-from audit.checking import broken
+from annotation.integrity import Seen
+from audit.violations import Violation
+from datasets import digests
 from datasets.console import Command as BaseCommand
 from judging import invariants
+from judging.integrity import CHECKS, told, violations
 
 SECONDS = 10.0
+MEND = {check.name: check.mend for check in CHECKS}
 
 
 class Command(BaseCommand):
-    help = "Checks that nothing was lost, doubled or invented, and names every place where it was."
+    help = (
+        "Checks that nothing was lost, doubled or invented, in answers and texts, draws, tallies "
+        "and the rows of judges, and names every place where it was. It mends nothing."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -41,15 +49,54 @@ class Command(BaseCommand):
         parser.add_argument(
             "--http-log", metavar="FILE", help="the site's log as JSON, for answers with errors"
         )
+        parser.add_argument(
+            "--format",
+            choices=("text", "json"),
+            default="text",
+            help="sentences, or one JSON object with each place by its keys (default: text)",
+        )
 
     def run(self, **options: Any) -> None:
+        digested = digests.complete()
+        found: Counter[str] = Counter()
+        tell = self._as_json if options["format"] == "json" else self._as_text
         with invariants.one_instant():
-            found = [*invariants.stored(), *wrong(), *broken(), *self.beside(options)]
-        for violation in found:
-            self.say(violation)
+            tell(options, digested, found)
         if found:
-            raise CommandError(f"The invariants do not hold: {len(found)} violations.")
-        self.say("The invariants hold.")
+            raise CommandError(f"The invariants do not hold: {found.total()} violations.")
+        if options["format"] == "text":
+            self.say("The invariants hold.")
+
+    def _as_text(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
+        for name in digested:
+            self.say(f"Batch {name!r} still has its digest, and its texts have theirs from now on.")
+        for violation in self._found(options, Seen(), found):
+            self.say(str(violation))
+        for name in found:
+            self.say(f"To mend {name}: {MEND[name]}")
+
+    def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
+        """The object, written as it is found: a line for each violation."""
+        seen, comma = Seen(), ""
+        self.say('{"violations": [')
+        for violation in self._found(options, seen, found):
+            self.say(f"{comma}{json.dumps(asdict(violation), ensure_ascii=False)}")
+            comma = ","
+        rest = {
+            "holds": not found,
+            "checks": [{**asdict(check), "violations": found[check.name]} for check in CHECKS],
+            "checked": asdict(seen),
+            "digested": digested,
+        }
+        self.say(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
+
+    def _found(
+        self, options: dict[str, Any], seen: Seen, found: Counter[str]
+    ) -> Iterator[Violation]:
+        for each in (violations(seen), told(self.beside(options))):
+            for violation in each:
+                found[violation.check] += 1
+                yield violation
 
     def beside(self, options: dict[str, Any]) -> Iterator[str]:
         """What is checked against files, and against a server."""

@@ -1,0 +1,190 @@
+"""Assignments with all that was answered to them, in chunks of plain values.
+
+Memory holds one chunk and the texts of one query, however many labels a campaign has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from annotation.declared import DECLARED, declared
+from annotation.integrity.stored import (
+    Answer,
+    Decided,
+    Kept,
+    Named,
+    Placed,
+    Range,
+    Row,
+    Value,
+    answers_of,
+    decisions_of,
+    drafts_of,
+    labels_of,
+    placed_of,
+    rows_of,
+    spans_of,
+    units_of,
+)
+from annotation.labelled import chunks
+from annotation.models import Assignment, Campaign, Response
+from annotation.presenting import items_of, schema
+from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.checking import Entry, Problem, RefusedError, check
+from annotation.protocols.schema import Schema
+from audit.violations import Place, Violation
+from datasets.material import as_row
+from datasets.models import Query
+
+CHUNK = 500
+STRICT = ("page", "api", "judge")
+"""The doors that take whole answers alone; a file may bring a part of one."""
+
+
+@dataclass
+class Seen:
+    """How much was looked at."""
+
+    campaigns: int = 0
+    assignments: int = 0
+    answers: int = 0
+    labels: int = 0
+    spans: int = 0
+
+
+class Exploded(NamedTuple):
+    """What an answer says: its entries and warnings, or why its payload is no answer."""
+
+    entries: Sequence[Entry]
+    warnings: Sequence[Problem]
+    refused: str = ""
+
+
+class Study:
+    """A campaign with what is asked in it, and the texts of the query that was looked at last."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self._texts: tuple[object, dict[str, ItemSpec]] = (None, {})
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """None where this version of Tandem does not have the campaign's protocol."""
+        return schema(self.campaign) if self.campaign.protocol in DECLARED else None
+
+    @cached_property
+    def is_of_this_version(self) -> bool:
+        """Whether answers were checked by the rules that hold now."""
+        if self.campaign.protocol not in DECLARED:
+            return False
+        return declared(self.campaign).version == self.campaign.protocol_version
+
+    def shown(self, item: Placed) -> ItemSpec | None:
+        """An item as its material makes it now, whatever a page keeps in memory; None: not any."""
+        of = item.query, item.passages, item.uses
+        if self._texts[0] != of:
+            row = as_row(Query.objects.get(pk=item.query), declared(self.campaign).needs)
+            made = items_of(self.campaign, row, item.passages, item.uses)
+            self._texts = of, {spec.key: spec for spec in made}
+        return self._texts[1].get(item.key)
+
+
+@dataclass
+class Answered:
+    """An assignment, and all that hangs on it; its answers by revision, `units` by primary key."""
+
+    study: Study
+    row: Row
+    item: Placed
+    units: Mapping[int, Named]
+    answers: Sequence[Answer]
+    labels: Mapping[int, Sequence[Value]]
+    spans: Mapping[int, Sequence[Range]]
+    decisions: Mapping[int, Decided]
+    draft: Kept | None
+
+    @cached_property
+    def asked(self) -> dict[str, UnitSpec]:
+        """The units that it asks and that its item has, by name."""
+        mine = {unit.name: unit.spec for unit in self.units.values()}
+        return {name: mine[name] for name in self.row.asked if name in mine}
+
+    @cached_property
+    def entries(self) -> Mapping[int, Exploded]:
+        """What each answer says by itself, whatever labels there are, by its primary key."""
+        return {answer.pk: exploded(self.study, self.asked, answer) for answer in self.answers}
+
+    @cached_property
+    def spec(self) -> ItemSpec | None:
+        return self.study.shown(self.item)
+
+    def wrong(
+        self, check: str, what: str, row: tuple[str, int] | None = None, **where: str | int
+    ) -> Violation:
+        """A violation at this assignment; `row` is the table and the key of the row that is meant.
+
+        `where` may name a revision, a unit and a variable, which are told in this order.
+        """
+        mine, campaign = self.row, self.study.campaign.name
+        place: Place = {
+            "campaign": campaign, "rater": mine.rater_name, "item": self.item.key,
+        }  # fmt: skip
+        place |= {"replicate": mine.replicate} if mine.replicate else {}
+        place |= {"scope": mine.scope} if mine.scope else {}
+        place |= where
+        words = [f"campaign {campaign}", mine.rater_name, f"item {self.item.key}"]
+        words += [f"{name} {place[name]}" for name in _TOLD if name in place]
+        table, pk = row or (Assignment._meta.db_table, mine.pk)
+        place |= {"table": table, "id": pk}
+        return Violation(check, f"{', '.join(words)}: {what}", place)
+
+    def of_answer(self, check: str, answer: Answer, what: str, **where: str | int) -> Violation:
+        row = Response._meta.db_table, answer.pk
+        return self.wrong(check, what, row, revision=answer.revision, **where)
+
+
+_TOLD = ("replicate", "scope", "revision", "unit", "variable")
+"""What a sentence names beside campaign, rater and item, in this order."""
+
+
+def exploded(study: Study, asked: Mapping[str, UnitSpec], answer: Answer) -> Exploded:
+    """A payload taken apart again. Leniently: what was taken once is not refused by a later rule;
+    where the rules are those of then, a warning about a whole answer is a violation."""
+    payload = answer.payload
+    if study.schema is None:
+        return Exploded((), ())
+    if not isinstance(payload, dict) or not isinstance(payload.get("units"), dict):
+        return Exploded((), (), "its payload holds no units")
+    try:
+        return Exploded(*check(study.schema, asked, payload["units"], "import"))
+    except RefusedError as error:
+        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+        return Exploded((), (), f"its payload is no answer: {error.problems[0]}{more}")
+
+
+def answered(study: Study, seen: Seen) -> Iterator[Answered]:
+    """Every assignment of a campaign, by query and item."""
+    for chunk in chunks(rows_of(study.campaign, CHUNK), CHUNK):
+        yield from _with_answers(study, chunk, seen)
+
+
+def _with_answers(study: Study, chunk: Sequence[Row], seen: Seen) -> Iterator[Answered]:
+    keys = [row.pk for row in chunk]
+    answers = answers_of(keys)
+    responses = [answer.pk for each in answers.values() for answer in each]
+    labels, spans, decisions = labels_of(responses), spans_of(responses), decisions_of(responses)
+    drafts = {draft.assignment: draft for draft in drafts_of(keys)}
+    items = {row.item for row in chunk}
+    placed, units = placed_of(items), units_of(items)
+    seen.assignments += len(chunk)
+    seen.answers += len(responses)
+    seen.labels += sum(map(len, labels.values()))
+    seen.spans += sum(map(len, spans.values()))
+    for row in chunk:
+        yield Answered(
+            study, row, placed[row.item], units[row.item], answers.get(row.pk, ()), labels, spans,
+            decisions, drafts.get(row.pk),
+        )  # fmt: skip

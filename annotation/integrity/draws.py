@@ -1,0 +1,83 @@
+"""Whether the stored draws are those that the seed gives, and units are those that were drawn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from annotation.declared import DECLARED, declared
+from annotation.labelled import chunks
+from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw
+from annotation.presenting import design
+from annotation.protocols.base import UnitSpec
+from annotation.redrawing import differences_of_queries, differences_of_units
+from audit.violations import Check, Place, Violation
+
+CHECK = Check(
+    "draws",
+    "queries, places and units are those that the campaign's seed draws, and each item asks the "
+    "units that its draw left",
+    "Take the rows of the draw from a backup: answers were asked for by the first draw, and their "
+    "probabilities weigh the estimates. `draws --check` draws a whole campaign anew and compares.",
+)
+CHUNK = 500
+
+
+def wrong(campaign: Campaign) -> Iterator[Violation]:
+    if campaign.protocol not in DECLARED:
+        return
+    first = campaign.options.get("prerequisite")
+    # Roles come from the campaign before; without it, they cannot be drawn anew.
+    if not first or QueryDraw.objects.filter(campaign__name=first).exists():
+        for line in differences_of_queries(campaign):
+            yield _of_campaign(campaign, line)
+    # Campaigns from before draws were stored have none of units at all.
+    if UnitDraw.objects.filter(item__campaign=campaign).exists():
+        yield from _of_items(campaign)
+
+
+def _of_items(campaign: Campaign) -> Iterator[Violation]:
+    chosen, protocol = design(campaign), declared(campaign)
+    items = campaign.items.order_by("pk").values_list("pk", "key").iterator(chunk_size=CHUNK)
+    for chunk in chunks(items, CHUNK):
+        keys = [pk for pk, _ in chunk]
+        drawn, asked = _drawn(keys), _asked(keys)
+        for pk, key in chunk:
+            rows = drawn.get(pk, [])
+            units = [UnitSpec(row.unit_kind, row.key, "") for row in rows]
+            for line in differences_of_units(key, units, rows, chosen, protocol):
+                yield _of_item(campaign, pk, key, line)
+            left = {(row.unit_kind, row.key) for row in rows if row.drawn is not False}
+            if rows and _is_made_of_its_draw(rows) and left != asked.get(pk, set()):
+                line = f"item {key!r} asks other units than its draw left"
+                yield _of_item(campaign, pk, key, line)
+
+
+def _is_made_of_its_draw(rows: Sequence[UnitDraw]) -> bool:
+    """Units that wait for another campaign are all there until they are drawn, and stay."""
+    return all(row.kind in ("all", "simple") for row in rows)
+
+
+def _drawn(items: Sequence[int]) -> dict[int, list[UnitDraw]]:
+    found: dict[int, list[UnitDraw]] = defaultdict(list)
+    for row in UnitDraw.objects.filter(item__in=items).order_by("item", "position"):
+        found[row.item_id].append(row)
+    return found
+
+
+def _asked(items: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
+    found: dict[int, set[tuple[str, str]]] = defaultdict(set)
+    rows = Unit.objects.filter(item__in=items).order_by()
+    for item, kind, key in rows.values_list("item_id", "kind", "key"):
+        found[item].add((kind, key))
+    return found
+
+
+def _of_campaign(campaign: Campaign, line: str) -> Violation:
+    place: Place = {"campaign": campaign.name, "table": Campaign._meta.db_table, "id": campaign.pk}
+    return Violation(CHECK.name, f"campaign {campaign.name}: {line}", place)
+
+
+def _of_item(campaign: Campaign, pk: int, key: str, line: str) -> Violation:
+    place: Place = {"campaign": campaign.name, "item": key, "table": Item._meta.db_table, "id": pk}
+    return Violation(CHECK.name, f"campaign {campaign.name}: {line}", place)

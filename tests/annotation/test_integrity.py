@@ -1,0 +1,136 @@
+"""Answers to every protocol, given and given again on its page, are provably there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+
+from annotation.drafts import save_draft
+from annotation.integrity import Seen, violations
+from annotation.models import Assignment, Campaign, Label, Response, Span
+from annotation.protocols import PROTOCOLS
+from annotation.submit import submit
+from tests.annotation.answering import good_answer, person
+from tests.annotation.follow_cast import answer, coverage, rating
+from tests.annotation.validating_cast import judge, validating
+from tests.cast import campaign_of, run
+from tests.page_cast import study_of
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+def found() -> list[str]:
+    return [str(each) for each in violations((), Seen())]
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def answered(campaign: Campaign, *people: str) -> list[Assignment]:
+    """Every item answered on the page by each, and answered again by the first, who goes on."""
+    rows = [person(item, name) for item in campaign.items.all() for name in people]
+    for row in rows:
+        payload = {"units": good_answer(row), "comment": None}
+        submit(row, payload, "page")
+        if row.rater.name == people[0]:
+            submit(row, payload | {"comment": "again 🛶"}, "page")
+            save_draft(row, payload | {"comment": "and again"}, 0, 2)
+    return rows
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_study_by_page_is_well_and_a_flipped_label_is_not(batch: Path, protocol: str) -> None:
+    campaign = campaign_of(protocol, "--raters-per-item", "2")
+    answered(campaign, "ann", "ben")
+    assert Response.objects.filter(revision=2, current=True).exists()
+    assert found() == []
+    label = Label.objects.filter(response__assignment__rater__name="ben")[0]
+    with undone():
+        Label.objects.filter(pk=label.pk).update(value="tampered")
+        (line,) = found()
+        assert f"is labelled 'tampered', and the answer says {label.value!r}" in line
+    span = Span.objects.filter(label__response__current=True).first()
+    if span is not None:
+        with undone():
+            Span.objects.filter(pk=span.pk).update(quote="invented")
+            (line,) = found()
+            assert line.startswith("evidence: ")
+
+
+def test_an_import_is_well_and_so_is_its_inexact_evidence(batch: Path, tmp_path: Path) -> None:
+    """Quotes that a file brings are found folded, joined, nearly or not at all."""
+    campaign = campaign_of("report-coverage")
+    unit = campaign.items.get(key="r").units.get(name="🌉")
+    quotes = [
+        "anna LEE\u0301  built it",
+        "Anna Lee\u0301 built it 🌉. שלום לכולם! It opened in 1901.",
+        "Anna Lee\u0301 bulit it 🌉. It opened in 1901",
+        "never written anywhere by anybody",
+    ]
+    lines = [
+        {
+            "item": "r", "unit": unit.key, "kind": unit.kind, "variable": "answerable",
+            "value": "yes", "rater": f"file {n}", "rater_kind": "human",
+            "spans": [{"text": quote}],
+        }
+        for n, quote in enumerate(quotes)
+    ]  # fmt: skip
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    run("import_labels", path, "--campaign", "c")
+    methods = set(Span.objects.values_list("method", flat=True))
+    assert methods >= {"folded", "none"}
+    assert found() == []
+    Span.objects.filter(method="none").update(quote="something else")
+    assert len(found()) == 2
+
+
+def test_campaigns_that_follow_each_other_are_well(batch: Path) -> None:
+    first = coverage(1)
+    second = rating()
+    for item in first.items.values_list("key", flat=True):
+        answer(first, item, "ann", {})
+    answered(second, "ann", "ben")
+    assert found() == []
+
+
+def test_verdicts_that_people_confirmed_are_well(tmp_path: Path) -> None:
+    judge()
+    campaign = study_of("rubric-passage", tmp_path, validating()).campaign
+    answered(campaign, "ann")
+    assert found() == []
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("rubric-passage", ("per_passage=1",)),
+        ("rubric-passage", ("sampling=all",)),
+        ("report-coverage", ("development=0.3", "order=random")),
+    ],
+)
+def test_drawn_and_shuffled_campaigns_are_well(
+    batch: Path, protocol: str, options: tuple[str, ...]
+) -> None:
+    given = [word for option in options for word in ("--option", option)]
+    answered(campaign_of(protocol, "--human-share", "0.7", *given), "ann")
+    assert found() == []
+
+
+def test_a_unit_that_its_item_does_not_have_is_named(batch: Path) -> None:
+    campaign = campaign_of("report-coverage")
+    row = answered(campaign, "ann")[0]
+    Assignment.objects.filter(pk=row.pk).update(asked=[*row.asked, "x"])
+    lines = found()
+    assert any("asks unit 'x', which its item does not have" in line for line in lines)

@@ -1,0 +1,149 @@
+"""A batch still holds what was loaded, or each text that it does not is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets import digests
+from datasets.loading import load_batch
+from datasets.material import as_row
+from datasets.models import (
+    Batch,
+    Grounding,
+    KeyPoint,
+    Passage,
+    Query,
+    QueryDigest,
+    Question,
+    Ranking,
+    Report,
+)
+from tests.cast import BATCH, load, write_lines
+
+pytestmark = [pytest.mark.usefixtures("db"), pytest.mark.postgresql]
+
+
+def found() -> list[str]:
+    return [each.wrong for each in digests.changed()]
+
+
+def test_what_was_loaded_is_there(batch: Path) -> None:
+    assert QueryDigest.objects.count() == len(BATCH)
+    assert found() == []
+    assert digests.complete() == []
+
+
+def test_numbers_that_a_database_writes_in_another_form_are_the_same(tmp_path: Path) -> None:
+    """PostgreSQL gives 1e22 back as a whole number, and -0.0 without its sign."""
+    meta = {"many": [1e22, 1.5e300, -0.0, 1.0, 1e-7, 10**20, {"deep": 2.0}]}
+    lines = [{"id": "q", "text": "Why?", "meta": meta, "references": [{"text": "x", "meta": meta}]}]
+    load(tmp_path, lines, "numbers")
+    assert found() == []
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("model", "key", "named"),
+    [
+        (Query, "q/1", "the query itself"),
+        (Report, "r#1", "report 'r#1'"),
+        (Passage, "p", "passage 'p'"),
+        (Question, "🌉", "question '🌉'"),
+        (KeyPoint, "k#2", "key point 'k#2'"),
+    ],
+)
+def test_each_text_that_was_changed_is_named(
+    batch: Path, model: type[Report], key: str, named: str
+) -> None:
+    model._default_manager.filter(key=key).update(text="x")
+    says = f"the text of {named} is not the one that was loaded"
+    assert found() == [f"batch b: query 'q/1': {says}"]
+
+
+BESIDE = "query 'q/1': its texts are those that were loaded, and what stands beside them is not"
+CHANGES: list[tuple[Callable[[], object], str]] = [
+    (lambda: Report.objects.filter(key="r#1").update(system="other"), BESIDE),
+    (lambda: Grounding.objects.filter(passage__key="p").update(relevant=False), BESIDE),
+    (lambda: Ranking.objects.update(passages=["p", "p#1"]), BESIDE),
+    (lambda: Query.objects.filter(key="q/1").update(references=[]), BESIDE),
+    (
+        lambda: KeyPoint.objects.filter(key="k#2").delete(),
+        "query 'q/1': key point 'k#2' is gone",
+    ),
+    (
+        lambda: Report.objects.filter(key="t2").update(key="t9"),
+        "query 'q3': report 't2' is gone",
+    ),
+    (
+        lambda: Query.objects.filter(key="q 2").delete(),
+        "queries are missing in front of query 'q3'",
+    ),
+    (lambda: Query.objects.filter(key="q3").delete(), "2 queries are there, and 3 were loaded"),
+    (
+        lambda: QueryDigest.objects.filter(query__key="q3").delete(),
+        "query 'q3' has no digest, so it was not loaded",
+    ),
+]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("change", "says"), CHANGES)
+def test_each_other_change_is_named(batch: Path, change: Callable[[], object], says: str) -> None:
+    change()
+    assert found()[0].startswith(f"batch b: {says}")
+
+
+def test_a_row_is_named_by_its_key_too(batch: Path) -> None:
+    Report.objects.filter(key="r#1").update(text="x")
+    (violation,) = digests.changed()
+    report = Report.objects.get(key="r#1")
+    assert violation.where == {
+        "batch": "b", "query": "q/1", "report": "r#1", "table": "datasets_report", "id": report.pk,
+    }  # fmt: skip
+
+
+def test_a_text_whose_digest_was_changed_with_it_is_found_by_that_of_the_batch(
+    batch: Path,
+) -> None:
+    Report.objects.filter(key="r#1").update(text="x")
+    QueryDigest.objects.all().delete()
+    made = [
+        QueryDigest(query=query, line=digests.line_digest(query.position, row),
+                    texts=digests.text_digests(row))
+        for query, row in rows()
+    ]  # fmt: skip
+    QueryDigest.objects.bulk_create(made)
+    (line,) = found()
+    assert "its content has another digest than it was loaded with" in line
+
+
+def rows() -> list[tuple[Query, Any]]:
+    return [(query, as_row(query)) for query in Query.objects.order_by("position")]
+
+
+def test_an_older_batch_gets_its_digests_once(batch: Path) -> None:
+    before = {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()}
+    QueryDigest.objects.all().delete()
+    assert found() == []
+    assert digests.complete() == ["b"]
+    assert {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()} == before
+    assert digests.complete() == []
+
+
+def test_an_older_batch_that_was_changed_gets_none_and_is_named(batch: Path) -> None:
+    QueryDigest.objects.all().delete()
+    Report.objects.filter(key="r#1").update(text="x")
+    assert digests.complete() == []
+    assert not QueryDigest.objects.exists()
+    (line,) = found()
+    assert "which text it is cannot be told" in line
+
+
+def test_the_same_files_again_are_the_same_batch(batch: Path, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "again.jsonl", BATCH)
+    assert load_batch([path], "b").unchanged
+    assert Batch.objects.get().digest == digests.recomputed(Batch.objects.get())
