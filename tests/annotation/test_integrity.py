@@ -15,6 +15,7 @@ from annotation.integrity import Seen, violations
 from annotation.models import Assignment, Campaign, Label, Response, Span
 from annotation.protocols import PROTOCOLS
 from annotation.submit import submit
+from datasets.models import Passage
 from tests.annotation.answering import good_answer, person
 from tests.annotation.follow_cast import answer, coverage, rating
 from tests.annotation.validating_cast import judge, validating
@@ -134,3 +135,19 @@ def test_a_unit_that_its_item_does_not_have_is_named(batch: Path) -> None:
     Assignment.objects.filter(pk=row.pk).update(asked=[*row.asked, "x"])
     lines = found()
     assert any("asks unit 'x', which its item does not have" in line for line in lines)
+
+
+def test_evidence_that_moved_to_another_passage_is_named(batch: Path) -> None:
+    """Where a quote names its passage, the same words in another one are not what was quoted."""
+    campaign = campaign_of("key-point-verification", "--option", "points=answers")
+    row = person(campaign.items.get(key="r"), "ann")
+    quote = {"quote": "It", "start": 0, "field": "passage:p#1"}
+    units = {name: {"grounded": "yes", "evidence": [quote]} for name in row.asked}
+    submit(row, {"units": units, "comment": None}, "page")
+    assert found() == []
+    Passage.objects.filter(key="p").update(text="It stands here, too.")
+    assert found() == []
+    Span.objects.filter(pk=Span.objects.all()[0].pk).update(field="passage:p")
+    surplus, lost = found()
+    assert surplus.endswith("quotes 'It', which its answer does not")
+    assert lost.endswith("its answer quotes 'It', and no span does")

@@ -97,6 +97,16 @@ def test_each_other_change_is_named(batch: Path, change: Callable[[], object], s
     assert found()[0].startswith(f"batch b: {says}")
 
 
+def test_a_point_of_an_answer_is_a_text_too(batch: Path) -> None:
+    report = Report.objects.exclude(key_points=None)[0]
+    points = report.key_points or []
+    points[0]["text"] = "x"
+    Report.objects.filter(pk=report.pk).update(key_points=points)
+    key = f"{report.key}/{points[0]['id']}"
+    says = f"the text of answer point {key!r} is not the one that was loaded"
+    assert found() == [f"batch b: query 'q/1': {says}"]
+
+
 def test_a_row_is_named_by_its_key_too(batch: Path) -> None:
     Report.objects.filter(key="r#1").update(text="x")
     (violation,) = digests.changed()
