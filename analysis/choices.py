@@ -81,15 +81,17 @@ class Choices:
             yield from facts
             return
         for fact in facts:
-            if self._takes_rater(fact) and (not self.variables or fact.variable in self.variables):
+            asked = not self.variables or fact.variable in self.variables
+            if asked and self.takes(fact.rater, fact.rater_kind):
                 said = (value_of(fact, name, strata) in values for name, values in wanted.items())
                 if all(said):
                     yield fact
 
-    def _takes_rater(self, fact: LabelFact) -> bool:
-        if fact.rater_kind == "judge" and self.judges:
-            return fact.rater in self.judges
-        return not self.raters or bool({fact.rater, fact.rater_kind} & set(self.raters))
+    def takes(self, rater: str, kind: str) -> bool:
+        """Whether a rater of a kind is among those that were chosen."""
+        if kind == "judge" and self.judges:
+            return rater in self.judges
+        return not self.raters or bool({rater, kind} & set(self.raters))
 
 
 @dataclass

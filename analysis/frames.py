@@ -7,7 +7,7 @@ then held against them; nothing is pooled.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -193,7 +193,10 @@ def make_frame(
     raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
     # By name, so that the same labels in another order get the same resamples.
-    queries = {q: n for n, q in enumerate(sorted({i.query for i in items.values()}))}
+    named = {i.query for i in items.values()}
+    # A file may give the units of an item to several queries.
+    named |= {fact.query for found in columns.values() for fact in found.facts}
+    queries = {q: n for n, q in enumerate(sorted(named))}
     frames = {
         name: _variable(name, found, scales.get(name), raters, numbers, queries)
         for name, found in columns.items()
@@ -236,7 +239,14 @@ def _variable(
     items: Mapping[str, int],
     queries: Mapping[str, int],
 ) -> VariableFrame:
-    scale = _whole_scale(scale or Scale((), "nominal"), found, raters)
+    people = {r.name for r in raters if r.kind == "human"}
+    used = {
+        (rater in people, value)
+        for rater, said in found.said.items()
+        for value in {each.value for each in said.values()}
+        if value is not None
+    }
+    scale = whole_scale(scale or Scale((), "nominal"), used)
     column = {r.name: n for n, r in enumerate(raters)}
     code = {category: n for n, category in enumerate(scale.categories)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
@@ -269,16 +279,12 @@ def _unit_facts(
     )
 
 
-def _whole_scale(scale: Scale, found: _Columns, raters: Sequence[RaterFacts]) -> Scale:
-    """A scale with every category in use: its own, what people added, what judges alone gave."""
-    people = {r.name for r in raters if r.kind == "human"}
+def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
+    """A scale with every category in use: its own, what people added, what judges alone gave.
+
+    `used` are values, each with whether a person gave it.
+    """
     known = {*scale.categories, *scale.escapes}
-    used = {
-        (rater in people, value)
-        for rater, said in found.said.items()
-        for value in {each.value for each in said.values()}
-        if value is not None
-    }
     added = {value for by_people, value in used if by_people} - known
     rest = {value for _, value in used} - known - added
     if not known and not added:

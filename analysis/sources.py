@@ -11,11 +11,15 @@ from django.db.models.functions import NullIf
 
 from analysis.assisted import Place
 from analysis.choices import Choices, Strata, offered_by
+from analysis.column_frames import frame_of
+from analysis.columns import Labels, chosen, offered, whole
+from analysis.digests import inputs_of
 from analysis.frames import Frame, Inputs, LabelFact, Scale, make_frame, number_of
 from analysis.marks import campaign_marks, file_marks
 from analysis.metas import meta_strata
 from analysis.statistics import Level
 from analysis.uncollected import uncollected
+from annotation.files.columns import read_columns
 from annotation.files.labels import read_labels
 from annotation.files.rows import LabelRow
 from annotation.follows.validating import validated_judge, verdict_campaign
@@ -165,6 +169,31 @@ def file_frame(
     Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
     Only the newest revision of a label counts.
     """
+    given = list(paths)
+    labels = whole(read_columns(given))
+    found = None if labels is None else _by_columns(labels, levels, choices)
+    return found or _by_rows(given, levels, choices)
+
+
+def _by_columns(
+    labels: Labels, levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, set[str]] | None:
+    """None where a line is to be named that is wrong."""
+    protocols = set(filter(None, labels.used("protocol")))
+    scales = _scales(labels.used("variable"), protocols, levels)
+    for variable, value in labels.answers():
+        if _is_word(value, scales.get(variable)):
+            return None
+    strata = meta_strata((row.item, row.meta) for row in labels.rows)
+    offered(labels, strata).check(choices)
+    frame = frame_of(labels, chosen(labels, choices, strata), scales)
+    frame = replace(frame, strata=strata, inputs=inputs_of(labels))
+    return replace(frame, marks=file_marks(labels.rows)), protocols
+
+
+def _by_rows(
+    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, set[str]]:
     read = [row for path in paths for row in read_labels(path)]
     # A label that stands twice, and a rater of two kinds, are refused as they are on import.
     group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
@@ -175,9 +204,12 @@ def file_frame(
             newest[_identity(row)] = row
     rows = list(newest.values())
     protocols = {row.protocol for row in rows if row.protocol}
-    scales = _scales(rows, protocols, levels)
+    scales = _scales([row.variable for row in rows], protocols, levels)
     for row in rows:
-        _check_order(row, scales.get(row.variable))
+        if row.value is not None and _is_word(row.value, scales.get(row.variable)):
+            level = scales[row.variable].level
+            wrong = f"{row.variable} is {shown(row.value)}, no number, and {level}"
+            raise InputError(row.place, wrong, "code it as a number, or call it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     offered_by(facts, strata).check(choices)
     frame = _chosen(facts, choices, strata, scales)
@@ -188,14 +220,12 @@ def _identity(row: LabelRow) -> tuple[str, ...]:
     return (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
 
 
-def _check_order(row: LabelRow, scale: Scale | None) -> None:
-    """Refuses words for numbers: where a word ranks among others, no file says."""
-    if scale is None or scale.level == "nominal" or row.value is None:
-        return
-    known = row.value in scale.categories or row.value in scale.escapes
-    if not known and number_of(row.value) is None:
-        wrong = f"{row.variable} is {shown(row.value)}, no number, and {scale.level}"
-        raise InputError(row.place, wrong, "code it as a number, or call it nominal")
+def _is_word(value: str, scale: Scale | None) -> bool:
+    """Whether a word stands for a number: where it ranks among others, no file says."""
+    if scale is None or scale.level == "nominal":
+        return False
+    known = value in scale.categories or value in scale.escapes
+    return not known and number_of(value) is None
 
 
 def _fact(row: LabelRow) -> LabelFact:
@@ -207,13 +237,13 @@ def _fact(row: LabelRow) -> LabelFact:
 
 
 def _scales(
-    rows: Iterable[LabelRow], protocols: set[str], levels: Mapping[str, Level]
+    variables: Iterable[str], protocols: set[str], levels: Mapping[str, Level]
 ) -> dict[str, Scale]:
     scales: dict[str, Scale] = {}
     if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
         scales = {v.name: scale_of(v) for v in known.variables}
         scales.pop("category", None)
-    there = {row.variable for row in rows}
+    there = set(variables)
     for name, level in levels.items():
         if name not in there:
             names = ", ".join(sorted(there))

@@ -17,7 +17,7 @@ from annotation.files.spreadsheet import read_rows
 from annotation.protocols.checking import coerce
 from annotation.submit import REASONS
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import records, records_in, shown
 from datasets.rows import InputError, Place
 
 KINDS = ("human", "judge", "reference")
@@ -50,6 +50,13 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
         yield _row(Fields(_shared(raw), place, known=_KNOWN), place, rater)
+
+
+def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
+    """The rows of lines of a JSON Lines file, the first of them of that number."""
+    for line, raw in records_in(block, os.fspath(path), first):
+        place = Place(os.fspath(path), line)
+        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, StandIn())
 
 
 def _shared(raw: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ surrogates, NaN, a key given twice) is refused here, with the file and the line.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -81,15 +82,25 @@ def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     file = os.fspath(path)
     for number, text in lines(path):
-        try:
-            record = _parsed(text)
-        except LineError as refused:
-            raise InputError(Place(file, number), refused.wrong, refused.mend) from None
-        yield number, record
+        yield number, _record(text, Place(file, number))
 
 
-def _raw_lines(handle: BinaryIO, file: str) -> Iterator[tuple[int, bytes]]:
-    number = 0
+def records_in(block: bytes, file: str, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same for lines of a file that were read already, the first of them of that number."""
+    for number, raw in _raw_lines(io.BytesIO(block), file, first - 1):
+        if raw and not raw.isspace():
+            place = Place(file, number)
+            yield number, _record(_decoded(raw, place), place)
+
+
+def _record(text: str, place: Place) -> dict[str, Any]:
+    try:
+        return _parsed(text)
+    except LineError as refused:
+        raise InputError(place, refused.wrong, refused.mend) from None
+
+
+def _raw_lines(handle: BinaryIO, file: str, number: int = 0) -> Iterator[tuple[int, bytes]]:
     while raw := handle.readline(MAX_LINE_BYTES + 2):
         number += 1
         if raw.endswith(b"\n"):

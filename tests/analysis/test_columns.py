@@ -1,0 +1,143 @@
+"""A labels file by columns gives the frame that its rows give, and refuses what they refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.choices import ChoiceError, Choices
+from analysis.frames import Frame
+from analysis.sources import UnknownLevelError, _by_rows, file_frame
+from datasets.rows import InputError
+from tests.cast import ROOT, write_lines
+
+Line = dict[str, Any]
+DEMONSTRATION = ROOT / "datasets/demonstration/labels.jsonl"
+
+
+def lines() -> list[Line]:
+    """Ada, Bram and a judge label two variables; not everything is there, nor said once."""
+    made: list[Line] = []
+    for n in range(24):
+        place: Line = {"item": f"r{n // 3}", "unit": f"q{n % 5}", "query": f"é{n // 6}"}
+        place |= {"kind": ("question", "")[n % 2], "system": ("bm25", None, "dense")[n % 3]}
+        for turn, rater in enumerate(("Bram", "Ada", "model")):
+            who = {"rater": rater, "rater_kind": "judge" if rater == "model" else "human"}
+            said: Line = {"value": ("yes", "no", "invalid", "maybe")[(n * n + turn) % 4]}
+            if (n + turn) % 7 == 0:
+                said = {"missing": "refused"}
+            if rater == "model" and n % 2:
+                said["score"] = n / 7
+            made.append(place | who | said | {"variable": "answerable"})
+            if rater != "Ada":
+                made.append(place | who | {"variable": "rating", "value": (n + turn) % 12})
+    answers = [line for line in made if line["variable"] == "answerable" and "value" in line]
+    made += [answers[1] | {"replicate": 1, "value": "no"}, answers[2] | {"replicate": 2}]
+    made += [line | {"revision": 2, "value": "no"} for line in answers[5:9]]
+    made += [line | {"revision": 1} for line in answers[5:7]]
+    made += [{"item": "alone", "unit": "u", "variable": "answerable", "rater": "Chidi",
+              "value": "yes", "meta": {"domain": "law"}},
+             {"item": "r1", "unit": "q9", "kind": "question", "variable": "answerable",
+              "rater": "Ada", "value": "yes", "meta": {"domain": "art"}, "query": "é9",
+              "spans": [{"field": "report", "start": 0, "end": 4, "text": "word"}]}]  # fmt: skip
+    return made
+
+
+def same(one: Frame, other: Frame) -> None:
+    assert replace(one, variables={}) == replace(other, variables={})
+    assert list(one.variables) == list(other.variables)
+    for name, made in one.variables.items():
+        told = other.variables[name]
+        assert (made.scale, made.raters, made.asides) == (told.scale, told.raters, told.asides)
+        assert made.escapes == told.escapes
+        for part in ("names", "system", "setting"):
+            assert getattr(made.units, part) == getattr(told.units, part)
+        for part in ("query", "item"):
+            assert getattr(made.units, part).tolist() == getattr(told.units, part).tolist()
+        assert made.codes.tolist() == told.codes.tolist()
+        assert np.array_equal(made.scores, told.scores, equal_nan=True)
+
+
+CHOICES = {
+    "everything": Choices(),
+    "a variable": Choices(variables=("rating",)),
+    "people": Choices(raters=("human",)),
+    "a person and a judge": Choices(raters=("Ada",), judges=("model",)),
+    "a system": Choices(strata=(("system", "bm25"),)),
+    "what meta says": Choices(strata=(("domain", "law"),)),
+    "two strata": Choices(strata=(("system", "bm25"), ("system", "dense"), ("domain", "art"))),
+}
+
+
+@pytest.mark.parametrize("what", CHOICES)
+def test_the_frame_is_that_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    path = write_lines(tmp_path / "labels.jsonl", lines())
+    by_rows, protocols = _by_rows([path], {"rating": "ordinal"}, CHOICES[what])
+    monkeypatch.setattr("analysis.sources._by_rows", None)
+    by_columns, named = file_frame([path], {"rating": "ordinal"}, CHOICES[what])
+    assert named == protocols
+    same(by_columns, by_rows)
+
+
+def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_rows, protocols = _by_rows([DEMONSTRATION], {}, Choices())
+    assert protocols == {"report-coverage"}
+    monkeypatch.setattr("analysis.sources._by_rows", None)
+    by_columns, named = file_frame([DEMONSTRATION], {}, Choices())
+    assert named == protocols
+    same(by_columns, by_rows)
+
+
+def test_several_files_are_one(tmp_path: Path) -> None:
+    every = lines()
+    paths = [write_lines(tmp_path / f"{n}.jsonl", every[n::2]) for n in range(2)]
+    same(file_frame(paths, {})[0], _by_rows(paths, {}, Choices())[0])
+
+
+ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}
+WRONG = {
+    "a label twice": [ADA, ADA | {"unit": "p"}, ADA],
+    "a rater of two kinds": [ADA, ADA | {"unit": "p", "rater_kind": "judge"}],
+    "a word among numbers": [ADA, ADA | {"unit": "p", "value": "high"}],
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_only_all_lines_show_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
+    path = write_lines(tmp_path / "labels.jsonl", WRONG[what])
+    told = []
+    for read in (lambda: file_frame([path], {"v": "ordinal"}),
+                 lambda: _by_rows([path], {"v": "ordinal"}, Choices())):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            read()
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    assert f"line {len(WRONG[what])}" in told[0]
+
+
+def test_what_was_assisted_is_held_against_its_verdict(tmp_path: Path) -> None:
+    seen = ADA | {"rater": "Bram", "assisted_by": "Ada", "value": "4"}
+    path = write_lines(tmp_path / "labels.jsonl", [ADA, seen])
+    (found,) = file_frame([path], {})[0].assisted
+    assert (found.value, found.verdict) == ("4", "3")
+
+
+def test_an_item_of_two_queries_is_read(tmp_path: Path) -> None:
+    found = [ADA | {"query": "one"}, ADA | {"unit": "p", "query": "two"}]
+    path = write_lines(tmp_path / "labels.jsonl", found)
+    for frame in (file_frame([path], {})[0], _by_rows([path], {}, Choices())[0]):
+        assert frame.variables["v"].units.query.tolist() == [0, 1]
+
+
+def test_choices_and_levels_of_what_is_not_there_are_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "labels.jsonl", [ADA])
+    with pytest.raises(ChoiceError, match="There is no rater 'Chidi' here; there are"):
+        file_frame([path], {}, Choices(raters=("Chidi",)))
+    with pytest.raises(UnknownLevelError):
+        file_frame([path], {"w": "ordinal"})

@@ -1,0 +1,229 @@
+"""Labels files read by columns say what the line reader says, of labels and of what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.files import columns
+from annotation.files.blocks import TEXTS
+from annotation.files.columns import LabelColumns, read_columns
+from annotation.files.labels import read_labels
+from annotation.files.rows import COLUMNS
+from datasets.rows import InputError
+
+Line = dict[str, Any]
+LEAST: Line = {"item": "r", "unit": "q", "variable": "answerable", "rater": "Ada", "value": "yes"}
+SPAN = {"field": "report", "start": 1, "end": 3, "text": "ab"}
+
+RIGHT: dict[str, list[Line]] = {
+    "the least that a label says": [LEAST],
+    "a missing label": [{**LEAST, "value": None, "missing": "refused"}],
+    "numbers for values": [LEAST | {"value": 3}, LEAST | {"value": 4, "unit": "p"}],
+    "broken numbers for values": [LEAST | {"value": 1.5}, LEAST | {"value": 2, "unit": "p"}],
+    "numbers of many digits": [LEAST | {"value": 2**70 + 1}],
+    "texts beside numbers": [LEAST | {"value": 3}, LEAST | {"value": "4", "unit": "p"}],
+    "whole numbers as keys": [LEAST | {"item": 7, "unit": 8}],
+    "dates as keys": [LEAST | {"item": "2024-01-01", "unit": "2024-01-01T00:00:00Z"}],
+    "null where nothing stands": [dict.fromkeys(COLUMNS) | LEAST],
+    "empty texts": [LEAST | {"kind": "", "query": "", "system": "", "rater_kind": ""}],
+    "each number": [LEAST | {"replicate": 2, "revision": 3, "seconds": 1.5, "score": -0.25}],
+    "whole numbers with a point": [LEAST | {"replicate": 1.0, "revision": 2.0}],
+    "whole scores": [LEAST | {"score": 1}, LEAST | {"score": 0.5, "unit": "p"}],
+    "spans": [LEAST, LEAST | {"unit": "p", "spans": [SPAN]}, LEAST | {"unit": "s"}],
+    "meta of other shapes": [LEAST | {"meta": {"domain": 1}}, LEAST | {"meta": {"domain": ["x"]}}],
+    "a judge": [LEAST | {"rater_kind": "judge", "assisted_by": "x", "created_at": "2024-05-31"}],
+    "odd texts": [LEAST | {"item": "a/b#1 🌉", "unit": " blank ", "rater": "l'\u2028\u00e9\\\"{"}],
+}  # fmt: skip
+WRONG: dict[str, Line] = {
+    "an unknown key": LEAST | {"vlaue": "no"},
+    "no unit": {name: of for name, of in LEAST.items() if name != "unit"},
+    "an empty item": LEAST | {"item": ""},
+    "a blank variable": LEAST | {"variable": " "},
+    "a blank rater": LEAST | {"rater": " "},
+    "a long rater": LEAST | {"rater": "x" * 151},
+    "a value and a reason": LEAST | {"missing": "refused"},
+    "neither": LEAST | {"value": None},
+    "an empty value": LEAST | {"value": ""},
+    "true": LEAST | {"value": True},
+    "an unknown reason": LEAST | {"value": None, "missing": "lost"},
+    "an unknown kind": LEAST | {"rater_kind": "robot"},
+    "a negative replicate": LEAST | {"replicate": -1},
+    "revision 0": LEAST | {"revision": 0},
+    "a broken replicate": LEAST | {"replicate": 1.5},
+    "negative seconds": LEAST | {"seconds": -1},
+    "a score in words": LEAST | {"score": "high"},
+    "no moment": LEAST | {"created_at": "yesterday"},
+    "a list for a text": LEAST | {"system": ["x"]},
+    "spans without words": LEAST | {"spans": [{"field": "report"}]},
+    "meta that is a list": LEAST | {"meta": []},
+}
+BROKEN = {
+    "no JSON": b"{",
+    "a list": b"[1]",
+    "a key twice": b'{"item":"r","item":"r"}',
+    "two objects on a line": b"{} {}",
+    "NaN": json.dumps(LEAST | {"score": math.nan}).encode(),
+    "a large number": json.dumps(LEAST).replace('"yes"', "1e999").encode(),
+    "a NUL": json.dumps(LEAST | {"item": "a\0"}).encode(),
+    "half a character": json.dumps(LEAST | {"item": "a\ud800"}).encode(),
+    "no UTF-8": b'{"item":"\xff"}',
+    "a raw NUL": b'{"item":"\0"}',
+}
+
+
+def file_of(folder: Path, lines: list[bytes], name: str = "labels.jsonl") -> Path:
+    path = folder / name
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def encoded(lines: list[Line]) -> list[bytes]:
+    return [json.dumps(line, ensure_ascii=False).encode() for line in lines]
+
+
+def by_line(path: Path) -> LabelColumns:
+    made = columns._Columns()
+    made.add_rows(read_labels(path))
+    return made.done()
+
+
+def said(found: LabelColumns) -> list[tuple[Any, ...]]:
+    """The lines as they are, whatever the numbering of the texts."""
+    texts = {name: [*found.values[name], None] for name in TEXTS}
+    return [
+        (*(texts[name][found.codes[name][n]] for name in TEXTS), int(found.replicate[n]),
+         int(found.revision[n]), repr(float(found.score[n])), found.rows.get(n))
+        for n in range(len(found))
+    ]  # fmt: skip
+
+
+def error_of(read: Any) -> str:
+    with pytest.raises(InputError) as error:
+        read()
+    return str(error.value)
+
+
+@pytest.fixture(params=[4 * 1024 * 1024, 150], ids=["one block", "a block for every line or two"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.files.blocks.BLOCK", request.param)
+
+
+@pytest.mark.usefixtures("blocks")
+class TestOfJSONLines:
+    @pytest.mark.parametrize("what", RIGHT)
+    def test_it_holds_the_same_labels(self, tmp_path: Path, what: str) -> None:
+        around = [LEAST | {"unit": f"before {n}"} for n in range(3)]
+        path = file_of(tmp_path, encoded([*around, *RIGHT[what], *around[::-1]]))
+        assert said(read_columns([path])) == said(by_line(path))
+
+    @pytest.mark.parametrize("what", WRONG)
+    def test_it_refuses_the_same_line_with_the_same_words(self, tmp_path: Path, what: str) -> None:
+        around = encoded([LEAST | {"unit": f"u{n}"} for n in range(5)])
+        path = file_of(tmp_path, [*around, *encoded([WRONG[what]]), *around])
+        told = error_of(lambda: read_columns([path]))
+        assert told == error_of(lambda: list(read_labels(path)))
+        assert "line 6" in told
+
+    @pytest.mark.parametrize("what", BROKEN)
+    def test_what_is_no_line_is_refused_alike(self, tmp_path: Path, what: str) -> None:
+        around = encoded([LEAST])
+        path = file_of(tmp_path, [*around, b"", BROKEN[what], *around])
+        told = error_of(lambda: read_columns([path]))
+        assert told == error_of(lambda: list(read_labels(path)))
+        assert "line 3" in told
+
+    def test_blank_lines_and_the_ends_of_windows_change_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.jsonl"
+        lines = encoded([LEAST | {"unit": f"u{n}"} for n in range(4)])
+        path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join([*lines[:2], b"", *lines[2:]]))
+        assert said(read_columns([path])) == said(by_line(path))
+
+
+def test_plain_lines_never_come_to_the_line_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [LEAST | {"unit": f"u{n}", "score": n / 7, "query": "é"} for n in range(50)]
+    path = file_of(tmp_path, encoded(lines))
+    cells = [
+        ",".join(LEAST),
+        *(",".join(map(str, {**LEAST, "unit": n}.values())) for n in range(9)),
+    ]
+    table = file_of(tmp_path, [line.encode() for line in cells], "labels.csv")
+    for name in ("read_labels", "rows_in"):
+        for module in ("columns", "blocks"):
+            monkeypatch.setattr(f"annotation.files.{module}.{name}", None)
+    assert len(read_columns([path, table])) == 59
+
+
+def test_only_the_block_with_a_doubt_is_read_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotation.files.blocks.BLOCK", 400)
+    odd = LEAST | {"unit": "odd", "replicate": 1.0}
+    lines = [LEAST | {"unit": f"u{n}"} for n in range(40)]
+    path = file_of(tmp_path, encoded([*lines[:20], odd, *lines[20:]]))
+    read: list[int] = []
+    by_line, of = columns._Columns.add_rows, columns._Columns
+
+    def counted(self: Any, rows: Any) -> None:
+        before = self.lines
+        by_line(self, rows)
+        read.append(self.lines - before)
+
+    monkeypatch.setattr(of, "add_rows", counted)
+    assert len(read_columns([path])) == 41
+    assert len(read) == 1
+    assert read[0] < 10
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.csv"])
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"item,unit\n"])
+def test_a_file_without_labels_is_refused_alike(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert error_of(lambda: read_columns([path])) == error_of(lambda: list(read_labels(path)))
+
+
+def test_a_file_that_is_not_there_is_refused_alike(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.jsonl", tmp_path / "none.csv", tmp_path):
+        assert error_of(lambda p=path: read_columns([p])) == error_of(
+            lambda p=path: list(read_labels(p))
+        )
+
+
+CSV = {
+    "numbers": "item,unit,variable,rater,value,replicate,score\nr,q,v,Ada,3,1,0.5\nr,p,v,Ada,4,,1",
+    "defused cells": "item,unit,variable,rater,value\n'=r,q,v,'-Ada,yes",
+    "quotes": 'item,unit,variable,rater,value\n"r,1",q,v,Ada,yes',
+    "a line end in a cell": 'item,unit,variable,rater,value\n"r\n1",q,v,Ada,yes\nr,p,v,Ada,no',
+    "spans": 'item,unit,variable,rater,value,spans\nr,q,v,Ada,yes,"[{""text"": ""x""}]"',
+    "blank lines": "item,unit,variable,rater,value\n\nr,q,v,Ada,yes\n\nr,p,v,Ada,no",
+    "a missing label": "item,unit,variable,rater,value,missing\nr,q,v,Ada,,refused",
+    "words that seem to be nothing": "item,unit,variable,rater,value\nnull,NA,v,nan,None",
+}
+WRONG_CSV = {
+    "an unknown column": "item,unit,variable,rater,valeu\nr,q,v,Ada,yes",
+    "a column twice": "item,unit,variable,rater,value,value\nr,q,v,Ada,yes,yes",
+    "a cell too few": "item,unit,variable,rater,value\nr,q,v,Ada,yes\nr,q,v,Ada",
+    "a number with a plus": "item,unit,variable,rater,value,score\nr,q,v,Ada,yes,+1",
+    "a number in words": "item,unit,variable,rater,value,replicate\nr,q,v,Ada,yes,two",
+    "no value": "item,unit,variable,rater,value\nr,q,v,Ada,",
+    "broken quotes": 'item,unit,variable,rater,value\nr,q,v,Ada,"yes',
+}
+
+
+@pytest.mark.parametrize("what", CSV)
+def test_a_table_holds_the_same_labels(tmp_path: Path, what: str) -> None:
+    path = file_of(tmp_path, [CSV[what].encode()], "labels.csv")
+    assert said(read_columns([path])) == said(by_line(path))
+
+
+@pytest.mark.parametrize("what", WRONG_CSV)
+def test_a_wrong_table_is_refused_alike(tmp_path: Path, what: str) -> None:
+    path = file_of(tmp_path, [WRONG_CSV[what].encode()], "labels.csv")
+    assert error_of(lambda: read_columns([path])) == error_of(lambda: list(read_labels(path)))
