@@ -193,10 +193,8 @@ def make_frame(
     raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
     # By name, so that the same labels in another order get the same resamples.
-    named = {i.query for i in items.values()}
-    # A file may give the units of an item to several queries.
-    named |= {fact.query for found in columns.values() for fact in found.facts}
-    queries = {q: n for n, q in enumerate(sorted(named))}
+    named = {fact.query for found in columns.values() for fact in found.facts}
+    queries = {q: n for n, q in enumerate(sorted(named | {i.query for i in items.values()}))}
     frames = {
         name: _variable(name, found, scales.get(name), raters, numbers, queries)
         for name, found in columns.items()
