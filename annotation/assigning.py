@@ -35,9 +35,20 @@ def share_of(total: int, share: float) -> int:
     return min(total, max(1, round(share * total))) if share > 0 else 0
 
 
-def shuffle_units(units: Sequence[UnitSpec], seed: int, purpose: str) -> list[UnitSpec]:
-    """Units in random order, the sentences of a text still behind it and in reading order."""
-    return sorted(units, key=lambda unit: rank(seed, purpose, _text_of(unit)))
+def shuffle_units(
+    units: Sequence[UnitSpec], seed: int, purpose: str, query: str = ""
+) -> list[UnitSpec]:
+    """Units in random order, the sentences of a text still behind it and in reading order.
+
+    What joins a passage and an answer stands behind the passage, in the order of the answers.
+    `query` is as for `shuffle_fields`.
+    """
+
+    def place(unit: UnitSpec) -> tuple[bytes, ...]:
+        texts = [_unit_of(field, query) for field in reversed(unit.of)] or [_text_of(unit)]
+        return tuple(rank(seed, purpose, text) for text in texts)
+
+    return sorted(units, key=place)
 
 
 def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = "") -> list[str]:
@@ -49,11 +60,16 @@ def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = 
     kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
 
     def place(field: str) -> tuple[int, bytes]:
-        kind, _, key = field.partition(":")
-        unit = f"{query}/{key}" if kind == "passage" and query else key
-        return kinds.index(kind), rank(seed, purpose, unit)
+        kind = field.partition(":")[0]
+        return kinds.index(kind), rank(seed, purpose, _unit_of(field, query))
 
     return sorted((f for f in fields if f.partition(":")[0] not in FIXED), key=place)
+
+
+def _unit_of(field: str, query: str) -> str:
+    """The key of the unit that a text would be."""
+    kind, _, key = field.partition(":")
+    return f"{query}/{key}" if kind == "passage" and query else key
 
 
 def _text_of(unit: UnitSpec) -> str:

@@ -18,7 +18,7 @@ from annotation.presenting import asked_units, ordered_texts, schema
 from annotation.protocols.base import ItemSpec, UnitSpec, kinds_of
 from annotation.protocols.checking import Problem, RefusedError
 
-BLIND = {"report", "sentence", "pair"}
+BLIND = {"report", "sentence", "report-passage", "pair"}
 TURNED = {"first": "second", "second": "first"}
 
 

@@ -13,5 +13,6 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 
 
 def declared(campaign: Campaign) -> Protocol:
-    """The task of a campaign, in the reading that its option `points` chose."""
-    return DECLARED[campaign.protocol].read_as(campaign.options.get("points") or "")
+    """The task of a campaign: as its version declared it, and as its option `points` reads it."""
+    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
+    return task.read_as(campaign.options.get("points") or "")

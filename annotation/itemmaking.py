@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,8 +55,17 @@ def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
             if spec.key in keys:
                 wrong = f"two items would have the key {spec.key!r}; rename an id in the batch"
                 raise DesignError(wrong)
+            if repeated := _repeated(spec):
+                wrong = f"two units of item {spec.key!r} would have the key {repeated!r}"
+                raise DesignError(f"{wrong}; rename an id in the batch")
             keys.add(spec.key)
             yield Drafted(query, row.id, spec, shown, uses)
+
+
+def _repeated(spec: ItemSpec) -> str | None:
+    """The key that two units of a kind would share: ids that hold a slash may join to the same."""
+    counts = Counter((unit.kind, unit.key) for unit in spec.units)
+    return next((key for (_, key), count in counts.items() if count > 1), None)
 
 
 def share_out(campaign: Campaign, design: Design) -> None:

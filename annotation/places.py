@@ -188,6 +188,6 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     named = name_units(spec.units)
     names = {unit: name for name, unit in named.items()}
     purpose = f"order of {item.key} for {rater.name}"
-    units = shuffle_units([named[name] for name in stored], chosen.seed, purpose)
+    units = shuffle_units([named[name] for name in stored], chosen.seed, purpose, spec.key)
     fields = shuffle_fields([t.field for t in spec.texts], chosen.seed, purpose, spec.key)
     return [names[unit] for unit in units], fields

@@ -38,19 +38,20 @@ def design(campaign: Campaign) -> Design:
 def schema(campaign: Campaign) -> Schema:
     """The response schema of a campaign."""
     chosen = design(campaign)
-    asked = campaign.protocol, chosen.points or ""
+    asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
     return _schema(*asked, chosen.variables, chosen.categories, campaign.guideline)
 
 
 @lru_cache(maxsize=64)
 def _schema(
     protocol: str,
+    version: str,
     points: str,
     variables: tuple[str, ...],
     categories: tuple[str, ...],
     guideline: str,
 ) -> Schema:
-    task = DECLARED[protocol].read_as(points)
+    task = DECLARED[protocol].as_of(version).read_as(points)
     if guideline:
         task = replace(task, own_guideline=guideline)
     return schema_of(task, variables, categories)
@@ -64,13 +65,10 @@ def items_of(
 ) -> Iterable[ItemSpec]:
     """The items that a protocol makes of a query, with every unit that may be asked.
 
-    `passages` are those that the campaign's option left (None: all), with their `uses`. A campaign
-    shows what it did when it was made: none of answer-rating's first version shows references.
+    `passages` are those that the campaign's option left (None: all), with their `uses`.
     """
     asked = schema(campaign)
     query = without_uses(query) if passages is None else left_by(query, passages, uses)
-    if (campaign.protocol, campaign.protocol_version) == ("answer-rating", "1"):
-        query = replace(query, references=())
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
     if "sentence" in kinds_of(asked.variables):

@@ -24,7 +24,7 @@ from annotation.protocols.schema import Schema
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
-from judging.prompts.preparing import about, asked_of
+from judging.prompts.preparing import about, answer_of, asked_of
 
 FORM = 1
 """Of what is kept; another number, and it is computed anew."""
@@ -104,7 +104,7 @@ def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, Place]]:
     kinds = {unit.kind: asked_of(asked, unit.kind) for unit in spec.units}
     units = tuple(
         AskedUnit(name, unit.kind, unit.text, about=about(unit, fields, item.query.key),
-                  **kinds[unit.kind])
+                  answer=answer_of(unit, fields), **kinds[unit.kind])
         for name, unit in named.items()
     )  # fmt: skip
     texts = tuple(text.text for text in spec.texts)

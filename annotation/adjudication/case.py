@@ -73,7 +73,12 @@ class Case:
 
     @property
     def at_issue(self) -> str | None:
-        """The field of the one among several texts that the unit is or stands in, as shown."""
+        """The field of the one among several texts that the unit is or stands in, as shown.
+
+        It is the answer, where a passage is judged beside one.
+        """
+        if self.asked.of:
+            return self.aliases[self.asked.of[0]]
         kind, key = self.asked.kind, self.asked.key
         if kind.endswith("sentence"):
             kind, key = kind.removesuffix("-sentence"), key.rpartition("#")[0]
@@ -83,6 +88,11 @@ class Case:
             if of == kind and own and key in (own, f"{self.spec.key}/{own}"):
                 return alias
         return None
+
+    @property
+    def beside(self) -> str | None:
+        """The field of the passage that is judged beside that answer, as shown."""
+        return self.aliases[self.asked.of[1]] if self.asked.of else None
 
 
 def decision_schema(campaign: Campaign) -> Schema:

@@ -141,6 +141,7 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
         "query": case.unit.item.query.text,
         "texts": [text_shape(text.field, heading, text) for heading, text in sheet.texts],
         "at_issue": case.at_issue,
+        "beside": case.beside,
         "kind": case.asked.kind,
         "text": row.text,
         "variables": [asked_shape(each) for each in row.variables],

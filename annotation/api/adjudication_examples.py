@@ -30,6 +30,7 @@ CASE: dict[str, Any] = {
     "query": PRESENTED["query"],
     "texts": PRESENTED["texts"],
     "at_issue": None,
+    "beside": None,
     "kind": "question",
     "text": QUESTION.text,
     "variables": PRESENTED["units"][0]["variables"],

@@ -72,6 +72,9 @@ class CaseShape(serializers.Serializer[Any]):
     at_issue = serializers.CharField(
         allow_null=True, help_text="the field of the one among several texts that it is about"
     )
+    beside = serializers.CharField(
+        allow_null=True, help_text="the field of the passage that is judged beside that answer"
+    )
     kind = serializers.CharField()
     text = serializers.CharField(help_text="the words of the unit")
     variables = AskedShape(many=True)

@@ -108,11 +108,16 @@ class Listed:
 
 @dataclass(frozen=True)
 class UnitSpec:
-    """What gets a value: a kind and a stable key, and the words that are shown for it."""
+    """What gets a value: a kind and a stable key, and the words that are shown for it.
+
+    `of` are the fields of an answer and of a passage where it joins these: their ids may hold a
+    slash, so that keys are not parted.
+    """
 
     kind: str
     key: str
     text: str
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,9 @@ class Protocol:
     a campaign's sampling may ask fewer. `needs` are the parts of the material that it reads.
     Unless told otherwise, `drawn` protocols ask a seeded draw of the units of each item, and
     `shuffled` ones show them in a random order, recorded for each rater. `readings` are what the
-    option `points` makes of it: protocols of the same name, which ask of other points.
+    option `points` makes of it: protocols of the same name, which ask of other points. `earlier`
+    are the declarations of versions before, by version: a campaign keeps that under which it was
+    made.
     """
 
     name: str
@@ -172,6 +179,7 @@ class Protocol:
     own_guideline: str = ""
     reading: str = ""
     readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
+    earlier: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -181,6 +189,10 @@ class Protocol:
     def read_as(self, points: str) -> Protocol:
         """The reading that the option `points` asks for. Raises KeyError for one that is not."""
         return self.readings[points] if points else self
+
+    def as_of(self, version: str) -> Protocol:
+        """The declaration of a version; this one, where what it declares is no other since."""
+        return self.earlier.get(version, self)
 
     @property
     def guideline(self) -> str:

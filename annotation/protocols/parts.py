@@ -71,6 +71,15 @@ def report_units(query: material.Query) -> Iterator[UnitSpec]:
         yield UnitSpec("report", report.id, opening(report.text))
 
 
+def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
+    """Each passage beside each report, keyed `report/passage`."""
+    for report in query.reports:
+        for p in query.passages:
+            fields = f"report:{report.id}", f"passage:{p.id}"
+            words = beside(p.title or opening(p.text), opening(report.text))
+            yield UnitSpec("report-passage", f"{report.id}/{p.id}", words, fields)
+
+
 def sentence_units(query: material.Query) -> Iterator[UnitSpec]:
     """The sentences of all reports of a query, keyed `report#1`, from 1."""
     for report in query.reports:
@@ -88,6 +97,11 @@ def key_point_units(query: material.Query) -> tuple[UnitSpec, ...]:
 
 def passage_key(query: material.Query, passage: material.Passage) -> str:
     return f"{query.id}/{passage.id}"
+
+
+def beside(passage: str, answer: str) -> str:
+    """The words for a passage beside an answer, from those for each."""
+    return f"{passage}, for the answer “{answer}”"
 
 
 def opening(text: str) -> str:

@@ -23,7 +23,12 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 TONES = {"yes": "yes", "no": "no"}
 ONE_LINE = 30
-KINDS = {"query": "The request", "pair": "The two answers", "report": "Answers"}
+KINDS = {
+    "query": "The request",
+    "pair": "The two answers",
+    "report": "Answers",
+    "report-passage": "Passages by answer",
+}
 
 
 @dataclass(frozen=True)

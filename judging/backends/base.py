@@ -48,11 +48,12 @@ class AskedVariable:
 class AskedUnit:
     """A unit, and what its answer holds.
 
-    `about` is the number of the text that the unit itself is, or is a sentence of. `evidence`
-    names the variable that quotes are for, and the code with which they are owed, if any.
-    `written` is the key of a text that is to be written where `written_if` holds, `listed` that of
-    a list of points. `matches` names the key for numbers of such points, and the variable and code
-    with which they are given.
+    `about` is the number of the text that the unit itself is, or is a sentence of; of a passage
+    that is judged beside an answer, `answer` is the number of the latter. `evidence` names the
+    variable that quotes are for, and the code with which they are owed, if any. `written` is the
+    key of a text that is to be written where `written_if` holds, `listed` that of a list of points.
+    `matches` names the key for numbers of such points, and the variable and code with which they
+    are given.
     """
 
     name: str
@@ -60,6 +61,7 @@ class AskedUnit:
     text: str
     variables: tuple[AskedVariable, ...]
     about: int | None = None
+    answer: int | None = None
     evidence: tuple[str, str | None] | None = None
     written: str | None = None
     written_if: Conditions = field(default_factory=dict)

@@ -53,7 +53,12 @@ class Lexical:
 
     def identity(self, request: Request) -> JSON:
         facts = request.facts
-        units = [[u.name, u.kind, u.text, [v.name for v in u.variables]] for u in facts.units]
+        units = [
+            # Without their texts' numbers, masked units of equal words would be one and the same.
+            [u.name, u.kind, u.text, [v.name for v in u.variables]]
+            + ([u.about, u.answer] if u.answer is not None else [])
+            for u in facts.units
+        ]
         asked = {"query": facts.query, "texts": facts.texts, "units": units}
         return {"backend": "lexical", "version": VERSION, "schema": request.schema} | asked
 
@@ -104,10 +109,14 @@ def best_match(unit: AskedUnit, facts: Facts, sentences: Sequence[list[str]]) ->
     """What the unit's words find in the texts.
 
     For a unit that is a text itself, or a sentence of a source, it is what the query finds in it;
-    a sentence of an answer is looked for in the other texts.
+    a sentence of an answer is looked for in the other texts. For a passage beside an answer it is
+    what the answer's best sentence finds in the passage.
     """
     if unit.about is None:
         return _find(unit.text, sentences)
+    if unit.answer is not None:
+        found = [_find(said, [sentences[unit.about]]) for said in sentences[unit.answer]]
+        return max(found, key=lambda match: match.share, default=Match(0.0, ""))
     if unit.kind == "sentence":
         return _find(unit.text, [s for n, s in enumerate(sentences) if n != unit.about])
     own = [unit.text] if unit.kind.endswith("sentence") else sentences[unit.about]

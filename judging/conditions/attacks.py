@@ -23,7 +23,9 @@ VERSION: str = _READ.pop("version")
 FAMILIES: Mapping[str, Mapping[str, Any]] = _READ
 LABEL_WORDS = 1000
 FILLER_LENGTH = 12_000
-JUDGED_BY_NAME = ("report", "sentence", "passage", "passage-sentence", "pair", "query")
+JUDGED_BY_NAME = (
+    "report", "sentence", "passage", "passage-sentence", "report-passage", "pair", "query",
+)  # fmt: skip
 """Kinds of units whose words are no question that could be repeated in a text."""
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, product
 
 from annotation.models import Item
 from annotation.presenting import present
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.parts import opening
+from annotation.protocols.parts import beside, opening
 
-MATERIAL = ("report", "passage", "sentence", "passage-sentence")
+MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")
 """Kinds of units whose words are words of a text."""
 
 
@@ -40,6 +40,8 @@ def exchanged(spec: ItemSpec, item: Item, seed: int) -> ItemSpec:
         else [unit.text for unit in foreign.units if unit.kind == kind]
         for kind in MATERIAL
     }
+    pairs = product(words["report"], words["passage"])
+    words["report-passage"] = [beside(passage, answer) for answer, passage in pairs]
     return replace(spec, texts=texts, units=_worded(spec.units, words))
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 FOLDER = Path(__file__).with_name("paraphrases")
 
 
-def paraphrase_of(protocol: str) -> str:
-    """The reworded prompt of a protocol; the guideline is as it was where we have no other."""
+def paraphrase_of(protocol: str, version: str = "") -> str:
+    """The reworded prompt of a protocol; the guideline is as it was where we have no other.
+
+    A version before this one may have its own.
+    """
     frame = (FOLDER / "frame.md").read_text("utf-8")
-    rubric = FOLDER / f"{protocol}.md"
-    if not rubric.is_file():
-        return frame
-    return frame.replace("{guideline}", rubric.read_text("utf-8").strip())
+    for name in (f"{protocol}-{version}", protocol):
+        if (rubric := FOLDER / f"{name}.md").is_file():
+            return frame.replace("{guideline}", rubric.read_text("utf-8").strip())
+    return frame

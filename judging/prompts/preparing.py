@@ -49,7 +49,7 @@ _FIELDS = {
     "passage": "passage",
     "passage-sentence": "passage",
 }
-NAMED_BY_REPORT = ("report", "sentence", "pair", "key-point")
+NAMED_BY_REPORT = ("report", "sentence", "report-passage", "pair", "key-point")
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,7 @@ class Preparer:
                 kind=unit.kind,
                 text=unit.text,
                 about=about(unit, seen.places, query.key),
+                answer=answer_of(unit, seen.places),
                 **self._asked_of(unit.kind),
             )
             for name, unit in units.items()
@@ -261,8 +262,15 @@ def _asked_only(schema: Schema, conditions: Conditions) -> Conditions:
 
 
 def about(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
-    """The number of the text, from 0, that a unit is or is a sentence of."""
+    """The number of the text, from 0, that a unit is or is a sentence of; or of its passage."""
+    if unit.of:
+        return places.get(unit.of[1])
     field = _FIELDS.get(unit.kind)
     key = unit.key.rsplit("#", 1)[0] if unit.kind.endswith("sentence") else unit.key
     names = f"{field}:{key}", f"{field}:{key.removeprefix(f'{query}/')}"
     return min((places[name] for name in names if name in places), default=None)
+
+
+def answer_of(unit: UnitSpec, places: Mapping[str, int]) -> int | None:
+    """The number of the answer, from 0, beside which a unit's passage is judged."""
+    return places.get(unit.of[0]) if unit.of else None

@@ -39,12 +39,17 @@ def query_words(query: str, asked_at: str | None) -> str:
 
 
 def units_words(units: Iterable[AskedUnit]) -> str:
-    """One line a unit: its key and its words, and the text that it is or stands in."""
+    """One line a unit: its key and its words, and the text that it is or stands in.
+
+    Of a passage beside an answer it is both texts, the passage first.
+    """
     return "\n".join(_unit(unit) for unit in units)
 
 
 def _unit(unit: AskedUnit) -> str:
     place = f" (text {unit.about + 1})" if unit.about is not None else ""
+    if unit.about is not None and unit.answer is not None:
+        place = f" (texts {unit.about + 1} and {unit.answer + 1})"
     return f"- {_string(unit.name)}: {unit.kind} {_string(unit.text)}{place}"
 
 

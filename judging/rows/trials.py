@@ -45,9 +45,10 @@ def trials_of(
     `prompt` is a checked text that takes the place of our own rewording. Raises TrialError.
     """
     _check(campaign, base, kind, prompt)
-    text = (
-        (prompt or paraphrase_of(declared(campaign).slug)) if kind == "paraphrase" else base.prompt
-    )
+    text = base.prompt
+    if kind == "paraphrase":
+        task = declared(campaign)
+        text = prompt or paraphrase_of(task.slug, task.version)
     if kind != "inject":
         return [_trial(base, {"kind": kind, "seed": seed}, text)]
     return [

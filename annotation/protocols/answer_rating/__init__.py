@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from annotation.protocols import material
@@ -11,6 +13,7 @@ from annotation.protocols.parts import (
     dated_passages,
     passage_units,
     reference_texts,
+    report_passage_units,
     report_texts,
     report_units,
     sentence_units,
@@ -27,17 +30,34 @@ SUPPORT = {
 }
 NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
 NEEDS_REFERENCES = {"eligibility"}
+HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
     """One item a query. Passages, and the writer's references, are shown only where something is
     asked that is held to them: references for eligibility, as GaRAGe does."""
-    kinds = kinds_of(variables)
-    possible = (*report_units(query), *sentence_units(query), *passage_units(query))
-    units = tuple(unit for unit in possible if unit.kind in kinds)
     asked = {variable.name for variable in variables}
-    passages = query.passages if NEEDS_PASSAGES & asked else ()
-    references = query.references if NEEDS_REFERENCES & asked else ()
+    return _items(query, variables, query.references if NEEDS_REFERENCES & asked else ())
+
+
+def make_first_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+    """The same without references."""
+    return _items(query, variables, ())
+
+
+def _items(
+    query: material.Query, variables: Sequence[Variable], references: Sequence[material.Reference]
+) -> Iterator[ItemSpec]:
+    kinds = kinds_of(variables)
+    possible = chain(
+        report_units(query),
+        sentence_units(query),
+        passage_units(query),
+        report_passage_units(query) if "report-passage" in kinds else (),
+    )
+    units = tuple(unit for unit in possible if unit.kind in kinds)
+    held = NEEDS_PASSAGES & {variable.name for variable in variables}
+    passages = query.passages if held else ()
     if query.reports and units:
         beside = (*reference_texts(references), *dated_passages(passages))
         yield ItemSpec(query.id, units, (*beside, *report_texts(query.reports)))
@@ -51,7 +71,10 @@ def _yes_no(name: str, kind: str, question: str) -> Variable:
     return Variable(name, kind, question, YES_NO, words=WORDS)
 
 
-PROTOCOL = Protocol(
+_FOR_ANY = _yes_no("needed_answer", "passage", "Does it matter for an answer?")
+"""As campaigns of the first version have it: once for all answers together."""
+
+_NOW = Protocol(
     name="answer-rating",
     version="2",
     title="Answer rating",
@@ -71,10 +94,18 @@ PROTOCOL = Protocol(
         ),
         Variable("support", "sentence", "Is it supported?", tuple(SUPPORT), words=SUPPORT),
         _yes_no("needed_question", "passage", "Does it matter for the question?"),
-        _yes_no("needed_answer", "passage", "Does it matter for an answer?"),
+        _yes_no("needed_answer", "report-passage", "Does the answer need it?"),
     ),
     make_items=make_items,
     needs=("passages", "reports"),
     shuffled=True,
-    folder=Path(__file__).parent,
+    folder=HERE,
 )
+_FIRST = replace(
+    _NOW,
+    version="1",
+    variables=(*_NOW.variables[:-1], _FOR_ANY),
+    make_items=make_first_items,
+    folder=HERE / "first",
+)
+PROTOCOL = replace(_NOW, earlier={_FIRST.version: _FIRST})

@@ -20,6 +20,7 @@ from annotation.views.pages.base import Page
 from annotation.views.sheet import Asked, Row, Sheet
 
 GRADE = "appropriate"
+OF_PASSAGES = ("passage", "report-passage")
 NEAR = 5000
 
 
@@ -44,13 +45,27 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A passage beside one answer, by the answer's number on the page."""
+
+    number: int
+    row: Row
+
+
+@dataclass(frozen=True)
 class Card:
-    """One passage, with its row where something is asked of it."""
+    """One passage, with its row where something is asked of it; `each` are those beside answers."""
 
     number: int
     heading: str
     text: Text
     row: Row | None
+    each: tuple[Beside, ...] = ()
+
+    @property
+    def question(self) -> str:
+        """What is asked of the passage for each answer."""
+        return self.each[0].row.variables[0].question if self.each else ""
 
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
@@ -65,13 +80,13 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     gated = graded and bool(shown or references) and not assignment.assisted_by
     return {
         "answers": [_gated(answer) for answer in answers] if gated else answers,
-        "cards": tuple(_cards(shown, rows, spec)),
+        "cards": tuple(_cards(sheet, rows, spec)),
         "references": references,
         "gated": gated,
         "closed": _closed(bool(shown), bool(references)),
         "single": len({asked.name for row in sheet.rows for asked in row.variables}) == 1,
         "rated": any(answer.report or answer.sentences for answer in answers),
-        "passage_questions": any(unit.kind == "passage" for unit in units),
+        "passage_questions": any(unit.kind in OF_PASSAGES for unit in units),
     }
 
 
@@ -141,14 +156,21 @@ def _squeezed(text: str) -> tuple[str, list[int]]:
     return "".join(" " if text[n].isspace() else text[n] for n in places), places
 
 
-def _cards(
-    shown: Sequence[tuple[str, Text]], rows: Sequence[tuple[UnitSpec, Row]], spec: ItemSpec
-) -> Iterator[Card]:
+def _cards(sheet: Sheet, rows: Sequence[tuple[UnitSpec, Row]], spec: ItemSpec) -> Iterator[Card]:
     by_key = {unit.key: row for unit, row in rows if unit.kind == "passage"}
-    for number, (_, text) in enumerate(shown, start=1):
+    joined = {unit.of: row for unit, row in rows if unit.kind == "report-passage"}
+    texts = [text for _, text in sheet.texts]
+    answers = [text.field for text in texts if _kind(text) == "report"]
+    shown = [text for text in texts if _kind(text) == "passage"]
+    for number, text in enumerate(shown, start=1):
         heading = "" if text.heading == "Passage" else text.heading
         key = f"{spec.key}/{text.field.partition(':')[2]}"
-        yield Card(number, heading, text, by_key.get(key))
+        each = tuple(
+            Beside(place, row)
+            for place, answer in enumerate(answers, start=1)
+            if (row := joined.get((answer, text.field)))
+        )
+        yield Card(number, heading, text, by_key.get(key), each)
 
 
 PAGE = Page(

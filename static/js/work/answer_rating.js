@@ -130,6 +130,9 @@ board.refresh = () => {
 // A sentence in hand is in sight in the answer too, where that is longer than its frame.
 const go = board.go.bind(board);
 board.go = (unit, focus = false) => {
+  // The answer beside which a passage is judged can be read there too.
+  const asked = Number(unit?.element.dataset.beside ?? 0);
+  if (asked && asked !== beside) shown = asked;
   const elsewhere = answerOf(unit ?? board.current) !== answerOf(board.current);
   go(unit, focus);
   if (elsewhere) board.list.scrollTop = byId("texts").scrollTop = 0;

@@ -4,14 +4,17 @@ export class Cards {
   constructor({ board, sheet, saver, say }) {
     Object.assign(this, { board, sheet, saver, say });
     this.units = sheet.units.filter(({ element }) => "passage" in element.dataset);
+    this.byNumber = new Map(this.units.map((unit) => [unit.number, unit]));
     this.toggles = [...document.querySelectorAll("#passages [data-of]")];
+    this.cards = [...document.querySelectorAll("#passages [data-card]")];
+    this.asks = [...document.querySelectorAll("#passages [data-asks]")];
     this.rest = document.getElementById("rest");
     for (const button of this.toggles) button.addEventListener("click", () => this.press(button));
     this.rest?.addEventListener("click", () => this.refuseRest());
   }
 
   of({ dataset }) {
-    const unit = this.units.find(({ number }) => number === Number(dataset.of));
+    const unit = this.byNumber.get(Number(dataset.of));
     return { unit, group: unit.groups.find((one) => one.dataset.variable === dataset.gives) };
   }
 
@@ -40,8 +43,10 @@ export class Cards {
       const { unit, group } = this.of(button);
       button.setAttribute("aria-pressed", String(unit.value(group) === button.dataset.code));
       button.disabled = this.saver.closed || !open;
-      button.closest(".card").classList.toggle("now", open && unit === this.board.current);
     }
+    const { number, element } = this.board.current;
+    for (const card of this.cards) card.classList.toggle("now", open && card.dataset.card === element.dataset.passage);
+    for (const ask of this.asks) ask.classList.toggle("now", open && Number(ask.dataset.asks) === number);
     for (const asks of document.querySelectorAll(".card-asks")) asks.hidden = !open;
     if (this.rest) this.rest.hidden = !open || this.units.every((unit) => !unit.problem());
   }
