@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from annotation.declared import DECLARED
 from annotation.design import Design
 from annotation.models import Assignment, User
+from annotation.protocols import PROTOCOLS
 from tests.cast import BRIDGE, FULL, RIVER, SHORT, Line
 from tests.page_cast import Study, study_of
 
@@ -31,6 +35,20 @@ TEXTS = {report["id"]: report["text"] for report in LINE["reports"]}
 def blind_study(protocol: str, folder: Path, *variables: str, reports: int = 3) -> Study:
     line = {**LINE, "reports": LINE["reports"][:reports]}
     return study_of(protocol, folder, Design(variables=variables, seed=5), [line])
+
+
+def needed_study(folder: Path) -> Study:
+    """Two people say which passages the question needs, and which answer needs them."""
+    asked = ("needed_question", "needed_answer")
+    design = Design(variables=asked, seed=5, raters_per_item=2)
+    return study_of("answer-rating", folder, design, [LINE])
+
+
+def needed_study_before(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Study:
+    """The same, made when that was asked once for all answers."""
+    with monkeypatch.context() as before:
+        before.setitem(DECLARED, "answer-rating", PROTOCOLS["answer-rating"].as_of("1"))
+        return needed_study(folder)
 
 
 def turned(study: Study, user: User, yes: bool) -> Assignment:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from annotation.models import Assignment, Decision, Label, Rater, Span, User
 from annotation.people.members import add_member
@@ -15,7 +16,7 @@ from annotation.submit import submit
 from tests.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute, one
 from tests.api.cast import Script, assert_told, script_of
 from tests.blind_cast import SECRET, blind_study
-from tests.page_cast import TEXT
+from tests.page_cast import TEXT, client_of
 
 pytestmark = pytest.mark.django_db
 HIDDEN = ("planted-judge", "hidden-system", "person-", '"ada"', '"ben"', '"cleo"', '"dirk"')
@@ -189,3 +190,27 @@ def test_answers_under_judgement_have_no_names(
         issue = texts[told.json()["at_issue"]]
         assert issue.startswith(told.json()["text"].rstrip("…")[:20])
     assert len(schema(study.campaign).variables) == 1
+
+
+def test_a_passage_beside_an_answer_shows_both_texts_at_issue(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path, "needed_answer")
+    item = study.campaign.items.order_by("position")[0]
+    spec = present(item)
+    units = name_units(spec.units)
+    for code in ("yes", "no"):
+        rater = Rater.objects.create(name=f"rater-{code}")
+        made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
+        given = {name: {"needed_answer": code} for name in units}
+        submit(made, {"units": given, "comment": None}, "api")
+    dora = User.objects.create(username="dora", role="annotator")
+    add_member(study.campaign, dora, "adjudicator")
+    texts = {text.field: text.text for text in spec.texts}
+    for unit in item.units.order_by("position"):
+        address = f"campaigns/{study.campaign.pk}/adjudication/{unit.pk}/"
+        told = script_of(dora).get(address)
+        assert SECRET not in told.content.decode()
+        shown = {text["field"]: text["text"] for text in told.json()["texts"]}
+        at_issue = [shown[told.json()[name]] for name in ("at_issue", "beside")]
+        assert at_issue == [texts[field] for field in units[unit.name].of]
+        page = reverse("adjudication-unit", args=[study.campaign.pk, unit.pk])
+        assert client_of(dora).get(page).content.decode().count('class="source at-issue"') == 2

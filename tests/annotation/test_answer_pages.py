@@ -28,6 +28,7 @@ from tests.page_cast import Study, client_of, page, study_of
 pytestmark = pytest.mark.django_db
 FIRST = ["appropriate", "natural", "abstains", "irrelevant", "eligibility"]
 NEEDED = ("needed_question", "needed_answer")
+BESIDE = [f", answer {number}" for number in (1, 2, 3)]
 
 
 def sheet(mine: Assignment) -> Sheet:
@@ -111,6 +112,28 @@ def test_passages_stand_in_the_recorded_order_with_their_own_questions(tmp_path:
     assert [card.text.text for card in cards] == [RIVER, BRIDGE]
     assert [card.heading for card in cards] == ["", "The bridge"]
     assert [mine.asked[c.row.number] for c in cards if c.row] == ["q/1/p#1", "q/1/p"]
+
+
+def test_each_passage_is_asked_about_for_each_answer_in_the_recorded_order(tmp_path: Path) -> None:
+    study = blind_study("answer-rating", tmp_path, *NEEDED)
+    mine = study.assignment(study.ada)
+    orders = set()
+    for backwards in (True, False):
+        mine.shown = sorted(mine.shown, reverse=backwards)
+        mine.save()
+        reports = [f.partition(":")[2] for f in mine.shown if f.startswith("report:")]
+        passages = [f.partition(":")[2] for f in mine.shown if f.startswith("passage:")]
+        for card, passage in zip(cards_of(mine), passages, strict=True):
+            assert [each.number for each in card.each] == [1, 2, 3]
+            names = [mine.asked[each.row.number] for each in card.each]
+            assert names == [f"{report}/{passage}" for report in reports]
+            assert card.question == "Does the answer need it?"
+        listed = re.findall(r'<p class="unit-text"[^>]*>(Passage[^<]*)</p>', body_of(mine))
+        assert [re.sub(":.*", "", words) for words in listed] == [
+            f"Passage {n}{answer}" for n in (1, 2) for answer in ("", *BESIDE)
+        ]
+        orders.add(tuple(reports))
+    assert len(orders) == 2
 
 
 def test_with_an_appropriateness_grade_the_passages_are_closed_at_first(tmp_path: Path) -> None:

@@ -76,6 +76,21 @@ class TestOrders:
         order = shuffle_units([*inner, *others], 4, "p")
         assert [u for u in order if u in inner] == inner
 
+    def test_a_passage_beside_answers_stands_behind_the_passage_in_their_order(self) -> None:
+        reports, passages = [f"r{n}" for n in range(4)], [f"p{n}" for n in range(4)]
+        asked = units(*reports, *(f"q/{p}" for p in passages)) + [
+            UnitSpec("report-passage", f"{r}/{p}", "", (f"report:{r}", f"passage:{p}"))
+            for r in reports
+            for p in passages
+        ]
+        order = [unit.key for unit in shuffle_units(asked, 6, "p", "q")]
+        beside = by_hand(6, "p", reports)
+        assert [key for key in order if key in reports] == beside
+        for key in by_hand(6, "p", [f"q/{p}" for p in passages]):
+            place = order.index(key)
+            own = [f"{report}/{key.removeprefix('q/')}" for report in beside]
+            assert order[place : place + 5] == [key, *own]
+
     def test_fields_keep_their_kinds_together_and_passages_go_by_their_query(self) -> None:
         reports, passages = [f"r{n}" for n in range(5)], [f"p{n}" for n in range(5)]
         fields = [f"report:{key}" for key in reports] + [f"passage:{key}" for key in passages]

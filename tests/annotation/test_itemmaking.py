@@ -13,7 +13,7 @@ import pytest
 
 from annotation import itemmaking
 from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitDraw
 from datasets.models import Batch
 from datasets.text import number_of_words
@@ -64,6 +64,20 @@ def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protoc
     assert {item.passage.batch for item in found if item.passage} <= {twin}
     assert {item.report for item in found} == {None}
     assert all(item.units.exists() for item in found)
+
+
+def test_ids_that_join_to_the_same_key_are_refused(tmp_path: Path) -> None:
+    line = {
+        "id": "q",
+        "text": "Why?",
+        "passages": [{"id": "c", "text": "One."}, {"id": "b/c", "text": "Two."}],
+        "reports": [{"id": "a", "text": "So."}, {"id": "a/b", "text": "Or so."}],
+    }
+    load(tmp_path, [line])
+    batch = Batch.objects.get(name="b")
+    with pytest.raises(DesignError, match="two units of item 'q' would have the key 'a/b/c'"):
+        made(batch, "answer-rating")
+    assert made(batch, "answer-rating", variables=("needed_question",)).items.count() == 1
 
 
 def test_a_key_point_is_what_an_item_may_be_about(twin: Batch) -> None:

@@ -125,7 +125,22 @@ def test_answer_rating_asks_reports_sentences_and_passages():
         ("sentence", "zeta-system/🌉#1"),
         ("passage", "q/1/p"),
         ("passage", "q/1/p#1"),
+        ("report-passage", "r/p"),
+        ("report-passage", "r/p#1"),
+        ("report-passage", "r#1/p"),
+        ("report-passage", "r#1/p#1"),
+        ("report-passage", "zeta-system/🌉/p"),
+        ("report-passage", "zeta-system/🌉/p#1"),
     ]
+    assert made.units[-1].of == ("report:zeta-system/🌉", "passage:p#1")
+    assert made.units[-1].text == "It spans the river. قديم, for the answer “It is old.”"
+    assert {unit.of for unit in made.units[:9]} == {()}
+
+
+def test_its_first_version_asks_of_passages_once_for_all_answers():
+    first = PROTOCOLS["answer-rating"].as_of("1")
+    (made,) = first.make_items(QUERY, schema_of(first, ["needed_answer"]).variables)
+    assert units(made) == [("passage", "q/1/p"), ("passage", "q/1/p#1")]
 
 
 def test_answer_rating_hides_the_passages_where_only_the_answers_are_rated():

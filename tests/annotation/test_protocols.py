@@ -44,7 +44,7 @@ answer-rating          | report           | irrelevant          | yes no | nomin
 answer-rating          | report           | eligibility         | none minor major | ordinal
 answer-rating          | sentence         | support             | supported unsupported contradictory no-rad | nominal
 answer-rating          | passage          | needed_question     | yes no | nominal
-answer-rating          | passage          | needed_answer       | yes no | nominal
+answer-rating          | report-passage   | needed_answer       | yes no | nominal
 answer-preference      | pair             | preferred           | first second tie-good tie-bad | nominal
 key-point-writing      | passage          | holds_points        | yes no | nominal
 key-point-writing      | key-point        | matched             | yes no | nominal
@@ -169,6 +169,21 @@ def test_only_the_rubric_draws_and_only_what_a_rank_could_sway_is_shuffled():
 def test_an_unknown_variable_is_refused_by_name():
     with pytest.raises(UnknownVariableError, match="answer-rating has no variable 'beauty'"):
         schema_of(PROTOCOLS["answer-rating"], ["faithful", "beauty"])
+
+
+def test_a_campaign_keeps_the_declaration_of_its_version():
+    now = PROTOCOLS["answer-rating"]
+    first = now.as_of("1")
+    assert (now.version, first.version) == ("2", "1")
+    assert (now.prompt_version, first.prompt_version) == ("2", "1")
+    assert now.as_of("2") is now
+    changed = [(v.name, v.kind) for v in first.variables if v not in now.variables]
+    assert changed == [("needed_answer", "passage")]
+    assert "if an answer draws on it" in first.guideline
+    assert "if this answer draws on it" in now.guideline
+    for name, protocol in PROTOCOLS.items():
+        if name != "answer-rating":
+            assert protocol.as_of("1") is protocol
 
 
 def test_protocols_are_declared_whole():

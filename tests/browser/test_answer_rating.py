@@ -45,6 +45,16 @@ def reports_of(mine: Assignment) -> list[str]:
     return [field.partition(":")[2] for field in mine.shown if field.startswith("report:")]
 
 
+def passages_of(mine: Assignment) -> list[str]:
+    return [field.partition(":")[2] for field in mine.shown if field.startswith("passage:")]
+
+
+def beside(mine: Assignment, passage: str) -> list[tuple[str, str]]:
+    """What is asked of a passage, as it is exported: for the question, and for each answer."""
+    answers = [(f"{report}/{passage}", "needed_answer") for report in reports_of(mine)]
+    return [(f"q/1/{passage}", "needed_question"), *answers]
+
+
 def sentences(desk: Desk) -> Locator:
     return desk.page.locator(".answer:not([hidden]) .sentence.live")
 
@@ -74,14 +84,15 @@ def test_a_whole_item_by_keyboard(errors: list[str], page: Page, tmp_path: Path)
             code = ("supported", "unsupported", "contradictory", "no-rad")[number - 1]
             expected[f"{report}#{number}", "support"] = code
         keys.press("n")
-    for passage, digits in zip(desk.page.locator(".draws").all(), ("12", "21"), strict=True):
-        expect(passage).to_have_class(re.compile(r"\bnow\b"))
-        for digit in digits:
-            keys.press(digit)
-    shown = [f.partition(":")[2] for f in mine.shown if f.startswith("passage:")]
-    for passage_id, values in zip(shown, (("yes", "no"), ("no", "yes")), strict=True):
-        key = f"q/1/{passage_id}"
-        expected |= {(key, "needed_question"): values[0], (key, "needed_answer"): values[1]}
+    rows, given = iter(desk.page.locator(".draws").all()), iter("12122112")
+    for passage in passages_of(mine):
+        for place, unit in enumerate(beside(mine, passage)):
+            expect(next(rows)).to_have_class(re.compile(r"\bnow\b"))
+            if place:  # the answer that is asked about is the one that can be read
+                expect(desk.page.locator(f"[data-shown='{place}']")).to_be_visible()
+            keys.press(digit := next(given))
+            expected[unit] = {"1": "yes", "2": "no"}[digit]
+    assert next(rows, None) is None
     submit(desk)
     assert exported() == expected
 
@@ -102,12 +113,12 @@ def test_a_whole_item_by_mouse(errors: list[str], page: Page, tmp_path: Path) ->
             desk.page.locator(".says.now .choice", has_text="Contradictory").click()
             expected[f"{report}#{number}", "support"] = "contradictory"
     desk.page.locator("[data-round=passages]").click()
-    desk.page.locator(".card").first.get_by_role("button", name="Yes").click()
+    card = desk.page.locator(".card").first
+    card.get_by_role("group", name="Answer 2, passage 1").get_by_role("button", name="Yes").click()
+    expect(card).to_have_class(re.compile(r"\bnow\b"))
     desk.page.get_by_role("button", name="No for the rest").click()
-    shown = [f.partition(":")[2] for f in mine.shown if f.startswith("passage:")]
-    expected |= {
-        (f"q/1/{p}", "needed_answer"): c for p, c in zip(shown, ("yes", "no"), strict=True)
-    }
+    needed = [unit for p in passages_of(mine) for unit in beside(mine, p)[1:]]
+    expected |= dict.fromkeys(needed, "no") | {needed[1]: "yes"}
     here = desk.page.url
     desk.page.get_by_role("button", name="Submit").click()
     desk.page.wait_for_url(lambda url: url != here)
@@ -201,7 +212,7 @@ def test_answers_are_read_where_only_the_passages_are_asked_about(
     desk.page.keyboard.press("1")
     desk.page.keyboard.press("r")
     submit(desk)
-    assert sorted(exported().values()) == ["no", "no", "yes", "yes"]
+    assert sorted(exported().values()) == ["no"] * 6 + ["yes"] * 2
 
 
 def test_work_comes_back_and_goes_on_where_it_stopped(
