@@ -59,6 +59,7 @@ def test_an_answer_is_kept_for_each_report_and_passage(tmp_path: Path) -> None:
         ("passage", OF_PASSAGES[1]): "no",
     }
     assert {row["unit"] for row in exported("Study", "units")} == {*PAIRS, *OF_PASSAGES}
+    run("check_invariants")
 
 
 def test_one_answer_s_need_does_not_stand_in_for_another_s(tmp_path: Path) -> None:
@@ -132,3 +133,4 @@ class TestAnEarlierCampaign:
             "needed_question": 2, "needed_answer": 2,
         }  # fmt: skip
         assert list(differences(study.campaign)) == []
+        run("check_invariants")
