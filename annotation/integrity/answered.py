@@ -1,6 +1,6 @@
 """Assignments with all that was answered to them, in chunks of plain values.
 
-Memory holds one chunk and the texts of one query, however many labels a campaign has.
+Memory holds one chunk and the texts of a few queries, however many labels a campaign has.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.checking import Entry, Problem, RefusedError, check
 from annotation.protocols.schema import Schema
 from audit.violations import Place, Violation
-from datasets.material import as_row
+from datasets import rows
+from datasets.material import as_rows
 from datasets.models import Query
 
-CHUNK = 500
+CHUNK, QUERIES = 500, 20
 STRICT = ("page", "api", "judge")
 """The doors that take whole answers alone; a file may bring a part of one."""
 
@@ -64,10 +65,15 @@ class Exploded(NamedTuple):
 
 
 class Study:
-    """A campaign with what is asked in it, and the texts of the query that was looked at last."""
+    """A campaign with what is asked in it, and the texts of the queries that are looked at.
+
+    `ahead` are the primary keys of those that come, in their order: some are read at once.
+    """
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
+        self.ahead: list[int] = []
+        self._queries: dict[int, rows.Query] = {}
         self._texts: tuple[object, dict[str, ItemSpec]] = (None, {})
 
     @cached_property
@@ -86,10 +92,16 @@ class Study:
         """An item as its material makes it now, whatever a page keeps in memory; None: not any."""
         of = item.query, item.passages, item.uses
         if self._texts[0] != of:
-            row = as_row(Query.objects.get(pk=item.query), declared(self.campaign).needs)
-            made = items_of(self.campaign, row, item.passages, item.uses)
+            made = items_of(self.campaign, self._query(item.query), item.passages, item.uses)
             self._texts = of, {spec.key: spec for spec in made}
         return self._texts[1].get(item.key)
+
+    def _query(self, pk: int) -> rows.Query:
+        if pk not in self._queries:
+            start = self.ahead.index(pk)
+            some = Query.objects.filter(pk__in=self.ahead[start : start + QUERIES])
+            self._queries = as_rows(some, declared(self.campaign).needs)
+        return self._queries[pk]
 
 
 @dataclass
@@ -179,6 +191,7 @@ def _with_answers(study: Study, chunk: Sequence[Row], seen: Seen) -> Iterator[An
     drafts = {draft.assignment: draft for draft in drafts_of(keys)}
     items = {row.item for row in chunk}
     placed, units = placed_of(items), units_of(items)
+    study.ahead = list(dict.fromkeys(placed[row.item].query for row in chunk))
     seen.assignments += len(chunk)
     seen.answers += len(responses)
     seen.labels += sum(map(len, labels.values()))
