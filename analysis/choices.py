@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from analysis.labels import LabelFact, number_of
+from analysis.statistics.intervals import RESAMPLES_OF_FEW
 
 JSON = dict[str, Any]
 Strata = Mapping[str, Mapping[str, str]]
@@ -21,6 +22,8 @@ Pairs = Literal["distribution", "all"]
 PAIRS: tuple[Pairs, ...] = ("distribution", "all")
 REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
 LEAST_WIDTH = 0.001
+MOST_RESAMPLES = RESAMPLES_OF_FEW
+"""What a page makes at most, and what a frozen report is made with."""
 OWN_STRATA = ("system", "setting")
 """Strata that labels bring themselves."""
 
@@ -43,11 +46,12 @@ class Choices:
     ratings that is shown, `width` that of an interval that a plan aims at. With the `reference`
     adjudicated, judges are held against adjudicators' decisions, too. `check` has other libraries
     compute figures again however many labels there are. `pairs` says whether those of more than 30
-    people are told one by one where they share enough units.
+    people are told one by one where they share enough units. Without a number of `resamples` it
+    goes by the queries: `resamples_of`.
     """
 
     seed: int = 0
-    resamples: int = 2000
+    resamples: int | None = None
     epsilon: float = 0.2
     assisted: bool = False
     threshold: float | None = None

@@ -12,6 +12,7 @@ from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import (
     KINDS,
     LEAST_WIDTH,
+    MOST_RESAMPLES,
     PAIRS,
     REFERENCES,
     ChoiceError,
@@ -20,7 +21,6 @@ from analysis.choices import (
     read_stratum,
 )
 
-MOST_RESAMPLES = Choices().resamples
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
 
 
@@ -64,7 +64,10 @@ class ChoicesForm(forms.Form):
         error_messages=_whole(
             f"Resamples are a whole number from 1 to {MOST_RESAMPLES}; the command makes more."
         ),
-        help_text=f"At most {MOST_RESAMPLES} here; the command makes more.",
+        help_text=(
+            f"At most {MOST_RESAMPLES} here; the command makes more. "
+            "Empty: 10000 below 30 queries, else 2000; frozen reports have 10000."
+        ),
     )
     epsilon = forms.FloatField(
         required=False,
@@ -115,7 +118,7 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: QueryDict, offered: Offered) -> None:
         defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "resamples", "epsilon", "width", "reference", "pairs"):
+        for name in ("seed", "epsilon", "width", "reference", "pairs"):
             if not filled.get(name):
                 filled[name] = str(getattr(defaults, name))
         super().__init__(filled, auto_id="choose-%s")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db import transaction
 from django.db.models import QuerySet
 
 from analysis.blocks.resampling import JSON
+from analysis.choices import MOST_RESAMPLES, Choices
 from analysis.formats.jsonfile import as_json
 from analysis.models import FrozenReport, digest
 from annotation.models import Campaign, User
@@ -19,6 +22,11 @@ def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
 
 class UnequalError(ValueError):
     """Other libraries have another figure; the text says which."""
+
+
+def as_frozen(choices: Choices) -> Choices:
+    """The choices of a report that is to be frozen: 10,000 resamples, unless others were chosen."""
+    return choices if choices.resamples else replace(choices, resamples=MOST_RESAMPLES)
 
 
 def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -93,4 +95,7 @@ def _live(found: FrozenReport) -> JSON | None:
     campaign = found.campaign
     offered = campaign_offers(campaign, campaign_strata(campaign))
     form = ChoicesForm(QueryDict(found.choices), offered)
-    return computed_report(campaign, form.choices).report if form.is_valid() else None
+    if not form.is_valid():
+        return None
+    same = replace(form.choices, resamples=found.report["resamples"])
+    return computed_report(campaign, same).report

@@ -35,7 +35,7 @@ from analysis.metas import in_order
 from analysis.roles import STRATUM, among, evaluated, told
 from analysis.seen import prompts_that_saw
 from analysis.sources import campaign_frame, file_frame
-from analysis.statistics import Level
+from analysis.statistics import Level, resamples_of
 from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
@@ -82,7 +82,7 @@ def _report(
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": choices.seed,
-        "resamples": choices.resamples,
+        "resamples": resamples_of(frame.queries, choices.resamples),
         "choices": choices.as_json(),
         "inputs": asdict(frame.inputs),
         "queries": frame.queries,

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.blocks.trials import Samples, compared
+from analysis.statistics import resamples_of
 from annotation.models import Campaign, Label
 from annotation.presenting import schema
 from annotation.protocols.base import Variable
@@ -44,7 +45,7 @@ class Resampling:
     """How the intervals come about; stated in the sheet."""
 
     seed: int = 0
-    resamples: int = 2000
+    resamples: int | None = None
 
 
 def sheet(
@@ -66,7 +67,7 @@ def sheet(
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": how.seed,
-        "resamples": how.resamples,
+        "resamples": resamples_of(campaign.items.values("query").distinct().count(), how.resamples),
         "trials": trials,
         "samples": _samples(campaign, judge, how),
         "masses": list(_masses(campaign, judge)),

@@ -18,7 +18,7 @@ from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from analysis.formats.building import document, moment
 from analysis.formats.robustness import robustness_document
-from analysis.freezing import UnequalError, freeze, frozen_reports
+from analysis.freezing import UnequalError, as_frozen, freeze, frozen_reports
 from analysis.robustness import sheet
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
@@ -116,7 +116,7 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    found = computed_report(campaign, form.choices).report
+    found = computed_report(campaign, as_frozen(form.choices)).report
     if found["inputs"]["sha256"] != request.POST.get("inputs"):
         context = {"campaign": campaign, "query": _query(request)}
         return render(request, "reports/changed.html", context, status=409)

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from analysis.api.live import LARGEST, ReportParameters, ReportShape, choices_of, offered_check
 from analysis.choices import Choices
 from analysis.computed import computed_report
-from analysis.freezing import UnequalError, freeze
+from analysis.freezing import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
@@ -117,7 +117,7 @@ class FrozenReports(List):
         wanted = checked(NewFrozenShape, request.data)
         campaign = _campaign(request, wanted.pop("campaign"))
         check_blind(person(request), campaign)
-        inputs, choices = wanted.pop("inputs"), choices_of(wanted)
+        inputs, choices = wanted.pop("inputs"), as_frozen(choices_of(wanted))
         offered_check(campaign, choices)
         if not came_before(request):
             # Before the transaction of the key, since it may take seconds; then it is at hand.

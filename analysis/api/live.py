@@ -10,7 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.choices import LEAST_WIDTH, REFERENCES, ChoiceError, Choices, read_stratum
+from analysis.choices import (
+    LEAST_WIDTH,
+    MOST_RESAMPLES,
+    REFERENCES,
+    ChoiceError,
+    Choices,
+    read_stratum,
+)
 from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
@@ -22,7 +29,6 @@ from datasets.api.limits import PerReport
 from datasets.api.scopes import READ
 from datasets.api.shapes import Number, Strict
 
-MOST_RESAMPLES = Choices().resamples
 LONGEST = 300
 LARGEST = 2**31 - 1
 NAMES = {"variable": "variables", "rater": "raters", "judge": "judges"}
@@ -43,8 +49,8 @@ class ReportParameters(Strict):
     resamples = serializers.IntegerField(
         min_value=1,
         max_value=MOST_RESAMPLES,
-        default=MOST_RESAMPLES,
-        help_text="how many; the command makes more",
+        default=None,
+        help_text="how many; else 10,000 below 30 queries, and 2,000; the command makes more",
     )
     epsilon = Number(
         min_value=0, max_value=1, default=0.2, help_text="of the alternative annotator test"
@@ -126,7 +132,7 @@ class CampaignReport(Resource):
             "generated_at": "2026-11-20T09:40:00+00:00",
             "version": "0.3",
             "seed": 0,
-            "resamples": 2000,
+            "resamples": 10000,
             "choices": {
                 "epsilon": 0.2,
                 "width": 0.1,

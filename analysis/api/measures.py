@@ -68,8 +68,8 @@ class MeasuresParameters(Strict):
     resamples = serializers.IntegerField(
         min_value=1,
         max_value=MOST_RESAMPLES,
-        default=MOST_RESAMPLES,
-        help_text="how many; the command makes more",
+        default=None,
+        help_text="how many; else 10,000 below 30 queries, and 2,000; the command makes more",
     )
     measure = _several("show only this measure; may be given several times, as the next three")
     evaluator = _several("only this leaderboard: people, a rater, texts or people+JUDGE")
@@ -133,7 +133,7 @@ class CampaignMeasures(Resource):
             "generated_at": "2026-11-20T09:40:00+00:00",
             "version": "0.3",
             "seed": 0,
-            "resamples": 2000,
+            "resamples": 10000,
             "preset": "crux",
             "options": {"eta": {"value": 3.0, "reason": "The rating from which a text answers."}},
             "passages": None,

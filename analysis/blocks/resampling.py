@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from analysis.frames import VariableFrame
-from analysis.statistics import Bools, Interval, Ints, Resamples
+from analysis.statistics import Bools, Interval, Ints, Resamples, resamples_of
 
 JSON = dict[str, Any]
 
@@ -29,16 +29,17 @@ class Drawing(TypedDict):
     interval: Interval
 
 
-def drawing(clusters: Ints, resamples: int, seed: int) -> Drawing:
-    """Draws of whole queries for several statistics, and the interval that so many queries ask for.
+def drawing(clusters: Ints, asked: int | None, seed: int) -> Drawing:
+    """Draws of whole queries for several statistics, as many as were asked for.
 
-    Where each unit is a query of its own, or the draws would fill the memory, the statistics make
-    them: from the same seed, so that they are the same.
+    None: as many as so many queries get. Where each unit is a query of its own, or the draws would
+    fill the memory, the statistics make them: from the same seed, so that they are the same.
     """
     queries = len(np.unique(clusters))
+    resamples = resamples_of(queries, asked)
     alone, large = queries == len(clusters), resamples * queries > AT_ONCE
     draws = resamples if alone or large else Resamples.draw(clusters, resamples, seed)
-    return {"draws": draws, "seed": seed, "interval": "auto"}
+    return {"draws": draws, "seed": seed, "interval": "bca"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Sample:
     """The units of a variable that a block is about, and how often their queries are resampled."""
 
     frame: VariableFrame
-    resamples: int
+    resamples: int | None
     seed: int
 
     @property

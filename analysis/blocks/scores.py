@@ -36,7 +36,7 @@ MOST_PAIRS = 1000
 
 def scores(
     frame: Frame,
-    resamples: int,
+    resamples: int | None,
     seed: int,
     sampled: bool | None,
     held: Collection[str] | None = None,
@@ -72,7 +72,7 @@ def _agreed(labels: VariableFrame) -> VariableFrame:
 
 def _block(
     of: Scores,
-    resamples: int,
+    resamples: int | None,
     seed: int,
     sampled: bool | None,
     held: Collection[str] | None,

@@ -47,11 +47,11 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Draws:
-    resamples: int
+    resamples: int | None
     seed: int
 
 
-def spans(labels: VariableFrame, marks: Marks, resamples: int, seed: int) -> JSON:
+def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int) -> JSON:
     """The key `spans` of a variable, or nothing where nobody marked anything for it."""
     lost: Counter[str] = Counter()
     texts = list(_texts(labels, marks, lost))

@@ -14,15 +14,17 @@ import numpy as np
 
 from analysis.blocks.resampling import JSON
 from analysis.statistics import (
+    Bootstrap,
     Estimate,
     Floats,
     Ints,
-    Resamples,
+    Tally,
     Value,
-    estimate,
     undefined,
     wilson_interval,
 )
+from analysis.statistics.arrays import ratio, unbatch
+from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
 from annotation.protocols.base import Variable
 from judging.conditions.effects import UNSCORED, Pair, Said
 from judging.conditions.favourable import UNCONTROLLED, favourable, top_in_words
@@ -37,7 +39,7 @@ Values = Sequence[tuple[float, int]]
 Missing = Mapping[str, int]
 
 
-def compared(pair: Pair, resamples: int, seed: int) -> JSON:
+def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
     """One variable of one trial; what its purpose does not ask for is left out."""
     both, missing = pair.both(), pair.missing()
     of = _Means(resamples, seed)
@@ -70,7 +72,7 @@ class Samples:
     untold: int
     missing: Missing
 
-    def compared(self, resamples: int, seed: int) -> JSON:
+    def compared(self, resamples: int | None, seed: int) -> JSON:
         """How often two samples differ, over all pairs of samples of each unit.
 
         The bounds take each pair of which a sample is missing as alike, and as unlike.
@@ -166,7 +168,7 @@ def _same_place(both: Sequence[tuple[Said, Said]]) -> JSON:
 class _Means:
     """Means of values by query, with intervals from whole queries resampled."""
 
-    def __init__(self, resamples: int, seed: int) -> None:
+    def __init__(self, resamples: int | None, seed: int) -> None:
         self.resamples, self.seed = resamples, seed
 
     def share(
@@ -204,17 +206,17 @@ class _Means:
         numbers = np.array([value for value, _ in values], dtype=float)
         clusters: Ints = np.array([query for _, query in values], dtype=np.int64)
 
-        def of(weights: Floats | None) -> Value:
-            if weights is None:
-                return float(numbers.mean())
-            mean: Floats = weights @ numbers / weights.sum(axis=1)
-            return mean
-
-        draws = Resamples.draw(clusters, self.resamples, self.seed)
-        found = estimate(of, draws, clusters, len(numbers), method, reason)
-        if found.low is None or np.ptp(numbers) > 0:
+        sums = np.column_stack([numbers, np.ones(len(numbers))])
+        bootstrap = Bootstrap(Tally.of_sums(sums, clusters), self.resamples, self.seed)
+        found = bootstrap.estimate(_mean, len(numbers), method, reason)
+        queries = len(np.unique(clusters))
+        if np.ptp(numbers) > 0 or queries < MINIMUM_CLUSTERS:
             return found
-        return _of_one_value(found, float(numbers[0]), len(np.unique(clusters)), method, top)
+        return _of_one_value(found, float(numbers[0]), queries, method, top)
+
+
+def _mean(sums: Floats) -> Value:
+    return unbatch(ratio(sums[..., 0], sums[..., 1]))
 
 
 def _of_one_value(found: Estimate, value: float, queries: int, method: str, top: float) -> Estimate:

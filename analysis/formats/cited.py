@@ -53,6 +53,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
         "Bulletin 76(5), 378–382.",
     ),
+    "hesterberg2015": (
+        "(Hesterberg 2015)",
+        "Hesterberg, T. C. (2015). What teachers should know about the bootstrap: resampling in "
+        "the undergraduate statistics curriculum. The American Statistician 69(4), 371–386.",
+    ),
     "gwet2008": (
         "(Gwet 2008)",
         "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "

@@ -14,6 +14,7 @@ from analysis.formats.cited import CITED, REFERENCES
 from analysis.formats.document import Section, count
 from analysis.formats.floor import floor_methods
 from analysis.formats.methods_beside import beside, other_rules
+from analysis.statistics import expanded_level
 
 JSON = dict[str, Any]
 ALT_TEST = "calderon2025"
@@ -192,14 +193,30 @@ def _intervals(report: JSON) -> str:
             "labels, are taken as independent."
         )
     if any(kind.startswith("BCa") for kind in kinds):
-        how = "The bootstrap is BCa"
-        parts.append(f"{how} {CITED['efron1987']} below 30 queries, percentile from there on.")
+        parts.append(_level(every))
+    if any(each.endswith("at least 5 must") for each in every):
+        parts.append(
+            "Where fewer than 5 queries differ from the rest in what they hold, there is none."
+        )
     if any("at least 10 are needed" in each for each in every):
         parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}
     if strata:
         parts.append(f"All of it was repeated within each {' and each '.join(sorted(strata))}.")
     return " ".join(parts)
+
+
+def _level(methods: list[str]) -> str:
+    """At which level the bootstrap's quantiles are taken, for the fewest and the most queries."""
+    found = [re.match(r"95 % BCa bootstrap of (\d+) queries", each) for each in methods]
+    queries = sorted({int(each[1]) for each in found if each})
+    ends = dict.fromkeys((queries[0], queries[-1]))
+    levels = _and([f"{100 * expanded_level(n):.2f} % with {n} queries" for n in ends])
+    return (
+        f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
+        f"queries, t being Student's with n−1 degrees of freedom at .975 "
+        f"{CITED['hesterberg2015']}: {levels}."
+    )
 
 
 def _kind(interval: str) -> str:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from analysis.statistics import (
     Bootstrap,
+    Draws,
     Estimate,
     Floats,
     PairedTest,
-    Resamples,
     Tally,
     holm,
     paired_t,
@@ -52,7 +52,7 @@ class Ordering:
 
 def orderings(
     scores: Mapping[str, Floats],
-    draws: int | Resamples = 2000,
+    draws: Draws = None,
     seed: int = 0,
     unknown: Mapping[str, str] = MappingProxyType({}),
     fewest: int = FEWEST,
@@ -82,13 +82,13 @@ def orderings(
 
 
 def _orderings(
-    scores: Mapping[str, Floats], draws: int | Resamples, seed: int, systems: int, method: str
+    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, method: str
 ) -> dict[tuple[str, str], Ordering]:
     pairs = list(combinations(scores, 2))
     if not pairs:
         return {}
     sums = np.concatenate([_sums(table) for table in scores.values()], axis=1)
-    bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, "auto")
+    bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed)
     made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
     return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
 

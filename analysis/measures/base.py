@@ -13,10 +13,10 @@ from analysis.measures.options import Options
 from analysis.statistics import (
     Bools,
     Bootstrap,
+    Draws,
     Estimate,
     Floats,
     Ints,
-    Resamples,
     Tally,
     undefined,
 )
@@ -181,13 +181,13 @@ class Measure:
 
 
 def estimate(
-    measure: Measure, found: Found, queries: Ints, draws: int | Resamples = 2000, seed: int = 0
+    measure: Measure, found: Found, queries: Ints, draws: Draws = None, seed: int = 0
 ) -> Estimate:
     """A system's value over its rows (N,), which belong to `queries`, with a 95 % interval.
 
     Values are averaged, with a t interval clustered by queries. It is cut at the measure's bounds,
     of which t knows nothing: what is cut off cannot be true, so that no coverage is lost. Sums are
-    resampled by whole queries, BCa below thirty of them. Below ten queries there is no interval.
+    resampled by whole queries (BCa). Below ten queries there is no interval.
     """
     if isinstance(found, Pooled):
         return _pooled(measure, found, queries, draws, seed)
@@ -225,13 +225,11 @@ def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:
     return made.within(min(least, value), max(most, value))
 
 
-def _pooled(
-    measure: Measure, found: Pooled, queries: Ints, draws: int | Resamples, seed: int
-) -> Estimate:
+def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: int) -> Estimate:
     rows = found.sums.any(axis=1)
     if not rows.any():
         return undefined(measure.undefined, 0, f"{measure.name} of sums")
     tally = Tally.of_sums(found.sums, queries)
-    resampled = Bootstrap(tally, draws, seed, "auto")
+    resampled = Bootstrap(tally, draws, seed)
     n = int(np.count_nonzero(rows))
     return resampled.estimate(found.of, n, f"{measure.name} of sums", measure.undefined)

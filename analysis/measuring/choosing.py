@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.choices import Choices
-from analysis.choosing import MOST_RESAMPLES, Several
+from analysis.choices import MOST_RESAMPLES, Choices
+from analysis.choosing import Several
 from analysis.measures.answers.refusal_lists import refusal_lists
 from analysis.measures.options import PRESETS, Options
 from analysis.measuring.asking import (
@@ -101,7 +101,7 @@ class MeasuresForm(forms.Form):
     def _check(self, data: dict[str, Any]) -> None:
         preset = data["preset"] or "tandem"
         given = {name: data[name] for name in NAMES if data[name]}
-        choices = Choices(seed=data["seed"] or 0, resamples=data["resamples"] or MOST_RESAMPLES)
+        choices = Choices(seed=data["seed"] or 0, resamples=data["resamples"])
         try:
             options = options_over_the_web(preset, given)
             passages = passages_called(self.user, self.campaign, data["passages"])

@@ -31,7 +31,7 @@ from analysis.measuring.scored import key_point_scores
 from analysis.measuring.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.measuring.tables import RANKED, Tables
 from analysis.sources import campaign_frame
-from analysis.statistics import Bools, Estimate
+from analysis.statistics import Bools, Estimate, resamples_of
 from analysis.uncollected import uncollected
 from annotation.models import Campaign
 from datasets.material import batch_rows
@@ -81,7 +81,7 @@ def measures_report(
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": choices.seed,
-        "resamples": choices.resamples,
+        "resamples": resamples_of(len(queries), choices.resamples),
         "preset": preset,
         "options": stated(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",

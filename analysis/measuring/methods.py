@@ -184,7 +184,8 @@ def _tests(report: JSON) -> str:
         )
     parts.append(
         "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
-        f"or {report['resamples']} resamples of "
-        f"whole queries (seed {report['seed']}); there are none below ten queries."
+        f"or {report['resamples']} resamples of whole queries (seed {report['seed']}), BCa "
+        f"{CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n queries "
+        f"{CITED['hesterberg2015']}; there are none below ten queries."
     )
     return " ".join(parts)

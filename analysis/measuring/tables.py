@@ -285,5 +285,5 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
     queries = np.repeat(np.arange(len(one)), one.shape[1])
     return correlation_estimates(
         one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
-        draws=choices.resamples, seed=choices.seed, interval="auto",
+        draws=choices.resamples, seed=choices.seed,
     )["spearman"]  # fmt: skip

@@ -70,7 +70,14 @@ from analysis.statistics.estimate import (
     undefined,
 )
 from analysis.statistics.gap import gap_estimates, judge_difference
-from analysis.statistics.intervals import Bootstrap, Interval, bca_interval
+from analysis.statistics.intervals import (
+    Bootstrap,
+    Draws,
+    Interval,
+    bca_interval,
+    expanded_level,
+    resamples_of,
+)
 from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
 from analysis.statistics.pairwise import (
     PairCounts,
@@ -130,6 +137,7 @@ __all__ = [
     "Comparison",
     "Components",
     "Decision",
+    "Draws",
     "Estimate",
     "Floats",
     "Interval",
@@ -180,6 +188,7 @@ __all__ = [
     "estimate",
     "estimate_from",
     "exact_f1",
+    "expanded_level",
     "f1",
     "far_off",
     "fixed_collection_mean",
@@ -220,6 +229,7 @@ __all__ = [
     "randolph_kappa",
     "reason_undefined",
     "recall",
+    "resamples_of",
     "roc_auc",
     "rouge_agreement",
     "rouge_l",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples, mean_by_cluster
+from analysis.statistics.bootstrap import mean_by_cluster
 from analysis.statistics.estimate import SHARE, Estimate
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.tally import Tally
 
 BINS = 10
@@ -39,9 +39,9 @@ def calibration(
     clusters: Ints,
     bins: int = BINS,
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Calibration:
     """Probabilities (U,) against people's 1 and 0 (U,), in bins of about equally many units.
 

@@ -11,9 +11,8 @@ from scipy import sparse
 from analysis.statistics.agreement import cohen_kappa
 from analysis.statistics.alignment import macro
 from analysis.statistics.arrays import Floats, Ints, Value, distinct, ratio
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
+from analysis.statistics.intervals import Bootstrap, Draws, Interval, OfWeights
 from analysis.statistics.tally import Tally, kinds_of
 
 OF_PAIRS = "mean over pairs of people of"
@@ -30,9 +29,9 @@ def ceiling_estimates(
     k: int,
     *,
     names: Sequence[str] = tuple(METHODS),
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """The share of equal labels and Cohen's kappa, each its mean over all pairs of R raters.
 

@@ -26,11 +26,10 @@ from analysis.statistics.alignment import (
 )
 from analysis.statistics.alpha import krippendorff_alpha
 from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.counts import counts_of, reason_undefined
 from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate
 from analysis.statistics.gwet import gwet_ac
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
+from analysis.statistics.intervals import Bootstrap, Draws, Interval, OfWeights
 from analysis.statistics.tally import Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
@@ -90,9 +89,9 @@ def agreement_estimates(
     values: Floats | None = None,
     *,
     names: Sequence[str] = AGREEMENT,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """Percent agreement, both Fleiss' kappas, Randolph's, Krippendorff's alpha and Gwet's AC.
 
@@ -146,9 +145,9 @@ def pair_estimates(
     k: int,
     *,
     names: Sequence[str] = tuple(PAIR),
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """The share of equal labels and Cohen's kappa, plain, linear and quadratic, of two raters.
 
@@ -169,9 +168,9 @@ def table_estimates(
     k: int,
     measures: Mapping[str, Measure],
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """Any measures of the table (K, K) of two raters, the first of them in its rows.
 
@@ -190,9 +189,9 @@ def alignment_estimates(
     clusters: Ints,
     k: int,
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Alignment:
     """Accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
 

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import (
     COEFFICIENT,
     Estimate,
@@ -18,7 +17,7 @@ from analysis.statistics.estimate import (
     is_undefined,
     undefined,
 )
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
+from analysis.statistics.intervals import Bootstrap, Draws, Interval, OfWeights
 from analysis.statistics.rank import MAXIMUM_POINTS, kendall, pearson, spearman
 from analysis.statistics.tally import Tally
 
@@ -45,9 +44,9 @@ def correlation_estimates(
     names: Sequence[Correlation] = tuple(FUNCTIONS),
     detail: str = "",
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """Spearman's, Kendall's and Pearson's correlation of x and y (U,), as far as named.
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import SHARE, Estimate
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval, OfWeights
+from analysis.statistics.intervals import Bootstrap, Draws, Interval, OfWeights
 from analysis.statistics.tally import Tally
 
 #: So many points of a curve are given at most; areas use all scores.
@@ -41,9 +40,9 @@ def threshold_sweep(
     clusters: Ints,
     *,
     bands: bool = True,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> ThresholdSweep:
     """ROC and precision-recall curves of scores (U,) against people's 1 and 0 (U,), with bands.
 

@@ -1,4 +1,4 @@
-"""Intervals from resampled clusters: percentile and BCa, for whatever rests on a tally."""
+"""BCa intervals from resampled clusters, at a level for few of them, of whatever has a tally."""
 
 from __future__ import annotations
 
@@ -17,21 +17,46 @@ from analysis.statistics.bootstrap import (
     percentile_interval,
     too_few,
 )
-from analysis.statistics.distributions import normal_below, normal_quantile
+from analysis.statistics.distributions import normal_below, normal_quantile, t_quantile
 from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
 from analysis.statistics.tally import Tally
 
-Interval = Literal["auto", "percentile", "bca"]
+Interval = Literal["bca", "percentile"]
+#: How many resamples, or those made before; None: as many as the clusters ask for.
+Draws = int | Resamples | None
 #: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
 
+LEVEL = 0.95
 RESAMPLES = 2000
-#: With fewer clusters than this `auto` is BCa, since the percentiles of so few cover too little.
-BCA_BELOW = 30
+#: Below so many clusters the level lies so far out that more resamples are needed to find its ends.
+FEW, RESAMPLES_OF_FEW = 30, 10_000
+#: So many clusters have to hold other shares of the kinds than the commonest of them.
+FEWEST_DIFFERING = 5
 #: Weights that are kept for the next statistic of the same tally: 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
+ONE_SIDED = "no interval: undefined or one-sided in many resamples"
+NO_WIDTH = "no interval: all resamples agree"
 NAMES = {"percentile": "percentile", "bca": "BCa"}
+
+
+def resamples_of(clusters: int, asked: int | None = None) -> int:
+    """How many resamples are made: as asked, else 10,000 below 30 clusters and 2,000 from there."""
+    usual = RESAMPLES_OF_FEW if clusters < FEW else RESAMPLES
+    return usual if asked is None else asked
+
+
+def expanded_level(clusters: int, level: float = LEVEL) -> float:
+    """2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1: where `level` lies for n clusters.
+
+    A bootstrap of n clusters spreads by root((n-1)/n) too little and takes the normal for t. At
+    this level the percentiles of a mean are about its t interval (Hesterberg 2015). 1 below two.
+    """
+    if clusters < 2:
+        return 1.0
+    t = t_quantile((1 + level) / 2, clusters - 1)
+    return float(2 * normal_below(np.sqrt(clusters / (clusters - 1)) * np.asarray(t)) - 1)
 
 
 def bca_interval(
@@ -79,13 +104,14 @@ class Bootstrap:
     """Resampled clusters of a tally, and the kind of interval that is made from them.
 
     `draws` is how many resamples are made, with `seed`, or resamples of the same clusters. The
-    interval `auto` is BCa below 30 clusters and percentile from there on.
+    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on;
+    `percentile` is the plain central 95 %, for comparisons.
     """
 
     tally: Tally
-    draws: int | Resamples = RESAMPLES
+    draws: Draws = None
     seed: int = 0
-    interval: Interval = "percentile"
+    interval: Interval = "bca"
 
     @cached_property
     def _kept(self) -> list[Floats]:
@@ -94,12 +120,14 @@ class Bootstrap:
     def _blocks(self) -> Iterator[Floats]:
         if isinstance(self.draws, Resamples):
             return self.tally.drawn(self.draws)
-        return self.tally.resampled(self.draws, self.seed)
+        return self.tally.resampled(self.resamples, self.seed)
 
     @property
     def resamples(self) -> int:
         """How many there are."""
-        return len(self.draws.draws) if isinstance(self.draws, Resamples) else self.draws
+        if isinstance(self.draws, Resamples):
+            return len(self.draws.draws)
+        return resamples_of(self.tally.clusters, self.draws)
 
     def values(self, function: OfWeights) -> Floats:
         """The statistic on each resample, (B, ...)."""
@@ -137,33 +165,55 @@ class Bootstrap:
         """The same for a statistic of several numbers, (..., S): an estimate for each."""
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
-        why = too_few(queries) if queries < MINIMUM_CLUSTERS else ""
-        why = why or ("" if self.resamples else "no interval: not resampled")
-        kind = self._kind(queries)
-        ends = [None] * len(values) if why else self._ends(function, values, kind)
-        how = f"95 % {NAMES[kind]} bootstrap of {queries} queries, {self.resamples} resamples"
-        none = "no interval: undefined or one-sided in many resamples"
+        why = self._why_none(queries)
+        ends = [None] * len(values) if why else self._ends(function, values, queries)
+        of = f"{queries} queries, {self.resamples} resamples"
+        how = f"95 % {NAMES[self.interval]} bootstrap of {of}"
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, pair, n, f"{method}; {why or (how if pair else none)}")
+            else defined(value, *_told(pair, n, method, how, why))
             for value, pair in zip(values, ends, strict=True)
         ]
 
-    def _kind(self, clusters: int) -> Literal["percentile", "bca"]:
-        if self.interval == "auto":
-            return "bca" if clusters < BCA_BELOW else "percentile"
-        return self.interval
+    def _why_none(self, clusters: int) -> str:
+        """Why no statistic of these clusters has an interval, or nothing."""
+        if clusters < MINIMUM_CLUSTERS:
+            return too_few(clusters)
+        if not self.resamples:
+            return "no interval: not resampled"
+        if self.tally.differing < FEWEST_DIFFERING:
+            return too_alike(self.tally.differing, clusters)
+        return ""
 
     def _ends(
-        self, function: OfWeights, values: Floats, kind: Literal["percentile", "bca"]
+        self, function: OfWeights, values: Floats, clusters: int
     ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
-        if kind == "percentile":
+        if self.interval == "percentile":
             return [percentile_interval(column) for column in resampled.T]
         left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
         left_out, often = np.concatenate(left), np.concatenate(times)
+        level = expanded_level(clusters)
         return [
-            bca_interval(float(value), column, out, often)
+            bca_interval(float(value), column, out, often, level)
             for value, column, out in zip(values, resampled.T, left_out.T, strict=True)
         ]
+
+
+def too_alike(differing: int, clusters: int) -> str:
+    """Why there is no interval where nearly all queries hold one and the same."""
+    verb = "differs" if differing == 1 else "differ"
+    return (
+        f"no interval: {differing} of {clusters} queries {verb} from the rest, at least "
+        f"{FEWEST_DIFFERING} must"
+    )
+
+
+def _told(
+    ends: tuple[float, float] | None, n: int, method: str, how: str, why: str
+) -> tuple[tuple[float, float] | None, int, str]:
+    """The interval with the method's words; one without width says nothing of what may be."""
+    if ends is not None and ends[1] - ends[0] < 1e-12:
+        return None, n, f"{method}; {NO_WIDTH}"
+    return ends, n, f"{method}; {why or (how if ends else ONE_SIDED)}"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.statistics.arrays import Floats, ratio
-from analysis.statistics.bootstrap import MINIMUM_CLUSTERS, percentile_interval, too_few
+from analysis.statistics.bootstrap import MINIMUM_CLUSTERS, too_few
 from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
-from analysis.statistics.intervals import RESAMPLES
+from analysis.statistics.intervals import ONE_SIDED, bca_interval, expanded_level, resamples_of
 from analysis.statistics.prediction_powered import effective_labels, tuning
 
 NO_DENOMINATOR = "a denominator is zero"
@@ -25,15 +25,16 @@ def prediction_powered_ratio(
     judge_only: Floats,
     lam: float | None = None,
     *,
-    resamples: int = RESAMPLES,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Estimate:
     """lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
 
     human and judge (n, 2) belong to the labelled queries, judge_only (N, 2) to the others. lambda
-    is that of PPI++ for the linearised ratios, unless it is given (1 is plain PPI). Percentile
+    is that of PPI++ for the linearised ratios, unless it is given (1 is plain PPI). BCa
     bootstrap: labelled and other queries are resampled apart, each whole in all three terms
-    (Angelopoulos and others 2023; the bootstrap of ratios as in Davison and Hinkley 1997).
+    (Angelopoulos and others 2023; of ratios of several samples Davison and Hinkley 1997, 5.3.2),
+    at the level for the labelled queries.
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only
@@ -47,11 +48,15 @@ def prediction_powered_ratio(
         return undefined(NO_DENOMINATOR, n, method)
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{method}; {too_few(n)}")
+    resamples = resamples_of(n, resamples)
     generator = np.random.Generator(np.random.PCG64(seed))
     drawn = [_resampled(sums, resamples, generator) for sums in (labelled, rest)]
-    interval = percentile_interval(_powered(drawn[0], drawn[1], found))
-    how = f"95 % percentile bootstrap, {n} labelled queries, {resamples} resamples"
-    return defined(value, interval, n, f"{method}; {how}")
+    left_out = _left_out(labelled, rest, found, value)
+    interval = bca_interval(
+        value, _powered(drawn[0], drawn[1], found), left_out, level=expanded_level(n)
+    )
+    how = f"95 % BCa bootstrap, {n} labelled queries, {resamples} resamples"
+    return defined(value, interval, n, f"{method}; {how if interval else ONE_SIDED}")
 
 
 def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
@@ -111,6 +116,18 @@ def _powered(labelled: Floats, rest: Floats, lam: float) -> Floats:
         return people
     judge = ratio(labelled[..., 2], labelled[..., 3])
     return people + lam * (ratio(rest[..., 0], rest[..., 1]) - judge)
+
+
+def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
+    """The value without each query, its change scaled by (n - 1)/n of the sample it comes from."""
+    total, others = labelled.sum(axis=0), rest.sum(axis=0)
+    without = _powered(total - labelled, np.broadcast_to(others, (len(labelled), 2)), lam) - value
+    changes = [(len(labelled) - 1) / len(labelled) * without]
+    if lam and len(rest):
+        without = _powered(np.broadcast_to(total, (len(rest), 4)), others - rest, lam) - value
+        changes.append((len(rest) - 1) / len(rest) * without)
+    # Centred apart, since each sample has a mean of its own.
+    return value + np.concatenate([each - each.mean() for each in changes])
 
 
 def _resampled(sums: Floats, resamples: int, generator: np.random.Generator) -> Floats:

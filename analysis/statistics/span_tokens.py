@@ -8,9 +8,8 @@ import numpy as np
 
 from analysis.statistics.agreement import krippendorff_alpha
 from analysis.statistics.arrays import Floats, Ints, Value
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import COEFFICIENT, Estimate
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.spans import Document, Marked
 from analysis.statistics.tally import Tally
 
@@ -22,9 +21,9 @@ def token_alpha(
     tokens: Sequence[Ints],
     clusters: Ints,
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Estimate:
     """Krippendorff's alpha, nominal, of tokens in or out of spans, whatever these are labelled.
 

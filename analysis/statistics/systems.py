@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import COEFFICIENT, Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.paired import PairedTest, paired_t
 from analysis.statistics.tally import Tally
 
@@ -64,9 +63,9 @@ def system_rank_correlation(
     judge: Floats,
     function: RankCorrelation = "kendall",
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Estimate:
     """Whether people and judge rank S systems alike: scores (Q, S) of each, NaN = none.
 

@@ -80,6 +80,20 @@ class Tally:
         return int(self.times[self.sizes > 0].sum())
 
     @cached_property
+    def differing(self) -> int:
+        """How many clusters hold other shares of the kinds than the commonest ones do.
+
+        Where nearly all clusters hold one thing, such as a no by everybody, what varies comes from
+        the few others, and resamples of so few show too little of it.
+        """
+        held = self.sizes > 0
+        # Rows in one direction have one such number; any two others are told apart by chance.
+        mark = np.random.Generator(np.random.PCG64(0)).random(self.table.shape[1])
+        prints = np.round((self.table @ mark)[held] / self.sizes[held], 9)
+        often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
+        return int(often.sum() - often.max(initial=0))
+
+    @cached_property
     def sizes(self) -> Floats:
         """The number of units of each cluster, (C,)."""
         sizes: Floats = np.asarray(self.table.sum(axis=1), float).ravel()

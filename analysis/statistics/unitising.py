@@ -10,9 +10,8 @@ from math import inf
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.spans import Document, Marked, merged
 from analysis.statistics.tally import Tally
 
@@ -32,9 +31,9 @@ def unitising_alpha(
     lengths: Sequence[int],
     clusters: Ints,
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Estimate:
     """alpha_U = 1 - Do/De over texts of `lengths` characters (Krippendorff 1995; 2004, 11.6).
 

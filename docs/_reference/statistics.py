@@ -20,8 +20,12 @@ its source, as it is written down beside the code that computes it.
 U stands for units, R for raters, K for categories, B for resamples. A statistic that is undefined
 on the labels at hand has no value in the report but a reason, never 0 and never NaN. Intervals
 resample whole queries, or are t intervals on query means; each estimate names its method. Those of
-resampled queries are BCa below thirty queries and percentile from there on. Below ten queries there
-is no interval. [Reading a report](../tutorials/researcher.md) shows the
+resampled queries are BCa at the level 2 Phi(root(n/(n-1)) t) - 1 for n queries, t being Student's
+with n-1 degrees of freedom at .975 (`expanded_level`): 98.3 % with 10 queries, 96.8 % with 20 and
+95.8 % with 50. There are 10,000 resamples below thirty queries and in frozen reports, else 2,000.
+Below ten queries there is no interval, nor where fewer than five of them hold other shares of the
+labels than the commonest ones, nor where all resamples agree: the value then stands alone, and its
+method says why. [Reading a report](../tutorials/researcher.md) shows the
 numbers at work.
 """
 

@@ -48,7 +48,7 @@ def test_perfect_probabilities_have_no_error() -> None:
 
 
 def test_ten_queries_give_intervals() -> None:
-    people, scores = {"Ada": "ny" * 10}, [0.3, 0.7] * 10
+    people, scores = {"Ada": "nyyn" * 5}, [0.3, 0.7] * 10
     found = judged(people, list(scores))["calibration"]
     for estimate in (found["brier"], found["expected_calibration_error"]):
         assert estimate["low"] <= estimate["value"] <= estimate["high"]

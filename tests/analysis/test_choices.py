@@ -100,8 +100,8 @@ def test_an_address_says_every_choice() -> None:
     ("query", "says"),
     [
         ("seed=-1", "The seed is a whole number, at least 0."),
-        ("resamples=0", "Resamples are a whole number from 1 to 2000"),
-        ("resamples=2001", "the command makes more"),
+        ("resamples=0", "Resamples are a whole number from 1 to 10000"),
+        ("resamples=10001", "the command makes more"),
         ("epsilon=2", "Epsilon is a number from 0 to 1."),
         ("epsilon=nan", "Epsilon is a number from 0 to 1."),
         ("width=0", "The width is a number from 0.001 to 1."),

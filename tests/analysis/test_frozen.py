@@ -62,6 +62,19 @@ def test_its_digest_is_that_of_the_file_as_downloaded(labelled: Campaign) -> Non
     assert "Do not cite it" not in page
 
 
+def test_it_has_ten_thousand_resamples_unless_others_were_chosen(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    assert freeze(client, labelled, "?seed=2").report["resamples"] == 10_000
+    assert freeze(client, labelled).report["resamples"] == 50
+
+
+def test_the_live_report_beside_it_has_as_many_resamples(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    found = freeze(client, labelled, "?variable=answerable")
+    page = client.get(f"/reports/{found.key}/compare/").content.decode()
+    assert "10000" not in page
+
+
 def test_a_row_that_somebody_changed_in_the_database_says_so(labelled: Campaign) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)

@@ -115,7 +115,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
         ("samples=100000", "at most 200"),
         ("cuts=1,2,3,4,5,6,7", "at most 6 numbers"),
         ("passages=ada@elsewhere", "ada@elsewhere"),
-        ("resamples=9999", "2000"),
+        ("resamples=99999", "10000"),
         ("nothing=1", "no choice"),
     ],
 )

@@ -101,7 +101,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 def test_it_writes_a_file_whole(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     assert run("report", "--labels", str(LABELS), "--output", str(path)) == ""
-    assert json.loads(path.read_text("utf-8"))["resamples"] == 2000
+    assert json.loads(path.read_text("utf-8"))["resamples"] == 10_000
     assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
 
 

@@ -200,7 +200,7 @@ def test_a_choice_of_what_is_not_there_is_refused(
         "seed=-1",
         "width=0",
         "resamples=0",
-        "resamples=2001",
+        "resamples=10001",
         "epsilon=nan",
         "epsilon=2",
         "epsilon=1e999",

@@ -276,12 +276,12 @@ class TestThresholdTable:
         assert row.report.value == pytest.approx(4 / 4)
 
     def test_enough_queries_give_the_table_its_intervals(self) -> None:
-        # Twelve times the example; the report of every third query is better than its context.
+        # Twelve times the example; the report of every second query is better than its context.
         one, times = example_ratings(), 12
         ratings = Ratings(*(np.repeat(each, times, axis=0) for each in vars(one).values()))
         contexts = [many(context_of(*ranked), times) for ranked in ((P3, P1), (P1, P2))]
         low, high = (np.array([[3.0] * n + [0.0] * (10 - n)] * times) for n in (2, 6))
-        high[::3], low[::3] = low[::3].copy(), high[::3].copy()
+        high[::2], low[::2] = low[::2].copy(), high[::2].copy()
         reports = [RatedReports(each, np.ones(each.shape, bool)) for each in (low, high)]
         (row,) = threshold_table(ratings, contexts, reports, (3,), DEFAULT, draws=200)
         assert (row.context.value, row.report.value) == pytest.approx((7 / 8, 4 / 8))

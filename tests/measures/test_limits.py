@@ -98,10 +98,10 @@ class TestBounds:
         sums[::3, 0] = 0
         pooled = Pooled(sums, lambda totals: totals[..., 0] / totals[..., 1])
         method = estimate(measure, pooled, np.arange(40)).method
-        assert method.endswith("percentile bootstrap of 40 queries, 2000 resamples")
+        assert method.endswith("BCa bootstrap of 40 queries, 2000 resamples")
         assert "20 resamples" in estimate(measure, pooled, np.arange(40), 20).method
         (order,) = orderings(
-            {"a": np.arange(120.0).reshape(40, 3), "b": np.tile(np.arange(3.0), (40, 1))}
+            {"a": np.arange(120.0).reshape(40, 3), "b": np.sin(np.arange(120.0).reshape(40, 3))}
         )
         assert order.kendall.method.endswith("2000 resamples")
         (cut,) = cuts(np.full(40, 0.9), np.arange(40) % 2, np.arange(40), [0.7])

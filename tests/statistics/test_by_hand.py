@@ -168,7 +168,7 @@ class TestAgreement:
         assert "9 queries" in agreement_estimates(codes, np.arange(11), 2)["percent"].method
         codes[9, 1] = 0
         method = agreement_estimates(codes, np.arange(11), 2)["percent"].method
-        assert "percentile bootstrap of 10 queries, 2000 resamples" in method
+        assert "BCa bootstrap of 10 queries, 10000 resamples" in method
 
 
 class TestReference:
@@ -229,15 +229,15 @@ class TestSystems:
 
 
 class TestIntervals:
-    def test_thirty_queries_have_percentiles_and_twenty_nine_bca(self):
-        def method(queries):
+    def test_intervals_are_bca_with_ten_thousand_resamples_below_thirty_queries(self):
+        def method(queries, draws=None):
             sums = np.stack([np.arange(queries) % 3, np.ones(queries)], axis=1).astype(float)
-            tally = Tally.of_sums(sums, np.arange(queries))
-            bootstrap = Bootstrap(tally, 200, 0, "auto")
+            bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(queries)), draws)
             return bootstrap.estimate(lambda w: w[..., 0] / w[..., 1], queries, "mean").method
 
-        assert method(30) == "mean; 95 % percentile bootstrap of 30 queries, 200 resamples"
-        assert method(29) == "mean; 95 % BCa bootstrap of 29 queries, 200 resamples"
+        assert method(29) == "mean; 95 % BCa bootstrap of 29 queries, 10000 resamples"
+        assert method(30) == "mean; 95 % BCa bootstrap of 30 queries, 2000 resamples"
+        assert method(29, 200) == "mean; 95 % BCa bootstrap of 29 queries, 200 resamples"
 
     def test_the_quantile_of_one_degree_of_freedom(self):
         assert t_quantile(0.975, 1) == pytest.approx(12.7062, abs=1e-4)

@@ -98,7 +98,9 @@ def test_the_calibration_error_of_each_resample_is_its_own():
     p, queries = rng.random(60), np.arange(60) // 4
     y = (rng.random(60) < p).astype(int)
     drawn = Resamples.draw(queries, 40, 5)
-    made = calibration(p, y, queries, 3, draws=drawn).expected_calibration_error
+    made = calibration(
+        p, y, queries, 3, draws=drawn, interval="percentile"
+    ).expected_calibration_error
     place = equal_count_bins(p, 3)
     errors = [
         sum(abs((w * (p - y))[place == b].sum()) for b in range(3)) / w.sum()

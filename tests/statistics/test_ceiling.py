@@ -26,7 +26,7 @@ def test_three_raters_by_hand():
 
 def test_values_and_intervals_are_those_of_resampled_units():
     labels, drawn = random_codes(3, units=60, raters=3), Resamples.draw(QUERIES, 200, 1)
-    made = ceiling_estimates(labels, QUERIES, 4, draws=drawn)["cohen_kappa"]
+    made = ceiling_estimates(labels, QUERIES, 4, draws=drawn, interval="percentile")["cohen_kappa"]
     assert made.value == pytest.approx(np.mean(kappas(labels)))
     resampled = np.mean(kappas(labels, drawn.weights()), axis=0)
     assert (made.low, made.high) == pytest.approx(np.quantile(resampled, [0.025, 0.975]))

@@ -40,7 +40,7 @@ def codes(seed=0, units=60, **options):
 @pytest.mark.parametrize("clusters", [QUERIES, 3 * QUERIES + 7])
 def test_values_and_intervals_are_those_of_resampled_units(level, clusters):
     labels, drawn = codes(), Resamples.draw(clusters, 200, 4)
-    made = agreement_estimates(labels, clusters, K, level, draws=drawn)
+    made = agreement_estimates(labels, clusters, K, level, draws=drawn, interval="percentile")
     counts = counts_of(labels, K)
     one_by_one = {
         "percent": lambda w: percent_agreement(counts, w),
@@ -73,7 +73,9 @@ def test_two_raters_have_the_kappas_of_statsmodels():
 
 def test_the_interval_of_a_kappa_is_that_of_resampled_units():
     labels, drawn = codes(3, raters=2), Resamples.draw(QUERIES, 300, 1)
-    made = pair_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn)["cohen_kappa"]
+    made = pair_estimates(
+        labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn, interval="percentile"
+    )["cohen_kappa"]
     slow = estimate(
         lambda w: cohen_kappa(confusion(labels[:, 0], labels[:, 1], K, w)), drawn, QUERIES, 60, ""
     )
@@ -82,7 +84,9 @@ def test_the_interval_of_a_kappa_is_that_of_resampled_units():
 
 def test_a_judge_has_each_measure_of_each_category_and_of_all():
     labels, drawn = codes(5, raters=2), Resamples.draw(QUERIES, 300, 1)
-    made = alignment_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn)
+    made = alignment_estimates(
+        labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn, interval="percentile"
+    )
     table = confusion(labels[:, 0], labels[:, 1], K)
     assert (made.confusion == table).all()
     assert [e.value for e in made.classes["f1"]] == pytest.approx(list(f1(table)))

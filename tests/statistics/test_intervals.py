@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import Bootstrap, Resamples, Tally, bca_interval, percentile_interval
+from analysis.statistics import (
+    Bootstrap,
+    Resamples,
+    Tally,
+    agreement_estimates,
+    bca_interval,
+    expanded_level,
+    percentile_interval,
+)
 from analysis.statistics.intervals import acceleration
 from tests.statistics.cast import covers, interval
 
@@ -76,25 +84,79 @@ def test_a_bootstrap_of_clusters_says_what_it_is(way):
     assert made.method == f"mean; 95 % {name} bootstrap of 20 queries, 500 resamples"
 
 
-@pytest.mark.parametrize(("clusters", "way"), [(29, "bca"), (30, "percentile")])
-def test_left_to_itself_the_interval_is_bca_below_thirty_queries(clusters, way):
+@pytest.mark.parametrize("clusters", [10, 29, 30, 200])
+def test_left_to_itself_the_interval_is_bca_at_the_expanded_level(clusters):
     values = skewed(clusters)
-    chosen = of_values(values, np.arange(clusters), interval="auto").estimate(mean, 1, "mean")
-    named = of_values(values, np.arange(clusters), interval=way).estimate(mean, 1, "mean")
-    assert chosen == named
+    made = of_values(values, np.arange(clusters), draws=3000).estimate(mean, 1, "mean")
+    drawn = Resamples.draw(np.arange(clusters), 3000, 0).draws @ values / clusters
+    left_out = (values.sum() - values) / (clusters - 1)
+    level = expanded_level(clusters)
+    assert interval(made) == pytest.approx(
+        bca_interval(values.mean(), drawn, left_out, level=level)
+    )
+
+
+def test_the_expanded_level_by_hand():
+    # t(.975, 9) = 2.262157; times root(10/9) 2.384522, of which 2 Phi - 1 = .982899.
+    assert expanded_level(10) == pytest.approx(0.982899, abs=1e-6)
+    # t(.95, 9) = 1.833113; times root(10/9) 1.932271, of which 2 Phi - 1 = .946674.
+    assert expanded_level(10, 0.9) == pytest.approx(0.946674, abs=1e-6)
+    assert 0.95 < expanded_level(1000) < 0.951
+    assert expanded_level(1) == 1
+
+
+@pytest.mark.parametrize(("clusters", "least"), [(10, 0.93), (20, 0.93)])
+def test_the_interval_of_a_symmetric_mean_is_about_that_of_t(clusters, least):
+    rng, ratios = np.random.default_rng(0), []
+    for seed in range(40):
+        values = 9 + rng.normal(size=clusters)
+        made = of_values(values, np.arange(clusters), draws=4000, seed=seed)
+        low, high = interval(made.estimate(mean, 1, "mean"))
+        half = stats.t.ppf(0.975, clusters - 1) * stats.sem(values)
+        ratios.append((high - low) / (2 * half))
+    assert least < np.mean(ratios) < 1.05
+
+
+def test_where_nearly_all_queries_hold_the_same_there_is_no_interval():
+    def of_yes(queries):
+        codes = np.zeros((60, 2), int)
+        codes[np.isin(np.arange(60) // 5, range(queries)) & (np.arange(60) % 5 == 0), 0] = 1
+        return agreement_estimates(codes, np.arange(60) // 5, 2, draws=200)["percent"]
+
+    assert of_yes(5).low is not None
+    assert of_yes(4).low is None
+    assert of_yes(4).value == pytest.approx(56 / 60)
+    told = "no interval: 4 of 12 queries differ from the rest, at least 5 must"
+    assert of_yes(4).method.endswith(told)
+    assert "no interval: 1 of 12 queries differs" in of_yes(1).method
+
+
+def test_queries_of_many_sizes_are_alike_where_their_shares_are():
+    kinds = np.concatenate([np.zeros(n + 1, int) for n in range(9)] + [np.array([0, 1, 1])])
+    clusters = np.concatenate([np.full(n + 1, n) for n in range(9)] + [np.full(3, 9)])
+    assert Tally.of(kinds, 2, clusters).differing == 1
+    assert Tally.of(np.arange(10) // 4, 3, np.arange(10)).differing == 6
+
+
+def test_an_interval_without_width_is_none():
+    made = of_values(np.tile([1.0, 2, 3], 8), np.repeat(np.arange(8), 3))
+    assert made.tally.differing == 0
+    codes = np.tile(np.arange(2), 12)[:, None].repeat(2, axis=1)
+    found = agreement_estimates(codes, np.arange(24), 2, draws=100)["percent"]
+    assert (found.value, found.low) == (1, None)
+    assert found.method.endswith("no interval: all resamples agree")
 
 
 def test_how_many_queries_there_are_is_asked_of_each_statistic():
-    few = of_values(skewed(40), np.arange(40), interval="auto").estimate(
-        mean, 1, "mean", clusters=12
-    )
+    few = of_values(skewed(40), np.arange(40), draws=200).estimate(mean, 1, "mean", clusters=12)
     assert "BCa bootstrap of 12 queries" in few.method
 
 
 def test_bca_shifts_the_interval_of_a_skewed_mean_to_the_long_tail():
     values = skewed(200, seed=3)
-    low, high = interval(of_values(values, np.arange(200)).estimate(mean, 200, "mean"))
-    shifted = of_values(values, np.arange(200), interval="bca").estimate(mean, 200, "mean")
+    plain = of_values(values, np.arange(200), interval="percentile")
+    low, high = interval(plain.estimate(mean, 200, "mean"))
+    shifted = of_values(values, np.arange(200)).estimate(mean, 200, "mean")
     assert interval(shifted)[0] > low
     assert interval(shifted)[1] > high
 

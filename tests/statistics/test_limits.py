@@ -434,7 +434,7 @@ class TestSweeps:
         scores, positive = rng.integers(0, 4, 60) / 1.0, rng.integers(0, 2, 60)
         queries = np.arange(60) // 4
         drawn = Resamples.draw(queries, 60, 2)
-        made = threshold_sweep(scores, positive, queries, draws=drawn)
+        made = threshold_sweep(scores, positive, queries, draws=drawn, interval="percentile")
         above = scores >= 2
         hits = drawn.weights() @ (above & (positive == 1))
         all_yes, all_no = (drawn.weights() @ (positive == code) for code in (1, 0))

@@ -41,9 +41,8 @@ from analysis.statistics.span_tokens import token_alpha
 pytestmark = pytest.mark.every_case
 
 EVERYWHERE = {
-    "draws": {2000},
     "seed": {0},
-    "interval": {"percentile"},
+    "interval": {"bca"},
     "level": {0.95, "nominal"},
     "q": {0.05},
     "minimum": {30},
@@ -54,7 +53,7 @@ EVERYWHERE = {
     "accuracy": {0.85},
     "trials": {600},
     "bins": {10},
-    "resamples": {10_000, 2000},
+    "resamples": {10_000},
     "iterations": {200},
     "tolerance": {1e-8},
     "shift": {0.0},
@@ -80,7 +79,8 @@ def test_what_is_not_said_is_the_same_in_every_function():
 
 def test_the_limits_are_those_that_the_documentation_names():
     assert (bootstrap.MINIMUM_CLUSTERS, bootstrap.MAXIMUM_UNDEFINED) == (10, 0.05)
-    assert (intervals.RESAMPLES, intervals.BCA_BELOW) == (2000, 30)
+    assert (intervals.RESAMPLES, intervals.RESAMPLES_OF_FEW, intervals.FEW) == (2000, 10_000, 30)
+    assert intervals.FEWEST_DIFFERING == 5
     assert (paired.EXACT_UP_TO, paired.ENUMERATED_UP_TO) == (200, 13)
     assert (rank.MAXIMUM_POINTS, correlations.MAXIMUM_IN_CLUSTERS) == (3000, 10_000)
     assert (curves.MOST_POINTS, curves.MOST_LEVELS) == (50, 500)
@@ -123,12 +123,12 @@ OF_MEASURES = {
         MEASURES["F+A"], Pooled(SUMS, lambda w: w[..., 0] / w[..., 1]), QUERIES, **o
     ),
 }
-BASIC = {"draws": 2000, "seed": 0}
+BASIC = {"draws": 10_000, "seed": 0}
 
 
 @pytest.mark.parametrize("name", RESAMPLED | OF_MEASURES)
-def test_two_thousand_resamples_of_seed_0_are_made_unless_others_are_asked_for(name):
+def test_ten_thousand_resamples_of_seed_0_are_made_of_few_queries_unless_others_are_asked_for(name):
     function = (RESAMPLED | OF_MEASURES)[name]
-    asked = BASIC | ({"interval": "percentile"} if name in RESAMPLED else {})
+    asked = BASIC | ({"interval": "bca"} if name in RESAMPLED else {})
     assert function() == function(**asked)
     assert function(draws=50, seed=1) != function(draws=50)

@@ -76,7 +76,7 @@ def test_its_interval_is_that_of_rankings_on_resampled_queries():
     people, judge = systems(noise=2, seed=1)
     people[::4, 2] = np.nan
     drawn = Resamples.draw(np.arange(30), 100, 0)
-    made = system_rank_correlation(people, judge, draws=drawn)
+    made = system_rank_correlation(people, judge, draws=drawn, interval="percentile")
     one_by_one = []
     for times in drawn.draws.astype(int):
         again = [np.nanmean(np.repeat(s, times, axis=0), axis=0) for s in (people, judge)]

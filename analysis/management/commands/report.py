@@ -53,7 +53,9 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument("--seed", type=int, default=0, metavar="S")
-        parser.add_argument("--resamples", type=int, default=2000, metavar="N")
+        parser.add_argument(
+            "--resamples", type=int, metavar="N", help="else 10,000 below 30 queries, and 2,000"
+        )
         parser.add_argument(
             "--epsilon", type=float, default=0.2, help="of the alternative annotator test"
         )
@@ -93,7 +95,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         choices = choices_of(options)
-        if choices.resamples < 1 or choices.seed < 0:
+        if (choices.resamples is not None and choices.resamples < 1) or choices.seed < 0:
             raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
         if not math.isfinite(choices.epsilon) or not 0 <= choices.epsilon <= 1:
             raise CommandError("--epsilon is a number from 0 to 1; mend it.")

@@ -16,10 +16,10 @@ from analysis.measures.shares import MISSING
 from analysis.statistics import (
     SHARE,
     Bools,
+    Draws,
     Estimate,
     Floats,
     Ints,
-    Resamples,
     correlation_estimates,
     undefined,
 )
@@ -62,7 +62,7 @@ def threshold_table(
     reports: Sequence[RatedReports],
     etas: Sequence[float],
     options: Options,
-    draws: int | Resamples = 2000,
+    draws: Draws = None,
     seed: int = 0,
 ) -> list[AtThreshold]:
     """Ju and others 2025, table 2: S systems' contexts, and the ratings of their reports.
@@ -77,7 +77,7 @@ def _at(
     contexts: Sequence[Contexts],
     reports: Sequence[RatedReports],
     options: Options,
-    draws: int | Resamples,
+    draws: Draws,
     seed: int,
 ) -> AtThreshold:
     found = answers(ratings, options)
@@ -98,7 +98,7 @@ def _at(
         tau = undefined(reason, 0, f"Kendall's tau-b{about}")
     else:
         tau = correlation_estimates(
-            x, y, queries, ("kendall",), about, draws=draws, seed=seed, interval="auto"
+            x, y, queries, ("kendall",), about, draws=draws, seed=seed
         )["kendall"]
     questions = None if unknown else int(kept.sum())
     return AtThreshold(options.eta, questions, context, report, tau)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics import Bootstrap, Estimate, Floats, Ints, Resamples, Tally
+from analysis.statistics import Bootstrap, Draws, Estimate, Floats, Ints, Tally
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.intervals import OfWeights
 
@@ -41,13 +41,13 @@ def cuts(
     verdicts: Ints,
     queries: Ints,
     thresholds: Sequence[float],
-    draws: int | Resamples = 2000,
+    draws: Draws = None,
     seed: int = 0,
 ) -> list[Cut]:
     """Each cut of the scores (n,) against people's verdicts (n,): 1 key, 0 not, -1 unknown.
 
     `share` is of all scored points, the rates are of those with a verdict; intervals resample
-    queries whole, BCa below thirty.
+    queries whole (BCa).
     """
     scored = np.isfinite(scores)
     return [
@@ -61,7 +61,7 @@ def _cut(
     verdicts: Ints,
     queries: Ints,
     threshold: float,
-    draws: int | Resamples,
+    draws: Draws,
     seed: int,
 ) -> Cut:
     kept = scores >= threshold
@@ -69,7 +69,7 @@ def _cut(
     tally = Tally.of_sums(
         np.column_stack([kept & wrong, kept & judged, wrong]).astype(float), queries
     )
-    bootstrap = Bootstrap(tally, draws, seed, "auto")
+    bootstrap = Bootstrap(tally, draws, seed)
 
     def rate(bottom: int) -> OfWeights:
         return lambda sums: unbatch(ratio(sums[..., 0], sums[..., bottom]))
