@@ -97,9 +97,9 @@ def _at(
     if reason := lost or unknown:
         tau = undefined(reason, 0, f"Kendall's tau-b{about}")
     else:
-        tau = correlation_estimates(
-            x, y, queries, ("kendall",), about, draws=draws, seed=seed
-        )["kendall"]
+        tau = correlation_estimates(x, y, queries, ("kendall",), about, draws=draws, seed=seed)[
+            "kendall"
+        ]
     questions = None if unknown else int(kept.sum())
     return AtThreshold(options.eta, questions, context, report, tau)
 
