@@ -16,9 +16,8 @@ from scipy import sparse
 
 from analysis.statistics.agreement import cohen_kappa
 from analysis.statistics.arrays import Floats, Ints, Value, distinct, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.tally import Tally, kinds_of
 
 #: Pairs that share fewer units are left out, unless none shares so many and people are few.
@@ -46,9 +45,9 @@ def gap_estimates(
     k: int,
     *,
     names: Sequence[str] = tuple(NAMES),
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """The gap of a judge (U,) to people (U, R) in Cohen's kappa and in the share of equal labels.
 
@@ -89,9 +88,9 @@ def judge_difference(
     *,
     named: str = OTHER,
     names: Sequence[str] = tuple(NAMES),
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """One judge (U,) less another (U,), each by its mean over people (U, R) of the kappa with them.
 
