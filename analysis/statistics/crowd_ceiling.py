@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from analysis.statistics.arrays import Bools, Floats, Ints, distinct
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.pairwise import PairCounts, answers_of, pair_counts
 from analysis.statistics.tally import Tally
 
@@ -36,9 +35,9 @@ def crowd_ceiling_estimates(
     *,
     names: Sequence[str] = tuple(METHODS),
     fewest: int = FEWEST_SHARED,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """The share of equal labels and Cohen's kappa, each its mean over pairs of R raters weighted by
     the units that a pair shares; those with fewer than `fewest`, or without a kappa, stay out.

@@ -16,6 +16,7 @@ TOOLS = {
     "estimate",
     "estimate_from",
     "kinds_of",
+    "largest_epsilon_failed",
     "expanded_level",
     "percentile_interval",
     "reason_undefined",
@@ -24,6 +25,7 @@ TOOLS = {
     "token_codes",
     "undefined",
     "unit_agreement",
+    "verdict_beside",
 }
 
 
