@@ -86,10 +86,12 @@ class Tally:
         Where nearly all clusters hold one thing, such as a no by everybody, what varies comes from
         the few others, and resamples of so few show too little of it.
         """
-        held = self.sizes > 0
+        # Sums may be negative, as those of slopes are.
+        whole = np.asarray(abs(self.table).sum(axis=1), float).ravel()
+        held = whole > 0
         # Rows in one direction have one such number; any two others are told apart by chance.
         mark = np.random.Generator(np.random.PCG64(0)).random(self.table.shape[1])
-        prints = np.round((self.table @ mark)[held] / self.sizes[held], 9)
+        prints = np.round((self.table @ mark)[held] / whole[held], 9)
         often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
         return int(often.sum() - often.max(initial=0))
 

@@ -136,6 +136,8 @@ def test_queries_of_many_sizes_are_alike_where_their_shares_are():
     clusters = np.concatenate([np.full(n + 1, n) for n in range(9)] + [np.full(3, 9)])
     assert Tally.of(kinds, 2, clusters).differing == 1
     assert Tally.of(np.arange(10) // 4, 3, np.arange(10)).differing == 6
+    slopes = np.array([[-1.0, 1], [1, 1], [-2, 2], [0, 0]])
+    assert Tally.of_sums(slopes, np.arange(4)).differing == 1
 
 
 def test_an_interval_without_width_is_none():
