@@ -5,27 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.blocks.resampling import JSON, Sample
-from analysis.statistics import Ints, accuracy, cohen_kappa, confusion, majority
+from analysis.people import reference
+from analysis.statistics import Ints, accuracy, cohen_kappa, confusion
 
 
 def bounds(sample: Sample, column: int) -> JSON:
     """The key `bounds` of a judge, or nothing where no answer is missing.
 
-    Only units with a majority count. Wrong is, for Cohen's kappa, the people's most frequent other
-    category; with more than two there might be a wrong answer that leaves kappa lower still.
+    Only units on which people together say something count. Wrong is, for Cohen's kappa, the
+    people's most frequent other category; with more than two there might be a wrong answer that
+    leaves kappa lower still.
     """
     frame = sample.frame
-    reference, _ = majority(frame.of("human"))
+    people = reference(frame).codes
     codes, name = frame.codes[:, column], frame.raters[column].name
     lost = np.zeros(len(codes), dtype=bool)
     lost[[a.unit for a in frame.asides if a.is_missing and a.rater == name]] = True
-    lost &= reference >= 0
+    lost &= people >= 0
     if not lost.any() or sample.is_continuous:
         return {}
     k = max(sample.k, 2)
     tables = [
-        confusion(reference, np.where(lost, as_if, codes), k)
-        for as_if in (_others(reference), reference)
+        confusion(people, np.where(lost, as_if, codes), k) for as_if in (_others(people), people)
     ]
     kappas = [float(cohen_kappa(table)) for table in tables]
     return {

@@ -1,4 +1,4 @@
-"""A judge held against people: their majority, each of them, and the alternative annotator test."""
+"""A judge held against people: together, each of them, and by the alternative annotator test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from analysis.blocks.calibration import calibration
 from analysis.blocks.crowd import is_crowd, judged_distribution
 from analysis.blocks.curves import curves
 from analysis.blocks.floor import Floor, beside_floor, floor, gap_of
-from analysis.blocks.itemscores import mean_of
 from analysis.blocks.pairs import NO_ORDER, numbers, pair
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
 from analysis.blocks.thresholds import thresholds
+from analysis.people import Reference, mean_rating, reference
 from analysis.statistics import (
     COEFFICIENT,
     SHARE,
@@ -24,10 +24,10 @@ from analysis.statistics import (
     Ints,
     agreement_estimates,
     alignment_estimates,
+    alpha_of_two,
     ceiling_estimates,
     correlation_estimates,
     crowd_ceiling_estimates,
-    majority,
     mean_by_cluster,
     undefined,
 )
@@ -58,31 +58,31 @@ def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
 def judge(
     sample: Sample, column: int, ceiling: JSON, beside: Floor, epsilons: tuple[float, ...]
 ) -> JSON:
-    """One judge against the most frequent human label; ties are left out and counted.
+    """One judge against people together: the most frequent label, or the mean of interval-level
+    ratings (see `analysis.people`). Ties are left out and counted.
 
     The first of `epsilons` is the report's own, and the others are those of its curve, if any.
     """
     frame = sample.frame
-    name, codes, people = frame.raters[column].name, frame.codes[:, column], frame.of("human")
-    reference, ties = majority(people)
-    ratings, mean = numbers(sample, codes), mean_of(numbers(sample, people))
+    name, codes, people = frame.raters[column].name, frame.codes[:, column], reference(frame)
+    ratings, mean = numbers(sample, codes), mean_rating(frame)
     return {
-        "reference": "majority",
-        "units": int(((reference >= 0) & (codes >= 0)).sum()),
-        "ties": int(ties.sum()),
+        "reference": people.rule,
+        "units": int(((people.codes >= 0) & (codes >= 0)).sum()),
+        "ties": int(people.ties.sum()),
         "missing": frame.aside(name, is_missing=True),
         "escapes": frame.aside(name, is_missing=False),
-        "agreement": agreement_with(sample, reference, codes),
-        **alignment_with(sample, reference, codes, ratings - mean),
+        "agreement": agreement_with(sample, people, codes),
+        **alignment_with(sample, people.codes, codes, ratings - mean),
         **_pairs(sample, codes),
         "human_ceiling": ceiling,
         "gap": _as_json(gap_of(sample, codes)),
         "floor": beside_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
         "thresholds": thresholds(sample, codes),
-        "curves": curves(sample, column, reference) if len(epsilons) > 1 else [],
+        "curves": curves(sample, column, people.codes) if len(epsilons) > 1 else [],
         "alt_test": alternative(sample, codes, epsilons, beside.tests),
-        **calibration(sample, column, reference),
+        **calibration(sample, column, people.codes),
     }
 
 
@@ -104,9 +104,10 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
     return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
-def agreement_with(sample: Sample, reference: Ints, codes: Ints) -> JSON:
-    """A judge's codes (U,) with those of a reference (U,)."""
-    scale, both = sample.frame.scale, np.stack([reference, codes], axis=1)
+def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
+    """A judge's codes (U,) with a reference. Interval alpha takes a mean as it is; coefficients of
+    categories take the category nearest to it."""
+    scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
     corrected = agreement_estimates(
         both,
         sample.clusters,
@@ -119,7 +120,11 @@ def agreement_with(sample: Sample, reference: Ints, codes: Ints) -> JSON:
     if sample.is_continuous:
         n = corrected["krippendorff_alpha"].n
         corrected["gwet_ac"] = undefined(TOO_MANY, n, "Gwet's AC")
-    return _as_json(pair(sample, reference, codes) | corrected)
+    if people.rule == "mean":
+        corrected["krippendorff_alpha"] = alpha_of_two(
+            people.values, numbers(sample, codes), sample.clusters, **sample.drawing
+        )
+    return _as_json(pair(sample, people.codes, codes) | corrected)
 
 
 def alignment_with(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.blocks.resampling import TOO_MANY, Sample
+from analysis.people import numbered
 from analysis.statistics import Estimate, Floats, Ints, pair_estimates, undefined
 from analysis.statistics.coefficients import PAIR
 
@@ -30,8 +31,7 @@ def pair(
 
 def numbers(sample: Sample, codes: Ints) -> Floats:
     """Codes as the numbers of their categories, NaN where there is no label."""
-    values = sample.frame.scale.values()
-    return np.where(codes >= 0, values[np.maximum(codes, 0)], np.nan)
+    return numbered(sample.frame.scale, codes)
 
 
 def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:

@@ -14,6 +14,7 @@ import numpy as np
 from analysis.blocks.crowd import is_crowd
 from analysis.blocks.itemscores import MEAN, Scores, mean_of, systems_of
 from analysis.blocks.resampling import JSON, Sample
+from analysis.people import reference, reference_of
 from analysis.statistics import (
     MINIMUM_CLUSTERS,
     Bools,
@@ -27,7 +28,6 @@ from analysis.statistics import (
     counts_of,
     kinds_of,
     krippendorff_alpha,
-    majority,
     mean_by_cluster,
     more_queries,
     more_raters,
@@ -79,13 +79,16 @@ def _packed(sample: Sample) -> Ints:
 
 
 def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
-    """Odd numbers of raters alone: an even one ties, and the units with ties are left out."""
+    """Where people together are their most frequent label, odd numbers of raters alone: an even one
+    ties, and the units with ties are left out."""
     frame, codes = sample.frame, _packed(sample)
     judge = frame.codes[:, column]
     kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
-    both = (majority(codes)[0] >= 0) & (judge >= 0)
+    people = reference(frame)
+    both = (people.codes >= 0) & (judge >= 0)
     held = np.where(judge[:, None] >= 0, codes, -1)
-    widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=2)
+    step = 2 if people.rule == "majority" else 1
+    widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=step)
     found = _plans(kappa, _queries(sample.clusters[both]), wanted, widths)
     return {"coefficient": "cohen_kappa", **found}
 
@@ -197,11 +200,11 @@ def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
 
 
 def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
-    reference, _ = majority(np.where(kept, codes, -1))
     k = sample.k
     if sample.is_continuous:
         return Estimate(None, None, None, 0, "", "too many values")
-    tally = pair_tally(reference, judge, sample.clusters, k)
+    people = reference_of(np.where(kept, codes, -1), sample.frame.scale).codes
+    tally = pair_tally(people, judge, sample.clusters, k)
 
     def of(weights: Floats) -> Floats:
         return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from analysis.blocks.resampling import JSON, Sample
+from analysis.people import mean_rating
 from analysis.statistics import (
     Floats,
     Ints,
@@ -55,8 +56,9 @@ def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
     """One row for each category but the lowest; none for nominal ones or too many.
 
     A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
-    ties left out. Precision and recall are of both sides, as CRUX prints them for answerable
-    and unanswerable (Ju and others 2025): of reaching it, and of staying below it.
+    ties left out, or by their mean where the level is interval. Precision and recall are of both
+    sides, as CRUX prints them for answerable and unanswerable (Ju and others 2025): of reaching it,
+    and of staying below it.
     """
     return [_row(sample, codes, rank) for rank in cuts(sample)]
 
@@ -73,8 +75,11 @@ def threshold_at(sample: Sample, rank: int) -> float:
 
 
 def people_reach(sample: Sample, rank: int) -> Ints:
-    """Whether most people put a unit at or above a rank: 1, 0, or -1 for a tie or no label."""
-    return majority(_cut(sample.frame.of("human"), rank))[0]
+    """Whether people together put a unit at or above a rank: 1, 0, or -1 for a tie or no label."""
+    if sample.frame.scale.level != "interval":
+        return majority(_cut(sample.frame.of("human"), rank))[0]
+    means, cut = mean_rating(sample.frame), sample.frame.scale.values()[rank]
+    return np.where(np.isnan(means), -1, means >= cut).astype(np.int64)
 
 
 def _row(sample: Sample, codes: Ints, rank: int) -> JSON:

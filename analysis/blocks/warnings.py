@@ -9,7 +9,8 @@ import numpy as np
 
 from analysis.blocks.resampling import JSON
 from analysis.frames import Frame, VariableFrame
-from analysis.statistics import Bools, majority
+from analysis.people import TOGETHER, reference
+from analysis.statistics import Bools
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9
@@ -76,7 +77,8 @@ def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
     for judge, of in block["judges"].items():
         kappa = of["agreement"]["cohen_kappa"]["value"]
         if kappa is not None and kappa < 0:
-            text = f"It agrees with people's majority less than chance would (kappa {kappa:.2f})."
+            whom = TOGETHER[of["reference"]]
+            text = f"It agrees with {whom} less than chance would (kappa {kappa:.2f})."
             yield Warning("kappa_below_zero", name, judge, text)
 
 
@@ -131,16 +133,16 @@ def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:
     if not asked.any() or lost.sum() / asked.sum() <= MOST_MISSING:
         return
     share = lost.sum() / asked.sum()
-    reference, _ = majority(labels.of("human"))
-    codes = labels.codes[:, column]
-    held, away = (reference >= 0) & (codes >= 0), (reference >= 0) & lost
-    agreed, whole = int((reference == codes)[held].sum()), int(held.sum() + away.sum())
+    said = reference(labels)
+    people, codes = said.codes, labels.codes[:, column]
+    held, away = (people >= 0) & (codes >= 0), (people >= 0) & lost
+    agreed, whole = int((people == codes)[held].sum()), int(held.sum() + away.sum())
     bounds = ""
     if whole:
         low, high = agreed / whole, (agreed + int(away.sum())) / whole
         bounds = (
-            f" Its agreement with people's majority is somewhere from {low:.3f} to {high:.3f}, as "
-            "all that is missing is taken for wrong or for right."
+            f" Its agreement with {TOGETHER[said.rule]} is somewhere from {low:.3f} to {high:.3f}, "
+            "as all that is missing is taken for wrong or for right."
         )
     text = (
         f"It has no label on {int(lost.sum())} of {int(asked.sum())} units ({share:.1%}). Above "

@@ -30,7 +30,7 @@ def draw(subject: Subject) -> Drawing:
         height = max(height, HEAD + grid.height)
         x += wide
         width = max(width, x)
-    title = f"Confusion of judges with the majority of people on {subject.name}"
+    title = f"Confusion of judges with people together on {subject.name}"
     return Drawing(title, width + 8, y + height + 8, tuple(parts))
 
 
@@ -52,7 +52,7 @@ def data(subject: Subject) -> Table:
         for judged, count in zip(of["confusion"]["labels"], row, strict=True)
     )
     header = ("Judge", "People say", "Judge says", "Units", "Share of what people say")
-    return Table(f"Judges against the majority of people on {subject.name}", header, rows)
+    return Table(f"Judges against people together on {subject.name}", header, rows)
 
 
 def _tables(subject: Subject) -> JSON:
@@ -83,7 +83,7 @@ def _share(count: int, row: list[int]) -> Number:
 
 FIGURE = Figure(
     "confusion",
-    "Judges against the majority of people",
+    "Judges against people together",
     "variables",
     "Units by what most people say, in rows, and what the judge says, in columns, with each "
     "one's share of its row. The stronger the colour, the larger it is.",

@@ -7,13 +7,14 @@ nothing that is not there. One that is not known here is named without a citatio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from analysis.formats.cited import CITED, REFERENCES
 from analysis.formats.document import Section, count
 from analysis.formats.floor import floor_methods
 from analysis.formats.methods_beside import beside, other_rules
+from analysis.formats.methods_people import among_people, held_against
+from analysis.formats.wording import joined, methods_of, named
 from analysis.statistics import expanded_level
 
 JSON = dict[str, Any]
@@ -28,7 +29,7 @@ def methods_section(report: JSON) -> Section:
 
 def methods(report: JSON) -> list[str]:
     """Paragraphs of plain text, each a few sentences."""
-    parts = [_data(report), _people(report), _judges(report), _scores(report), beside(report)]
+    parts = [_data(report), among_people(report), _judges(report), _scores(report), beside(report)]
     parts += [_intervals(report), report.get("check", {}).get("line", "")]
     return [part for part in parts if part]
 
@@ -74,41 +75,20 @@ def _chosen(choices: JSON) -> list[str]:
     return [f"Only these were taken: {'; '.join(parts)}."] if parts else []
 
 
-def _people(report: JSON) -> str:
-    sentences = []
-    for level in ("nominal", "ordinal", "interval"):
-        of = {n: v for n, v in report["variables"].items() if v["measurement"] == level}
-        if of:
-            found = _named(v["agreement"] for v in of.values())
-            sentences.append(
-                f"Agreement among people on {_and(list(of))} ({level}) is given as {_and(found)}."
-            )
-    if sentences:
-        sentences.append("A statistic that is undefined on the labels is given as such.")
-    return " ".join(sentences)
-
-
 def _judges(report: JSON) -> str:
     blocks = [b for v in report["variables"].values() for b in v["judges"].values()]
     if not blocks:
         return ""
-    ties = sum(block["ties"] for block in blocks)
-    given = _named([b["agreement"], b["classes"], b.get("overall")] for b in blocks)
-    parts = [
-        "Each judge was held against the most frequent human label; units whose human labels tie "
-        f"({ties} over all variables and judges) were left out. Given are "
-        f"{_and(given)}; kappa and the share of equal labels also with each person, beside the "
-        "mean over pairs of people as the ceiling.",
-    ]
-    if ordered := _named(b["correlation"] for b in blocks):
-        parts.append(f"Ratings were correlated with the mean human rating: {_and(ordered)}.")
+    parts = held_against(report)
+    if ordered := named(b["correlation"] for b in blocks):
+        parts.append(f"Ratings were correlated with the mean human rating: {joined(ordered)}.")
     if any(b["thresholds"] for b in blocks):
         parts.append(
             "Ratings were also cut at each threshold, both sides alike, with precision and recall "
             "of reaching it and of staying below it."
         )
-    if areas := _named(b.get("curves") for b in blocks):
-        parts.append(f"Scores were held against people over all thresholds: {_and(areas)}.")
+    if areas := named(b.get("curves") for b in blocks):
+        parts.append(f"Scores were held against people over all thresholds: {joined(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     parts += floor_methods(blocks)
     parts += _roles(report.get("roles"))
@@ -128,7 +108,7 @@ def _roles(roles: JSON | None) -> list[str]:
     others = [f"{roles[name]} of {name}" for name in ("development", "audit") if roles[name]]
     return [
         f"Judges and people were compared, and estimates made of both, on the "
-        f"{count(roles['evaluation'], 'item')} of evaluation queries only; {_and(others)} stayed "
+        f"{count(roles['evaluation'], 'item')} of evaluation queries only; {joined(others)} stayed "
         "out, by a draw made when the campaign was."
     ]
 
@@ -136,7 +116,7 @@ def _roles(roles: JSON | None) -> list[str]:
 def _alternative(tests: list[JSON]) -> list[str]:
     if all(test.get("reason") for test in tests):
         return []
-    units = _and(sorted({test["decides"].replace("by_query", "queries") for test in tests}))
+    units = joined(sorted({test["decides"].replace("by_query", "queries") for test in tests}))
     return [
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
@@ -153,7 +133,7 @@ def _few_queries(tests: list[JSON]) -> list[str]:
     return [
         "Over queries a p-value is never below ((1 - epsilon) / (1 - d))^n, with d the mean "
         "difference over n queries, which bounds it by Markov's inequality; with fewer than "
-        f"{_and(sorted(map(str, needed)))} queries only a judge that wins more often than people "
+        f"{joined(sorted(map(str, needed)))} queries only a judge that wins more often than people "
         "can pass, and none fails."
     ]
 
@@ -164,7 +144,7 @@ def _scores(report: JSON) -> str:
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
         parts.append(
             f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
-            f"by {_and(_named([block.get('pairs', []), block['correlation']])) or 'nothing'}."
+            f"by {joined(named([block.get('pairs', []), block['correlation']])) or 'nothing'}."
         )
         if block.get("comparisons"):
             parts.append(
@@ -173,7 +153,7 @@ def _scores(report: JSON) -> str:
                 f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
                 f"pairs {CITED['holm1979']}."
             )
-        if any("PPI++" in each for each in _methods(block["estimate"])):
+        if any("PPI++" in each for each in methods_of(block["estimate"])):
             parts.append(
                 f"People and judge together give the prediction-powered mean (PPI++) "
                 f"{CITED['angelopoulos2023']}, with the query as the unit."
@@ -184,12 +164,12 @@ def _scores(report: JSON) -> str:
 
 
 def _intervals(report: JSON) -> str:
-    every = [m.partition("; ")[2] for m in _methods(report)]
+    every = [m.partition("; ")[2] for m in methods_of(report)]
     kinds = {_kind(each) for each in every if each.startswith("95 %")}
     parts = []
     if kinds:
         parts.append(
-            f"Intervals are 95 %: {_and(sorted(kinds))}. Seed {report['seed']}. Queries, not "
+            f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are taken as independent."
         )
     if any(kind.startswith("BCa") for kind in kinds):
@@ -211,7 +191,7 @@ def _level(methods: list[str]) -> str:
     found = [re.match(r"95 % BCa bootstrap of (\d+) queries", each) for each in methods]
     queries = sorted({int(each[1]) for each in found if each})
     ends = dict.fromkeys((queries[0], queries[-1]))
-    levels = _and([f"{100 * expanded_level(n):.2f} % with {n} queries" for n in ends])
+    levels = joined([f"{100 * expanded_level(n):.2f} % with {n} queries" for n in ends])
     return (
         f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
         f"queries, t being Student's with n−1 degrees of freedom at .975 "
@@ -224,41 +204,3 @@ def _kind(interval: str) -> str:
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
     text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)
     return text.strip().rstrip(",")
-
-
-def _named(blocks: Any) -> list[str]:
-    """The statistics of blocks by name, each once, with their citations."""
-    names: dict[str, None] = {}
-    for block in blocks:
-        for method in _methods(block, defined=True):
-            names[method.partition("; ")[0]] = None
-    return [f"{name} {mark}" if (mark := _cited(name)) else name for name in names]
-
-
-def _cited(name: str) -> str:
-    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
-    return CITED.get(start, "")
-
-
-def _methods(node: Any, defined: bool = False) -> Iterator[str]:
-    """The methods of all estimates below; strata repeat what stands above them."""
-    if isinstance(node, dict):
-        if "method" in node and "value" in node:
-            if node["value"] is not None or not defined:
-                yield node["method"]
-            return
-        for key, each in node.items():
-            if key != "strata":
-                yield from _methods(each, defined)
-    elif isinstance(node, list):
-        for each in node:
-            yield from _methods(each, defined)
-
-
-def _and(words: list[str]) -> str:
-    """Words as a list in a sentence, parted by semicolons where they hold commas."""
-    comma = ";" if any("," in word for word in words) else ","
-    if len(words) < 2:
-        return "".join(words)
-    last = f"{comma} and " if comma == ";" else " and "
-    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

@@ -29,13 +29,13 @@ _OF_ORDERED_PAIRS = {
     "spearman": "Spearman",
 }
 _CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
-_WITH_MAJORITY = {
-    "krippendorff_alpha": "Krippendorff's alpha with the majority",
-    "gwet_ac": "Gwet's AC with the majority",
+_WITH_PEOPLE = {
+    "krippendorff_alpha": "Krippendorff's alpha with the {}",
+    "gwet_ac": "Gwet's AC with the {}",
 }
-_ORDERED_WITH_MAJORITY = {
-    "cohen_kappa_linear": "Cohen's kappa with the majority, linear weights",
-    "cohen_kappa_quadratic": "Cohen's kappa with the majority, quadratic weights",
+_ORDERED_WITH_PEOPLE = {
+    "cohen_kappa_linear": "Cohen's kappa with the {}, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa with the {}, quadratic weights",
 }
 _OVERALL = {
     "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
@@ -118,17 +118,18 @@ def _judge(name: str, block: JSON, ordered: bool) -> Block:
     if block["thresholds"]:
         tables.append(_thresholds(block["thresholds"]))
     if block.get("curves"):
-        tables.append(_curves(block["curves"]))
+        tables.append(_curves(block["curves"], block["reference"]))
     if "adjudicated" in block:
-        tables.append(_adjudicated(block["adjudicated"]))
+        tables.append(_adjudicated(block["adjudicated"], block["reference"]))
     tables += _alternative(block["alt_test"], block.get("floor"))
     return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
 
 
 def _left_out(block: JSON) -> str:
-    facts = [
-        f"{count(block['units'], 'unit')} with a majority, {count(block['ties'], 'tie')} left out"
-    ]
+    units = count(block["units"], "unit")
+    facts = [f"{units} with a majority, {count(block['ties'], 'tie')} left out"]
+    if block["reference"] == "mean":
+        facts = [f"{units} with people's mean rating, no tie"]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
     facts += _bounds(block.get("bounds"))
@@ -152,7 +153,7 @@ def _against(block: JSON) -> Table:
         return (label, of["percent"]["n"], *_numbers(of, names))
 
     rows = (
-        row("Majority of people", block["agreement"]),
+        row(f"{block['reference'].capitalize()} of people", block["agreement"]),
         *(row(Who(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
         row("People with each other", block["human_ceiling"]),
     )
@@ -161,16 +162,17 @@ def _against(block: JSON) -> Table:
 
 def _further(block: JSON, ordered: bool) -> Table:
     """What stands there of these: a report that was frozen before may have less."""
-    with_majority = _WITH_MAJORITY | (_ORDERED_WITH_MAJORITY if ordered else {})
+    against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
+    with_people = {key: label.format(block["reference"]) for key, label in against.items()}
     overall = _OVERALL | (_ERROR if ordered else {})
-    rows = [*_rows(block["agreement"], with_majority), *_rows(block.get("overall", {}), overall)]
+    rows = [*_rows(block["agreement"], with_people), *_rows(block.get("overall", {}), overall)]
     if ordered:
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
         rows += _rows(block["correlation"], of_mean)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
 
 
-def _adjudicated(block: JSON) -> Table:
+def _adjudicated(block: JSON, reference: str) -> Table:
     names = {
         "cohen_kappa": "Cohen's kappa",
         "percent": "Percent",
@@ -178,7 +180,7 @@ def _adjudicated(block: JSON) -> Table:
     }
     labels = {
         "references": "References alone",
-        "settled": "References, elsewhere people's majority",
+        "settled": f"References, elsewhere people's {reference}",
     }
     rows = tuple(
         (label, block[key]["units"], *_numbers(block[key]["agreement"], names))
@@ -217,13 +219,13 @@ def _thresholds(cuts: list[JSON]) -> Table:
     return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
 
 
-def _curves(curves: list[JSON]) -> Table:
+def _curves(curves: list[JSON], reference: str) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"≥ {of['threshold']}" if "threshold" in of else of["category"],
          *_numbers(of, _AREAS), of["roc_auc"]["n"])
         for of in curves
     )  # fmt: skip
-    caption = "Scores over all thresholds, against the majority"
+    caption = f"Scores over all thresholds, against the {reference}"
     return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
 
@@ -278,7 +280,7 @@ def _stratum(name: str, groups: JSON) -> Block:
         for group, block in groups.items()
     )  # fmt: skip
     header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
-    caption = "Agreement among people" + ("; judges against their majority" if judges else "")
+    caption = "Agreement among people" + ("; judges against people together" if judges else "")
     against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
     numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
     few = any(number.value is not None and number.ends is None for number in numbers)

@@ -26,6 +26,7 @@ from analysis.statistics.alignment import (
     recall,
     specificity,
 )
+from analysis.statistics.alpha_of_two import alpha_of_two
 from analysis.statistics.alternative import alt_test, epsilon_curve
 from analysis.statistics.alternative_floor import largest_epsilon_failed, verdict_beside
 from analysis.statistics.alternative_power import accuracy_of, alt_test_power
@@ -160,6 +161,7 @@ __all__ = [
     "accuracy_of",
     "agreement_estimates",
     "alignment_estimates",
+    "alpha_of_two",
     "alt_test",
     "alt_test_power",
     "alt_test_sensitivity",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analysis.choices import Choices
 from analysis.formats import FORMATS
 from analysis.formats.cited import REFERENCES
 from analysis.formats.methods import methods, methods_section, references
+from analysis.reports import labels_report
 from docs._reference import example
+from tests.cast import write_lines
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +122,46 @@ def test_a_report_from_before_them_tells_nothing_of_them(report: dict[str, Any])
     text = " ".join(methods(old))
     for absent in ("multiplicative", "evidence", "soft labels", "plans", "Its power"):
         assert absent not in text
+
+
+class TestFewPeople:
+    """Ada alone, nobody, and people who never met; the judge is M."""
+
+    def told(self, tmp_path: Path, said: dict[str, str]) -> str:
+        path = write_lines(tmp_path / "labels.jsonl", [
+            {"item": f"i{n}", "unit": f"u{n}", "variable": "answerable", "value": code,
+             "rater": rater, "rater_kind": "judge" if rater in "MN" else "human"}
+            for rater, column in said.items()
+            for n, code in enumerate(column) if code != "."
+        ])  # fmt: skip
+        return " ".join(methods(labels_report([path], {}, Choices(resamples=20))))
+
+    def test_one_person(self, tmp_path: Path) -> None:
+        told = self.told(tmp_path, {"Ada": "yynn", "M": "yyny"})
+        assert "no agreement among people on answerable: one person labelled." in told
+        assert "The judge M was held against the labels of one person." in told
+        assert "one person alone says nothing of what people reach with each other" in told
+        assert "is given as ." not in told
+        assert "most frequent" not in told
+
+    def test_no_reference(self, tmp_path: Path) -> None:
+        told = self.told(tmp_path, {"M": "yyny"})
+        assert "no agreement among people on answerable: no person labelled." in told
+        assert (
+            "The judge M could not be held against people on answerable: no person labelled, so "
+            "that there is no reference." in told
+        )
+        assert "Given are" not in told
+
+    def test_people_who_never_met(self, tmp_path: Path) -> None:
+        told = self.told(tmp_path, {"Ada": "yn..", "Bram": "..yn", "M": "ynyn"})
+        assert "on answerable: no two people labelled the same unit." in told
+        assert "The judge M was held against the most frequent human label;" in told
+
+    def test_a_judge_that_met_nobody(self, tmp_path: Path) -> None:
+        told = self.told(tmp_path, {"Ada": "yn..", "Bram": "yn..", "M": "..yn"})
+        assert "no unit has both its label and one of people together." in told
+
+    def test_several_judges(self, tmp_path: Path) -> None:
+        told = self.told(tmp_path, {"Ada": "yn", "Bram": "yn", "M": "yn", "N": "nn"})
+        assert "Each judge was held against the most frequent human label;" in told

@@ -1,0 +1,132 @@
+"""What people together say of a unit, and judges against a mean that never ties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.blocks.judges import judges
+from analysis.blocks.references import adjudicated, settled
+from analysis.choices import Choices
+from analysis.formats import FORMATS
+from analysis.formats.methods import methods
+from analysis.frames import Scale
+from analysis.people import reference
+from analysis.reports import labels_report
+from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
+from tests.cast import write_lines
+
+STARS = Scale(tuple("12345"), "interval")
+# People differ on the first three units: most frequent labels there are none.
+PEOPLE = {"Ada": "124355", "Bram": "235355"}
+ROWS = {**PEOPLE, JUDGE: "225345"}
+
+
+def rated(rows: dict[str, str] = ROWS, *more: Any) -> Any:
+    return frame_of([*table(rows, "stars"), *more], stars=STARS)
+
+
+def judged(rows: dict[str, str] = ROWS) -> Any:
+    return judges(sample_of(rated(rows), "stars"), 0.2)[JUDGE]
+
+
+def test_of_interval_ratings_it_is_the_mean_and_nothing_ties() -> None:
+    said = reference(rated().variables["stars"])
+    assert said.rule == "mean"
+    assert said.values.tolist() == [1.5, 2.5, 4.5, 3, 5, 5]
+    # Halves go to the higher category; the places of 2 3 5 3 5 5.
+    assert said.codes.tolist() == [1, 2, 4, 2, 4, 4]
+    assert not said.ties.any()
+
+
+def test_of_other_labels_it_is_the_most_frequent_one() -> None:
+    said = reference(frame_of(table({"Ada": "012", "Bram": "112"}, "rating")).variables["rating"])
+    assert (said.rule, said.codes.tolist()) == ("majority", [-1, 1, 2])
+    assert said.ties.tolist() == [True, False, False]
+
+
+def test_a_mean_is_never_rounded_to_what_judges_alone_say() -> None:
+    said = reference(rated({**PEOPLE, JUDGE: "999999"}).variables["stars"])
+    assert set(said.codes.tolist()) <= {1, 2, 4}
+
+
+def test_no_unit_is_lost_to_a_tie() -> None:
+    found = judged()
+    assert (found["reference"], found["units"], found["ties"]) == ("mean", 6, 0)
+    # The judge's 2 2 5 3 4 5 against the categories 2 3 5 3 5 5.
+    assert found["agreement"]["percent"]["value"] == pytest.approx(4 / 6)
+    assert found["confusion"]["labels"] == ["2", "3", "4", "5"]
+    error = found["overall"]["mean_absolute_error"]
+    assert error["value"] == pytest.approx((0.5 + 0.5 + 0.5 + 0 + 1 + 0) / 6)
+
+
+def test_alpha_takes_the_mean_as_it_is() -> None:
+    means, judge = np.array([1.5, 2.5, 4.5, 3, 5, 5]), np.array([2, 2, 5, 3, 4, 5])
+    both = np.concatenate([means, judge])
+    chance = 12 * (both**2).sum() - both.sum() ** 2
+    wanted = 1 - 11 * ((means - judge) ** 2).sum() / chance
+    assert judged()["agreement"]["krippendorff_alpha"]["value"] == pytest.approx(wanted)
+
+
+def test_ratings_are_cut_where_the_mean_reaches_the_threshold() -> None:
+    at = {row["threshold"]: row for row in judged()["thresholds"]}
+    # At 3 people's means reach it on four units, the judge on these four.
+    assert at[3]["precision"]["n"] == 6
+    assert at[3]["recall"]["value"] == at[3]["precision"]["value"] == 1
+    # At 2 on all but the first, where the judge reaches it too.
+    assert at[2]["precision"]["value"] == pytest.approx(5 / 6)
+
+
+def test_a_missing_answer_is_bounded_on_all_units() -> None:
+    lost = fact("r0", "q0", JUDGE, None, "stars", missing="error")
+    frame = rated({**PEOPLE, JUDGE: ".25345"}, lost)
+    from analysis.blocks.bounds import bounds
+
+    column = frame.variables["stars"].columns("judge")[0]
+    assert bounds(sample_of(frame, "stars"), column)["bounds"]["units"] == 6
+
+
+def test_adjudicators_are_joined_by_the_mean_where_nothing_was_decided() -> None:
+    decided = fact("r0", "q0", "chair", "4", "stars", rater_kind="reference")
+    frame = rated(ROWS, decided)
+    codes, is_decided = settled(frame.variables["stars"])
+    assert codes.tolist() == [3, 2, 4, 2, 4, 4]
+    assert is_decided.tolist() == [True, *[False] * 5]
+    sample = sample_of(frame, "stars")
+    found = adjudicated(sample, frame.variables["stars"].columns("judge")[0])["settled"]
+    assert found["units"] == 6
+    assert found["overall"]["mean_absolute_error"]["value"] == pytest.approx(4 / 6)
+
+
+def lines(people: dict[str, str], judge: str) -> list[dict[str, Any]]:
+    kinds = {**dict.fromkeys(people, "human"), JUDGE: "judge"}
+    return [
+        {"item": f"i{n}", "unit": f"u{n}", "query": f"q{n}", "variable": "stars", "value": code,
+         "rater": rater, "rater_kind": kinds[rater]}
+        for rater, column in {**people, JUDGE: judge}.items()
+        for n, code in enumerate(column)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> dict[str, Any]:
+    path = write_lines(tmp_path / "labels.jsonl", lines(PEOPLE, ROWS[JUDGE]))
+    return labels_report([path], {"stars": "interval"}, Choices(resamples=20))
+
+
+def test_the_methods_say_what_was_used(report: dict[str, Any]) -> None:
+    told = " ".join(methods(report))
+    assert "The judge model was held against the mean human rating, so that no unit ties" in told
+    assert "a half going to the higher" in told
+    assert "most frequent human label" not in told
+
+
+@pytest.mark.parametrize("name", ["md", "latex", "html"])
+def test_the_tables_say_it_too(report: dict[str, Any], name: str) -> None:
+    text = FORMATS[name].render(report)
+    assert "Mean of people" in text
+    assert "6 units with people" in text
+    assert "Majority of people" not in text

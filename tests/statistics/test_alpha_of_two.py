@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from analysis.statistics import alpha_of_two, krippendorff_alpha
+from tests.statistics.cast import random_codes
+
+pytestmark = pytest.mark.every_case
+
+
+def test_by_hand():
+    # Means 1.5 and 3, a judge's 1 and 3: d^2 = 0.25, v = 1.5 1 3 3 with sum 8.5 and squares 21.25.
+    made = alpha_of_two(np.array([1.5, 3.0]), np.array([1.0, 3.0]), np.arange(2))
+    assert made.value == pytest.approx(1 - 3 * 0.25 / (4 * 21.25 - 8.5**2))
+    assert made.n == 2
+
+
+def test_on_categories_it_is_the_alpha_of_their_counts():
+    codes = random_codes(3, units=40, raters=2)
+    counts = np.stack([(codes == k).sum(axis=1) for k in range(4)], axis=1)
+    x, y = np.where(codes >= 0, codes, np.nan).T
+    made = alpha_of_two(x, y, np.arange(40))
+    assert made.value == pytest.approx(krippendorff_alpha(counts, "interval"))
+
+
+def test_it_is_that_of_another_library():
+    other = pytest.importorskip("krippendorff")
+    x, y = np.random.default_rng(0).normal(size=(2, 30))
+    wanted = other.alpha(np.stack([x, x + y / 2]), level_of_measurement="interval")
+    assert alpha_of_two(x, x + y / 2, np.arange(30)).value == pytest.approx(wanted)
+
+
+def test_where_the_numbers_begin_is_nothing_to_it():
+    x, y = np.array([1.0, 2.5, 3.0, np.nan]), np.array([1.0, 2.0, 4.0, 1.0])
+    near, far = (alpha_of_two(x + add, y + add, np.arange(4)).value for add in (0, 1e6))
+    assert far == pytest.approx(near)
+
+
+@pytest.mark.parametrize(
+    ("x", "reason"), [([np.nan] * 3, "no unit has two labels"), ([2.0] * 3, "the same category")]
+)
+def test_it_says_why_it_is_undefined(x, reason):
+    made = alpha_of_two(np.array(x), np.full(3, 2.0), np.arange(3))
+    assert made.value is None
+    assert reason in made.reason
+
+
+def test_intervals_are_those_of_resampled_queries():
+    clusters = np.arange(60) % 15
+    x, y = np.random.default_rng(1).normal(size=(2, 60))
+    made = alpha_of_two(x, x + y, clusters, draws=200)
+    assert made.low < made.value < made.high
+    assert "bootstrap of 15 queries" in made.method
