@@ -32,6 +32,7 @@ from analysis.statistics import (
     undefined,
 )
 from analysis.statistics.alternative import EPSILONS
+from analysis.statistics.ceiling import LEAST_SHARED, ceiling_pairs
 from analysis.statistics.ceiling import METHODS as CEILINGS
 from analysis.statistics.coefficients import OVERALL
 from analysis.statistics.correlations import FUNCTIONS
@@ -45,19 +46,15 @@ def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
 
     `with_curves`: whether what is told over a range of thresholds and epsilons stands there, too.
     """
-    ceiling, columns = human_ceiling(sample), sample.frame.columns("judge")
+    columns = sample.frame.columns("judge")
     epsilons = (epsilon, *(EPSILONS if with_curves else ()))
     if not columns:
         return {}
     beside = floor(sample, epsilons)
-    return {
-        sample.frame.raters[n].name: judge(sample, n, ceiling, beside, epsilons) for n in columns
-    }
+    return {sample.frame.raters[n].name: judge(sample, n, beside, epsilons) for n in columns}
 
 
-def judge(
-    sample: Sample, column: int, ceiling: JSON, beside: Floor, epsilons: tuple[float, ...]
-) -> JSON:
+def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...]) -> JSON:
     """One judge against people together: the most frequent label, or the mean of interval-level
     ratings (see `analysis.people`). Ties are left out and counted.
 
@@ -75,7 +72,7 @@ def judge(
         "agreement": agreement_with(sample, people, codes),
         **alignment_with(sample, people.codes, codes, ratings - mean),
         **_pairs(sample, codes),
-        "human_ceiling": ceiling,
+        **human_ceiling(sample, codes),
         "gap": _as_json(gap_of(sample, codes)),
         "floor": beside_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
@@ -165,9 +162,21 @@ def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
     return mean_by_cluster(np.abs(gaps), sample.clusters, method).within(0, sample.span)
 
 
-def human_ceiling(sample: Sample) -> JSON:
-    """What people reach with each other: the mean over pairs of people of kappa and agreement."""
-    people = sample.frame.of("human")
+def human_ceiling(sample: Sample, judge: Ints) -> JSON:
+    """What people reach with each other on the units that a judge (U,) labelled: kappa and the
+    share of equal labels, the mean over pairs of people weighted by shared units; and which pairs
+    enter.
+
+    Units on which people tie are among them: to leave these out would be to leave out where people
+    differ.
+    """
+    people = np.where(judge[:, None] >= 0, sample.frame.of("human"), -1)
+    pairs = ceiling_pairs(people)
+    told = {"kept": len(pairs.kept), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
+    return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": told}
+
+
+def _ceiling(sample: Sample, people: Ints) -> JSON:
     estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
     if not sample.is_continuous:
         made = estimates(people, sample.clusters, sample.k, **sample.drawing)

@@ -132,6 +132,9 @@ def _left_out(block: JSON) -> str:
         facts = [f"{units} with people's mean rating, no tie"]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
     facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    if out := block.get("ceiling_pairs", {}).get("left_out"):
+        least = block["ceiling_pairs"]["least_shared"]
+        facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
     facts += _bounds(block.get("bounds"))
     facts += no_floor(block)
     return "; ".join(facts)

@@ -129,6 +129,26 @@ class TestAJudgeAgainstPeople:
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
 
+    def test_the_ceiling_is_of_the_units_that_the_judge_labelled(self) -> None:
+        # Ada and Bram differ on the first unit alone, of which the judge says nothing.
+        found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: ".yny"})
+        assert found["human_ceiling"]["percent"]["value"] == 1
+        assert found["human_ceiling"]["percent"]["n"] == 3
+        # Where people tie they differ, and that counts though there is no majority.
+        found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: "yyny"})
+        assert found["ties"] == 1
+        assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
+
+    def test_a_rater_of_fifteen_labels_is_no_ceiling_and_it_says_so(self) -> None:
+        people = {"Ada": "yn" * 30, "Bram": "yn" * 25 + "ny" * 5, "Carl": "ny" * 7 + "n"}
+        found = judged({**people, JUDGE: "yn" * 30})
+        assert found["ceiling_pairs"] == {"kept": 1, "left_out": 2, "least_shared": 30}
+        assert found["human_ceiling"]["percent"]["value"] == pytest.approx(50 / 60)
+        assert (
+            "2 pairs below 30 shared units left out" in found["human_ceiling"]["percent"]["method"]
+        )
+        assert set(found["pairs"]) == {"Ada", "Bram", "Carl"}
+
     def test_one_person_alone_has_no_ceiling(self) -> None:
         found = judged({"Ada": "yyny", JUDGE: "yyny"})
         assert found["human_ceiling"]["cohen_kappa"]["value"] is None

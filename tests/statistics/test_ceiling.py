@@ -9,9 +9,23 @@ pytestmark = pytest.mark.every_case
 QUERIES = np.arange(60) % 15
 
 
-def kappas(labels, weights=None):
-    pairs = ((0, 1), (0, 2), (1, 2))
-    return [cohen_kappa(confusion(labels[:, a], labels[:, b], 4, weights)) for a, b in pairs]
+def weighted_kappa(labels, weights=None):
+    """Kappa of each pair by its own confusion, weighted by the units of that."""
+    tables = [
+        confusion(labels[:, a], labels[:, b], 4, weights) for a, b in ((0, 1), (0, 2), (1, 2))
+    ]
+    kappas, units = ([of(t) for t in tables] for of in (cohen_kappa, lambda t: t.sum((-2, -1))))
+    return np.average(kappas, axis=0, weights=units)
+
+
+def study(careless_labels=15):
+    """Three people with 435 labels who agree at a kappa of about .5, and a careless fourth."""
+    generator = np.random.default_rng(4)
+    truth = generator.integers(0, 2, 435)
+    slips = generator.random((435, 3)) < 0.14
+    careless = np.full(435, -1)
+    careless[:careless_labels] = generator.integers(0, 2, careless_labels)
+    return np.column_stack([np.where(slips, 1 - truth[:, None], truth[:, None]), careless])
 
 
 def test_three_raters_by_hand():
@@ -27,8 +41,8 @@ def test_three_raters_by_hand():
 def test_values_and_intervals_are_those_of_resampled_units():
     labels, drawn = random_codes(3, units=60, raters=3), Resamples.draw(QUERIES, 200, 1)
     made = ceiling_estimates(labels, QUERIES, 4, draws=drawn, interval="percentile")["cohen_kappa"]
-    assert made.value == pytest.approx(np.mean(kappas(labels)))
-    resampled = np.mean(kappas(labels, drawn.weights()), axis=0)
+    assert made.value == pytest.approx(weighted_kappa(labels))
+    resampled = weighted_kappa(labels, drawn.weights())
     assert (made.low, made.high) == pytest.approx(np.quantile(resampled, [0.025, 0.975]))
 
 
@@ -48,3 +62,39 @@ def test_without_two_raters_there_is_no_ceiling_and_it_says_why(labels):
 def test_people_who_never_vary_have_a_share_and_no_kappa():
     made = ceiling_estimates(np.zeros((20, 2), int), np.arange(20), 2, draws=20)
     assert (made["percent"].value, made["cohen_kappa"].value) == (1, None)
+
+
+def test_a_pair_weighs_as_much_as_it_shares():
+    # Ada and Bram agree on 3 of 4 units, Ada and Chidi on none of 1, Bram and Chidi on 1 of 1.
+    labels = np.array([[0, 1, 1], [0, 0, -1], [1, 1, -1], [0, 0, -1]])
+    made = ceiling_estimates(labels, np.arange(4), 2)["percent"]
+    assert made.value == pytest.approx((3 + 0 + 1) / (4 + 1 + 1))
+
+
+def test_a_careless_rater_of_fifteen_labels_moves_nothing():
+    labels = study()
+    made, alone = (
+        ceiling_estimates(of, np.arange(435) // 15, 2, draws=200) for of in (labels, labels[:, :3])
+    )
+    assert made["cohen_kappa"].value == alone["cohen_kappa"].value > 0.45
+    assert made["percent"].value == alone["percent"].value
+    assert (made["percent"].low, made["percent"].high) == (
+        alone["percent"].low,
+        alone["percent"].high,
+    )
+    assert "3 pairs below 30 shared units left out" in made["cohen_kappa"].method
+    assert "left out" not in alone["cohen_kappa"].method
+
+
+def test_a_careless_rater_of_many_labels_counts_by_them():
+    labels = study(careless_labels=60)
+    made = ceiling_estimates(labels, np.arange(435), 2, draws=0)["percent"]
+    shares = [(labels[:, a] == labels[:, b])[labels[:, b] >= 0].mean()
+              for a, b in ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))]  # fmt: skip
+    assert made.value == pytest.approx(np.average(shares, weights=[435] * 3 + [60] * 3))
+
+
+def test_where_nobody_shares_thirty_units_all_pairs_count():
+    made = ceiling_estimates(study()[:20], np.arange(20), 2, draws=0)["percent"]
+    assert made.n == 20
+    assert "left out" not in made.method
