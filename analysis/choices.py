@@ -41,13 +41,14 @@ class Choices:
     """All choices. Empty tuples take everything.
 
     `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
-    are names or kinds, and hold for judges unless `judges` names some. `strata` are pairs of a
-    stratum and its value: one of the values given for each stratum. `threshold` is the only cut of
-    ratings that is shown, `width` that of an interval that a plan aims at. With the `reference`
-    adjudicated, judges are held against adjudicators' decisions, too. `check` has other libraries
-    compute figures again however many labels there are. `pairs` says whether those of more than 30
-    people are told one by one where they share enough units. Without a number of `resamples` it
-    goes by the queries: `resamples_of`.
+    are names or kinds, and hold for judges only where one of them, or their kind, is named;
+    `judges` are names, and come before that. `strata` are pairs of a stratum and its value: one of
+    the values given for each stratum. `threshold` is the only cut of ratings that is shown, `width`
+    that of an interval that a plan aims at. With the `reference` adjudicated, judges are held
+    against adjudicators' decisions, too. `check` has other libraries compute figures again however
+    many labels there are. `pairs` says whether those of more than 30 people are told one by one
+    where they share enough units. Without a number of `resamples` it goes by the queries:
+    `resamples_of`.
     """
 
     seed: int = 0
@@ -84,18 +85,22 @@ class Choices:
         if not (wanted or self.variables or self.raters or self.judges):
             yield from facts
             return
-        for fact in facts:
+        every = list(facts)
+        taken = self.taken({fact.rater: fact.rater_kind for fact in every})
+        for fact in every:
             asked = not self.variables or fact.variable in self.variables
-            if asked and self.takes(fact.rater, fact.rater_kind):
+            if asked and fact.rater in taken:
                 said = (value_of(fact, name, strata) in values for name, values in wanted.items())
                 if all(said):
                     yield fact
 
-    def takes(self, rater: str, kind: str) -> bool:
-        """Whether a rater of a kind is among those that were chosen."""
-        if kind == "judge" and self.judges:
-            return rater in self.judges
-        return not self.raters or bool({rater, kind} & set(self.raters))
+    def taken(self, kinds: Mapping[str, str]) -> set[str]:
+        """Of raters, by their kinds, those that were chosen. To choose people drops no judge."""
+        judges = {name for name, kind in kinds.items() if kind == "judge"}
+        named = {n for n, kind in kinds.items() if n in self.raters or kind in self.raters}
+        others = named - judges if self.raters else kinds.keys() - judges
+        chosen = judges & set(self.judges) if self.judges else named & judges or judges
+        return chosen | others
 
 
 @dataclass

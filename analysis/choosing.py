@@ -47,7 +47,7 @@ class ChoicesForm(forms.Form):
     """
 
     variable = Several(label="Variables")
-    rater = Several(label="Raters", help_text="People and references; judges too, unless named.")
+    rater = Several(label="Raters", help_text="Judges stay where none is chosen here or below.")
     judge = Several(label="Judges")
     stratum = Several(label="Only items of")
     seed = forms.IntegerField(

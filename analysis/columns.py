@@ -153,7 +153,8 @@ def chosen(labels: Labels, choices: Choices, strata: Strata) -> Ints:
         kept &= _among(labels, "variable", lambda text: text in choices.variables)
     if choices.raters or choices.judges:
         kinds = labels.kinds()
-        kept &= _among(labels, "rater", lambda text: choices.takes(text, kinds.get(text, "")))
+        taken = choices.taken(kinds)
+        kept &= _among(labels, "rater", lambda text: text in taken)
     wanted: dict[str, list[str]] = defaultdict(list)
     for name, value in choices.strata:
         wanted[name].append(value)

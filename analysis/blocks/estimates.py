@@ -7,6 +7,7 @@ import numpy as np
 from analysis.blocks.itemscores import Scores, systems_of
 from analysis.blocks.resampling import JSON
 from analysis.statistics import (
+    PEOPLE_ALONE,
     SHARE,
     Estimate,
     Floats,
@@ -25,9 +26,9 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
     """By system: people, judge (uncorrected) and the prediction-powered estimate of both.
 
     `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
-    or None where nothing is known. Where they are not and some queries are judged only, there is
-    no prediction-powered estimate. Scores are shares: means and intervals are cut where no share
-    can lie. The first judge by name stands in `judge`; all of them, where there are several, under
+    or None where nothing is known. Where they are not, or no query is judged only, there is no
+    prediction-powered estimate. Scores are shares: means and intervals are cut where no share can
+    lie. The first judge by name stands in `judge`; all of them, where there are several, under
     `judges`.
     """
     judges = of.labels.columns("judge")
@@ -63,13 +64,12 @@ def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bo
 def _powered(
     human: Floats, judge: Floats, only: Floats, sampled: bool | None
 ) -> tuple[Estimate, float | None]:
-    if not len(only):
-        # Nothing is gained from a judge then, so that where it failed does not matter either.
-        judge = human
-    elif np.isnan(judge).any():
+    if len(human) and not len(only):
+        return undefined(PEOPLE_ALONE, len(human), POWERED), None
+    if np.isnan(judge).any():
         reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
         return undefined(reason, len(human), POWERED), None
-    elif not sampled:
+    if not sampled:
         reason = "the queries that people labelled are no drawn sample (see --human-share)"
         return undefined(reason, len(human), POWERED), None
     return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)

@@ -13,6 +13,7 @@ import numpy as np
 from analysis.blocks.alternative import alternative_tests
 from analysis.blocks.pairs import pair
 from analysis.blocks.resampling import JSON, TOO_MANY, Sample
+from analysis.people import reference
 from analysis.statistics import (
     AltTest,
     Estimate,
@@ -20,7 +21,6 @@ from analysis.statistics import (
     gap_estimates,
     judge_difference,
     largest_epsilon_failed,
-    majority,
     undefined,
 )
 from analysis.statistics.alternative_results import undecided_words
@@ -57,8 +57,7 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
         nothing = undefined(reason, 0, method_of("cohen_kappa", GAP))
         return Floor(codes, (), nothing, {name: undefined(reason, 0, NAMES[name]).as_json()
                                           for name in names}, reason)  # fmt: skip
-    reference, _ = majority(frame.of("human"))
-    agreement = pair(sample, reference, codes, ("cohen_kappa", "percent"))
+    agreement = pair(sample, reference(frame).codes, codes, ("cohen_kappa", "percent"))
     return Floor(
         codes,
         alternative_tests(sample, codes, epsilons),

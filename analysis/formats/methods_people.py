@@ -63,7 +63,7 @@ def held_against(report: JSON) -> list[str]:
         )
     blocks = [block for of in held.values() for block in of]
     if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
-        parts.append(f"Given are {joined(given)}; {_beside(max(raters.values()))}.")
+        parts.append(f"Given are {joined(given)}; {_beside(blocks, max(raters.values()))}.")
     return [*parts, *_not_held(report, who)]
 
 
@@ -77,14 +77,21 @@ def _on(names: list[str], held: JSON) -> str:
     return "" if len(names) == len(held) else f" on {joined(names)}"
 
 
-def _beside(people: int) -> str:
+def _beside(blocks: list[JSON], people: int) -> str:
     """What stands beside the judge with people together."""
     if people < 2:
         return "one person alone says nothing of what people reach with each other"
-    return (
-        "kappa and the share of equal labels also with each person, beside the mean over pairs of "
-        "people as the ceiling"
+    said = (
+        "kappa and the share of equal labels also with each person, beside what people reach with "
+        "each other on the units that the judge labelled: the mean over pairs of people, weighted "
+        "by the units that a pair shares"
     )
+    out = [b["ceiling_pairs"] for b in blocks if b.get("ceiling_pairs", {}).get("left_out")]
+    if not out:
+        return said
+    left = sum(pairs["left_out"] for pairs in out)
+    fewer = f"pairs that share fewer than {out[0]['least_shared']} of them were left out"
+    return f"{said}; {fewer} ({left} over all variables and judges)"
 
 
 def _not_held(report: JSON, who: str) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from analysis.measures.agreeing import Setting
 from analysis.measures.base import Bounds
 from analysis.statistics import (
+    PEOPLE_ALONE,
     Bools,
     Estimate,
     Floats,
@@ -55,10 +56,10 @@ def powered_mean(
     """A system's mean over queries, and how many labelled queries it is worth.
 
     PPI++ where all chances are equal (Angelopoulos and others 2023), else weighted by their inverse
-    (Zrnic and Candes 2024); the second number is None there. Where no query is judged only it is
-    people's mean. Queries that people were asked about and on which they give no value, since the
-    measure has none there, are left out. The correction may carry mean and interval out of the
-    `bounds` of the measure, and they are cut there.
+    (Zrnic and Candes 2024); the second number is None there. Where no query is judged only there is
+    none: it would be people's mean once more. Queries that people were asked about and on which
+    they give no value, since the measure has none there, are left out. The correction may carry
+    mean and interval out of the `bounds` of the measure, and they are cut there.
     """
     made, worth = _powered(of, of.human[:, column], of.judge[:, column])
     return made.within(*bounds), worth
@@ -90,13 +91,12 @@ def _powered(of: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, floa
     people, machine, chances = human[labelled], judge[labelled], of.chances[labelled]
     if of.reason:
         return undefined(of.reason, n, POWERED), None
-    if not len(only):
-        # Nothing is gained from a judge then, so that where it failed does not matter either.
-        machine = people
-    elif np.isnan(machine).any():
+    if n and not len(only):
+        return undefined(PEOPLE_ALONE, n, POWERED), None
+    if np.isnan(machine).any():
         lost = f"the judge has no score on {int(np.isnan(machine).sum())} of the labelled queries"
         return undefined(lost, n, POWERED), None
-    elif len(set(chances.tolist())) > 1:
+    if len(set(chances.tolist())) > 1:
         return prediction_powered_mean_unequal(people, machine, chances, only), None
     return prediction_powered_mean(people, machine, only), effective_labels(people, machine, only)
 

@@ -91,6 +91,7 @@ from analysis.statistics.pairwise import (
 )
 from analysis.statistics.planning import Plan, more_queries, more_raters
 from analysis.statistics.prediction_powered import (
+    PEOPLE_ALONE,
     effective_labels,
     fixed_collection_mean,
     people_only_mean,
@@ -125,6 +126,7 @@ __all__ = [
     "COEFFICIENT",
     "COEFFICIENT_DIFFERENCE",
     "MINIMUM_CLUSTERS",
+    "PEOPLE_ALONE",
     "SHARE",
     "SHARE_DIFFERENCE",
     "STATISTICS",

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa
-from analysis.statistics.arrays import Floats, Ints, Value, distinct, ratio, unbatch
+from analysis.statistics.arrays import Ints, distinct
 from analysis.statistics.estimate import Estimate, undefined
 from analysis.statistics.intervals import Bootstrap, Draws, Interval
+from analysis.statistics.pair_means import LEAST_SHARED, PairMean, kept_pairs, shared_units
 from analysis.statistics.tally import Tally, kinds_of
-
-#: Pairs that share fewer units stay out, unless no pair shares so many.
-LEAST_SHARED = 30
 
 OF_PAIRS = "mean over pairs of people weighted by shared units"
 METHODS = {
@@ -44,14 +39,9 @@ class Pairs:
 def ceiling_pairs(codes: Ints) -> Pairs:
     """The pairs of raters of codes (U, R), -1 = missing, that share at least 30 units.
 
-    Where no pair shares so many, all that share a unit.
+    Where at most 30 people are there and no pair shares so many, all that share a unit.
     """
-    there = sparse.csr_array(codes >= 0, dtype=np.int64)
-    shared = sparse.coo_array(sparse.triu(there.T @ there, 1))
-    pairs = np.column_stack(shared.coords).astype(np.int64)
-    enough = shared.data >= LEAST_SHARED
-    kept = enough if enough.any() else shared.data > 0
-    return Pairs(pairs[kept], int((shared.data > 0).sum() - kept.sum()))
+    return Pairs(*kept_pairs(shared_units(codes), codes.shape[1]))
 
 
 def ceiling_estimates(
@@ -80,53 +70,10 @@ def ceiling_estimates(
     if not n:
         return {name: undefined(NO_PAIR, n, method) for name, method in methods.items()}
     rows, kinds = kinds_of(people)
-    mean = PairMean(rows, np.searchsorted(who, pairs.kept), k)
+    mean = PairMean(rows, np.searchsorted(who, pairs.kept).astype(np.int64), k)
     bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
     functions = {"percent": mean.percent, "cohen_kappa": mean.kappa}
     return {
         name: bootstrap.estimate(functions[name], n, method, NO_PAIR, queries)
         for name, method in methods.items()
     }
-
-
-@dataclass(frozen=True)
-class PairMean:
-    """Means over pairs (P, 2) of the columns of `rows` (N, R), codes of k categories, -1 = missing.
-
-    They take weights of the rows, (N,) or (B, N), and weigh each pair by the units that it shares
-    under them.
-    """
-
-    rows: Ints
-    pairs: Ints
-    k: int
-
-    def percent(self, weights: Floats) -> Value:
-        """The mean share of equal labels."""
-        a, b = self._columns
-        shared = ((a >= 0) & (b >= 0)).astype(float)
-        equal = shared * (a == b)
-        return unbatch(ratio(weights @ equal.sum(axis=1), weights @ shared.sum(axis=1)))
-
-    def kappa(self, weights: Floats) -> Value:
-        """The mean of Cohen's kappa over the pairs where it is defined."""
-        tables = (self._into_cells @ weights.T).T.reshape(
-            *weights.shape[:-1], len(self.pairs), self.k, self.k
-        )
-        kappas, units = np.asarray(cohen_kappa(tables)), tables.sum(axis=(-2, -1))
-        there = np.isfinite(kappas)
-        total = (np.where(there, kappas, 0.0) * units).sum(axis=-1)
-        return unbatch(ratio(total, (there * units).sum(axis=-1)))
-
-    @cached_property
-    def _columns(self) -> tuple[Ints, Ints]:
-        return self.rows[:, self.pairs[:, 0]], self.rows[:, self.pairs[:, 1]]
-
-    @cached_property
-    def _into_cells(self) -> sparse.csr_array:
-        """From rows to the cells of the pairs' tables, (P K K, N)."""
-        a, b = self._columns
-        row, pair = np.nonzero((a >= 0) & (b >= 0))
-        cells = pair * self.k**2 + a[row, pair] * self.k + b[row, pair]
-        shape = (len(self.pairs) * self.k**2, len(self.rows))
-        return sparse.csr_array((np.ones(len(row)), (cells, row)), shape=shape)

@@ -8,24 +8,20 @@ gap compares like with like: the judge with each person, and persons with each o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa
-from analysis.statistics.arrays import Floats, Ints, Value, distinct, ratio, unbatch
+from analysis.statistics.arrays import Floats, Ints, Value, distinct, unbatch
 from analysis.statistics.estimate import Estimate, undefined
 from analysis.statistics.intervals import Bootstrap, Draws, Interval
+from analysis.statistics.pair_means import (
+    LEAST_SHARED,
+    PairMean,
+    enough,
+    kept_pairs,
+    shared_units,
+)
 from analysis.statistics.tally import Tally, kinds_of
-
-#: Pairs that share fewer units are left out, unless none shares so many and people are few.
-LEAST_SHARED = 30
-#: Above so many people such pairs are always left out: each of a crowd shares little with another.
-CROWD = 30
-#: So many cells of tables are made at once: 16 MB.
-AT_ONCE = 2_000_000
 
 NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
 GAP = "of the judge with each person less that of people with each other"
@@ -61,8 +57,8 @@ def gap_estimates(
     n = int(((judge >= 0) & ((people >= 0).sum(axis=1) >= 2)).sum())
     if not n:
         return {name: undefined(NO_UNIT, n, method_of(name, GAP)) for name in names}
-    shared = _shared(people[judge >= 0])
-    pairs, left_out = _kept(shared, people.shape[1])
+    shared = shared_units(people[judge >= 0])
+    pairs, left_out = kept_pairs(shared, people.shape[1])
     if not len(pairs):
         return {name: undefined(NO_PAIR, n, method_of(name, GAP)) for name in names}
     who = np.unique(pairs)
@@ -105,7 +101,7 @@ def judge_difference(
     if not n:
         return {name: undefined(NO_SHARED, n, method_of(name, less)) for name in names}
     units = (people[both] >= 0).sum(axis=0)
-    who, left_out = _enough(units, people.shape[1])
+    who, left_out = enough(units, people.shape[1])
     if not len(who):
         return {name: undefined(NO_PERSON, n, method_of(name, less)) for name in names}
     enter = both & (people[:, who] >= 0).any(axis=1)
@@ -150,83 +146,3 @@ def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"
     return said + (fewer if left_out else "")
-
-
-def _shared(people: Ints) -> sparse.coo_array:
-    """How many units each two people share, above the diagonal; pairs that share none are absent.
-
-    A crowd has many more pairs than labels, so that all of them are never formed.
-    """
-    labelled = sparse.csr_array(people >= 0, dtype=np.int64)
-    return sparse.coo_array(sparse.triu(labelled.T @ labelled, 1))
-
-
-def _kept(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
-    """The pairs (P, 2) that stay, and how many that share a unit do not."""
-    pairs = np.column_stack(shared.coords).astype(np.int64)
-    kept, left_out = _enough(shared.data, people)
-    return pairs[kept], left_out
-
-
-def _enough(units: Ints, people: int) -> tuple[Ints, int]:
-    """The places of those with enough shared units, and how many with some are left out."""
-    some = np.flatnonzero(units > 0)
-    enough = np.flatnonzero(units >= LEAST_SHARED)
-    if not len(enough) and people <= CROWD:
-        return some, 0
-    return enough, len(some) - len(enough)
-
-
-@dataclass(frozen=True)
-class PairMean:
-    """Means over pairs (P, 2) of columns of `rows` (N, C), codes of k categories, -1 = missing.
-
-    They take weights of the rows, (N,) or (B, N), and weigh each pair by the units that it shares
-    under them.
-    """
-
-    rows: Ints
-    pairs: Ints
-    k: int
-
-    def percent(self, weights: Floats) -> Value:
-        """The mean share of equal labels."""
-        shared, equal = self._shared_and_equal
-        return unbatch(ratio(weights @ equal, weights @ shared))
-
-    def kappa(self, weights: Floats) -> Value:
-        """The mean of Cohen's kappa; pairs whose kappa is undefined leave it."""
-        cells = self.k**2
-        some = max(1, AT_ONCE // (cells * max(1, weights.size // len(self.rows)))) * cells
-        sums = [self._sums(weights, at, at + some) for at in range(0, self._cells.shape[0], some)]
-        return unbatch(ratio(*np.sum(sums, axis=0)))
-
-    def _sums(self, weights: Floats, start: int, end: int) -> tuple[Floats, Floats]:
-        """The sum of kappa times units over some of the pairs, and that of their units."""
-        shape = (*weights.shape[:-1], -1, self.k, self.k)
-        tables = (self._cells[start:end] @ weights.T).T.reshape(shape)
-        kappa, units = np.asarray(cohen_kappa(tables)), tables.sum(axis=(-2, -1))
-        there = np.isfinite(kappa)
-        weighted = np.where(there, kappa, 0.0) * units
-        return weighted.sum(axis=-1), np.where(there, units, 0.0).sum(axis=-1)
-
-    @cached_property
-    def _shared_and_equal(self) -> tuple[Floats, Floats]:
-        """How many of the pairs share a row, and how many agree on it, both (N,)."""
-        shared, equal = np.zeros(len(self.rows)), np.zeros(len(self.rows))
-        for one, other in self.rows.T[self.pairs]:
-            there = (one >= 0) & (other >= 0)
-            shared += there
-            equal += there & (one == other)
-        return shared, equal
-
-    @cached_property
-    def _cells(self) -> sparse.csr_array:
-        """Into the cells of the table of each pair, (P * K * K, N)."""
-        places, size = [], self.k**2
-        for n, (one, other) in enumerate(self.rows.T[self.pairs]):
-            there = np.flatnonzero((one >= 0) & (other >= 0))
-            places.append((n * size + one[there] * self.k + other[there], there))
-        cells, rows = map(np.concatenate, zip(*places, strict=True))
-        shape = (len(self.pairs) * size, len(self.rows))
-        return sparse.csr_array((np.ones(len(cells)), (cells, rows)), shape=shape)

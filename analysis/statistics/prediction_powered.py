@@ -11,6 +11,9 @@ from analysis.statistics.bootstrap import MINIMUM_CLUSTERS, too_few
 from analysis.statistics.distributions import t_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
 
+#: Why there is no estimate from both where people labelled all that the judge did.
+PEOPLE_ALONE = "no query is judged without people's labels: the figure is people's own"
+
 
 def people_only_mean(human: Floats) -> Estimate:
     """The mean of the labelled queries alone, with its t interval."""

@@ -306,11 +306,22 @@ class TestCoverage:
         assert drawn["prediction_powered"]["value"] is not None
         assert drawn["effective_labels"] is None or drawn["effective_labels"] > 0
 
-    def test_a_judge_that_failed_takes_no_label_from_people(self) -> None:
-        rows = {"Ada": "yn" * 12, JUDGE: "yn" * 6}
-        found = scores(frame_of(table(rows)), 50, 0, None)["coverage"]["estimate"][""]
-        assert found["prediction_powered"]["n"] == found["humans"]["n"] == 12
-        assert found["prediction_powered"]["value"] == found["humans"]["value"]
+    def test_where_people_labelled_every_query_it_is_said_and_not_repeated(self) -> None:
+        for judge in ("yn" * 12, "yn" * 6):
+            rows = {"Ada": "yn" * 12, JUDGE: judge}
+            found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
+            assert found["humans"]["value"] == pytest.approx(0.5)
+            powered = found["prediction_powered"]
+            assert (powered["value"], powered["n"]) == (None, 12)
+            assert powered["reason"] == (
+                "no query is judged without people's labels: the figure is people's own"
+            )
+            assert found["effective_labels"] is None
+
+    def test_without_people_there_is_nothing_to_repeat(self) -> None:
+        frame = frame_of([*table({JUDGE: "yn" * 12}), *table({"Ada": "1"}, "rating")])
+        found = scores(frame, 50, 0, None)["coverage"]["estimate"][""]["prediction_powered"]
+        assert "people's own" not in found["reason"]
 
     def test_a_labelled_query_without_a_judgement_leaves_no_estimate(self) -> None:
         rows = {"Ada": "yn" * 12 + "." * 8, JUDGE: ".." + "yn" * 15}

@@ -15,7 +15,7 @@ from analysis.choosing import ChoicesForm
 from analysis.formats import FORMATS
 from analysis.metas import length_strata, meta_strata
 from annotation.models import Campaign
-from tests.analysis.cast import JUDGE, table
+from tests.analysis.cast import JUDGE, fact, table
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in
 
@@ -37,11 +37,18 @@ def test_nothing_chosen_takes_everything() -> None:
 
 
 def test_raters_are_chosen_by_name_or_kind_and_judges_by_their_own_names() -> None:
-    assert {r for _, r, _ in kept(raters=("ada",))} == {"ada"}
-    assert {r for _, r, _ in kept(raters=("human",))} == {"ada", "bram", "nemo"}
     assert {r for _, r, _ in kept(raters=("ada", "judge"))} == {"ada", JUDGE}
+    assert {r for _, r, _ in kept(raters=("judge",))} == {JUDGE}
     assert {r for _, r, _ in kept(raters=("ada",), judges=(JUDGE,))} == {"ada", JUDGE}
     assert {r for _, r, _ in kept(judges=("another",))} == {"ada", "bram", "nemo"}
+
+
+def test_to_choose_people_drops_no_judge() -> None:
+    assert {r for _, r, _ in kept(raters=("ada",))} == {"ada", JUDGE}
+    assert {r for _, r, _ in kept(raters=("human",))} == {"ada", "bram", "nemo", JUDGE}
+    another = fact("r0", "q0", "another", "yes", rater_kind="judge")
+    taken = Choices(raters=("ada", "another")).kept([*FACTS, another], DOMAINS)
+    assert {f.rater for f in taken} == {"ada", "another"}
 
 
 def test_values_of_one_stratum_add_up_and_several_strata_narrow() -> None:

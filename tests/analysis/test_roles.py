@@ -79,6 +79,7 @@ def test_estimates_of_both_take_evaluation_queries_only(campaign: Campaign) -> N
     assert estimate["humans"]["n"] == 12
     assert estimate["judge"]["n"] == 12
     assert estimate["prediction_powered"]["n"] == 12
+    assert "people's own" in estimate["prediction_powered"]["reason"]
     assert scores["systems"]["one"]["ann"]["n"] == QUERIES
     assert scores["correlation"]["j"]["mean"]["spearman"]["n"] == 12
 

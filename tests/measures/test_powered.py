@@ -9,7 +9,12 @@ import pytest
 
 from analysis.measures.powered import NO_INTERVAL, Labelled, powered_mean, powered_pairs
 from analysis.measuring.drawn import given_role
-from analysis.statistics import paired_t, prediction_powered_mean, prediction_powered_mean_unequal
+from analysis.statistics import (
+    PEOPLE_ALONE,
+    paired_t,
+    prediction_powered_mean,
+    prediction_powered_mean_unequal,
+)
 
 pytestmark = pytest.mark.every_case
 
@@ -79,18 +84,21 @@ def test_a_labelled_query_that_the_judge_failed_on_leaves_no_estimate() -> None:
     assert found.reason == "the judge has no score on 1 of the labelled queries"
 
 
-def test_where_nothing_is_judged_only_people_stand_alone() -> None:
+def test_where_nothing_is_judged_only_people_s_figure_is_not_repeated() -> None:
     of = study(queries=12)
-    found, _ = powered_mean(replace(of, judge=np.full((12, 3), NAN)), 2)
-    assert found.value == pytest.approx(of.human[:, 2].mean())
+    for each in (of, replace(of, judge=np.full((12, 3), NAN))):
+        found, worth = powered_mean(each, 2)
+        assert (found.value, found.n, found.reason, worth) == (None, 12, PEOPLE_ALONE, None)
+        assert {pair.test.reason for pair in powered_pairs(each, ["a", "b", "c"])} == {PEOPLE_ALONE}
 
 
-def test_pairs_are_then_tested_as_people_are_and_adjusted_together() -> None:
-    of = study(queries=12)
+def test_pairs_of_a_useless_judge_are_tested_as_people_are_and_adjusted_together() -> None:
+    """A judge that never varies is given no weight, so that people's differences are left."""
+    of = replace(study(), judge=np.full((30, 3), 0.5))
     pairs = powered_pairs(of, ["a", "b", "c"])
     assert [(each.a, each.b) for each in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
     for each, (a, b) in zip(pairs, [(0, 1), (0, 2), (1, 2)], strict=True):
-        expected = paired_t(of.human[:, a], of.human[:, b], np.arange(12))
+        expected = paired_t(of.human[:12, a], of.human[:12, b], np.arange(12))
         assert each.test.p_value == pytest.approx(expected.p_value)
     raw = sorted(each.test.p_value or 0 for each in pairs)
     smallest = min(each.adjusted_p_value or 1 for each in pairs)

@@ -30,7 +30,11 @@ from datasets.console import Command as BaseCommand
 LEVELS = ("nominal", "ordinal", "interval")
 CHOSEN = {
     "variable": ("NAME", "only this variable; may be given several times, as the next three"),
-    "rater": ("NAME", "only this rater, or all of a kind: human, judge or reference"),
+    "rater": (
+        "NAME",
+        "only this rater, or all of a kind: human, judge or reference; judges stay where none is "
+        "named",
+    ),
     "judge": ("NAME", "of the judges only this one"),
     "stratum": ("NAME:VALUE", "only items of it, such as system:bm25 or length:short"),
 }
