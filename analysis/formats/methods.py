@@ -15,7 +15,7 @@ from analysis.formats.floor import floor_methods
 from analysis.formats.methods_beside import beside, other_rules
 from analysis.formats.methods_people import among_people, held_against
 from analysis.formats.wording import joined, methods_of, named
-from analysis.statistics import expanded_level
+from analysis.statistics import PEOPLE_ALONE, expanded_level
 
 JSON = dict[str, Any]
 ALT_TEST = "calderon2025"
@@ -153,10 +153,16 @@ def _scores(report: JSON) -> str:
                 f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
                 f"pairs {CITED['holm1979']}."
             )
-        if any("PPI++" in each for each in methods_of(block["estimate"])):
+        if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
             parts.append(
                 f"People and judge together give the prediction-powered mean (PPI++) "
                 f"{CITED['angelopoulos2023']}, with the query as the unit."
+            )
+        powered = [of["prediction_powered"] for of in block["estimate"].values()]
+        if any(each.get("reason") == PEOPLE_ALONE for each in powered):
+            parts.append(
+                "No prediction-powered mean stands where no query is judged without people's "
+                "labels: it would be people's own."
             )
     if "written" in report:
         parts.append(f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}.")
@@ -171,6 +177,10 @@ def _intervals(report: JSON) -> str:
         parts.append(
             f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are taken as independent."
+        )
+        parts.append(
+            "Queries stand for others of their kind and people for themselves: intervals hold for "
+            "these raters."
         )
     if any(kind.startswith("BCa") for kind in kinds):
         parts.append(_level(every))

@@ -55,6 +55,23 @@ def test_it_tells_how_intervals_were_made(told: str) -> None:
     assert "t interval clustered by whole queries" in told
 
 
+def test_it_tells_that_intervals_hold_for_these_raters(told: str) -> None:
+    assert "intervals hold for these raters." in told
+
+
+def test_it_tells_which_pairs_of_people_are_left_out(report: dict[str, Any], told: str) -> None:
+    assert "the mean over pairs of people, weighted by the units that a pair shares" in told
+    assert "left out (" not in told
+    fewer = copy.deepcopy(report)
+    for judge in fewer["variables"]["answerable"]["judges"].values():
+        judge["ceiling_pairs"] = {"kept": 3, "left_out": 2, "least_shared": 30}
+    judges = len(fewer["variables"]["answerable"]["judges"])
+    assert (
+        f"pairs that share fewer than 30 of them were left out ({2 * judges} over all variables "
+        "and judges)" in " ".join(methods(fewer))
+    )
+
+
 def test_it_tells_of_the_curves_of_scores(told: str) -> None:
     assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in told
 
