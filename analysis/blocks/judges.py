@@ -32,10 +32,11 @@ from analysis.statistics import (
     undefined,
 )
 from analysis.statistics.alternative import EPSILONS
-from analysis.statistics.ceiling import LEAST_SHARED, ceiling_pairs
+from analysis.statistics.ceiling import ceiling_pairs
 from analysis.statistics.ceiling import METHODS as CEILINGS
 from analysis.statistics.coefficients import OVERALL
 from analysis.statistics.correlations import FUNCTIONS
+from analysis.statistics.pair_means import LEAST_SHARED
 
 OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"

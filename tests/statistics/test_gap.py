@@ -13,7 +13,8 @@ from analysis.statistics import (
     judge_difference,
     majority,
 )
-from analysis.statistics.gap import LEAST_SHARED, NO_PAIR, NO_UNIT
+from analysis.statistics.gap import NO_PAIR, NO_UNIT
+from analysis.statistics.pair_means import LEAST_SHARED
 from tests.statistics.cast import number, random_codes
 
 pytestmark = pytest.mark.every_case
