@@ -32,8 +32,8 @@ from analysis.statistics import (
     undefined,
 )
 from analysis.statistics.alternative import EPSILONS
-from analysis.statistics.ceiling import ceiling_pairs
 from analysis.statistics.ceiling import METHODS as CEILINGS
+from analysis.statistics.ceiling import ceiling_pairs
 from analysis.statistics.coefficients import OVERALL
 from analysis.statistics.correlations import FUNCTIONS
 from analysis.statistics.pair_means import LEAST_SHARED
