@@ -161,8 +161,8 @@ def _scores(report: JSON) -> str:
         powered = [of["prediction_powered"] for of in block["estimate"].values()]
         if any(each.get("reason") == PEOPLE_ALONE for each in powered):
             parts.append(
-                "No prediction-powered mean stands where no query is judged without people's "
-                "labels: it would be people's own."
+                f"No prediction-powered mean (PPI++) {CITED['angelopoulos2023']} stands where no "
+                "query is judged without people's labels: it would be people's own."
             )
     if "written" in report:
         parts.append(f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}.")

@@ -401,7 +401,7 @@ class TestPeopleAndJudge:
         assert pair.adjusted_p_value == pair.test.p_value
 
     def test_differences_that_do_not_vary_are_not_tested(self) -> None:
-        human = np.tile(np.array([0.5, 0.25]), (12, 1))
+        human = np.tile(np.array([0.5, 0.25]), (24, 1))
         (pair,) = powered_pairs(self.labelled(human, human, 12), ["a", "b"])
         assert (pair.test.p_value, pair.test.reason) == (None, NO_VARIANCE)
         assert pair.test.difference.value == 0.25

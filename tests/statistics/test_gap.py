@@ -102,7 +102,7 @@ class TestTheGap:
     def test_tables_made_a_few_pairs_at_a_time_give_the_same(self, monkeypatch):
         codes = random_codes(4, units=60, raters=5)
         whole = gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50)
-        monkeypatch.setattr("analysis.statistics.gap.AT_ONCE", 1)
+        monkeypatch.setattr("analysis.statistics.pair_means.AT_ONCE", 1)
         assert gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50) == whole
 
     def test_the_order_of_people_changes_nothing(self):
