@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.bootstrap import Resamples
 from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.intervals import RESAMPLES, Bootstrap, Interval
+from analysis.statistics.intervals import Bootstrap, Draws, Interval
 from analysis.statistics.tally import Tally
 
 METHOD = "Krippendorff's alpha, interval"
@@ -20,9 +19,9 @@ def alpha_of_two(
     y: Floats,
     clusters: Ints,
     *,
-    draws: int | Resamples = RESAMPLES,
+    draws: Draws = None,
     seed: int = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
 ) -> Estimate:
     """Interval alpha of two raters' numbers x and y (U,), NaN = missing (Krippendorff 2011).
 
