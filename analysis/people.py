@@ -1,6 +1,7 @@
 """What people together say of a unit. Reports and measures both ask here, so that they agree.
 
-The decision rule goes by unit first: the most frequent label, or a mean where labels are numbers.
+*people* are decided unit by unit: the most frequent label, or a mean where labels are numbers.
+*mean of people* is another figure: each person's own labels first, and then the mean over people.
 """
 
 from __future__ import annotations
@@ -48,6 +49,17 @@ def reference_of(codes: Ints, scale: Scale) -> Reference:
         return Reference("mean", _nearest(scale, means), means, np.zeros(len(means), np.bool_))
     together, ties = majority(codes)
     return Reference("majority", together, numbered(scale, together), ties)
+
+
+def decided(frame: VariableFrame) -> Floats:
+    """What the scores and measures of people together are made of, (U,); NaN = nothing.
+
+    The place of the most frequent category, NaN for ties; the mean where categories are ordered.
+    """
+    if frame.scale.level != "nominal":
+        return mean_rating(frame)
+    codes, _ = majority(frame.of(HUMAN))
+    return np.where(codes >= 0, codes, np.nan)
 
 
 def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:

@@ -9,6 +9,7 @@ from analysis.blocks.resampling import JSON
 from analysis.statistics import (
     PEOPLE_ALONE,
     SHARE,
+    Bools,
     Estimate,
     Floats,
     Ints,
@@ -25,6 +26,9 @@ POWERED = "prediction-powered mean (PPI++)"
 def estimates(of: Scores, sampled: bool | None) -> JSON:
     """By system: people, judge (uncorrected) and the prediction-powered estimate of both.
 
+    People are people together, decided unit by unit. Queries on which they tie throughout give no
+    value, and are no judged ones either.
+
     `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
     or None where nothing is known. Where they are not, or no query is judged only, there is no
     prediction-powered estimate. Scores are shares: means and intervals are cut where no share can
@@ -34,9 +38,11 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
     judges = of.labels.columns("judge")
     found: JSON = {}
     for system, items in systems_of(of.frame).items():
-        people = _query_means(of.people[items], of.queries[items])
+        people = _query_means(of.majority[items], of.queries[items])
+        asked = np.isfinite(_query_means(of.people[items], of.queries[items]))
         each = {
-            of.labels.raters[n].name: _with_judge(of, n, items, people, sampled) for n in judges
+            of.labels.raters[n].name: _with_judge(of, n, items, people, asked, sampled)
+            for n in judges
         }
         if each:
             first = next(iter(each.values()))
@@ -44,11 +50,13 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
     return found
 
 
-def _with_judge(of: Scores, judge: int, items: Ints, people: Floats, sampled: bool | None) -> JSON:
+def _with_judge(
+    of: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
+) -> JSON:
     scores = of.values[items, judge]
     judged = _query_means(scores, of.queries[items])
     labelled = np.isfinite(people)
-    only = judged[~labelled & np.isfinite(judged)]
+    only = judged[~asked & np.isfinite(judged)]
     powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
     return {
         "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),

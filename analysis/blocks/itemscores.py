@@ -17,7 +17,7 @@ MEAN = "mean"
 class Scores:
     """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean.
 
-    `majority` (I,) are the scores that the most frequent human labels give.
+    `majority` (I,) are the scores of people together: those that their most frequent labels give.
     """
 
     frame: Frame
@@ -33,8 +33,9 @@ class Scores:
 
     def only(self, items: Collection[str]) -> Scores:
         """The same with no scores but those of some items, by their keys."""
-        kept = np.array([[item.key in items] for item in self.frame.items], dtype=bool)
-        return replace(self, values=np.where(kept, self.values, np.nan))
+        kept = np.array([item.key in items for item in self.frame.items], dtype=bool)
+        values = np.where(kept[:, None], self.values, np.nan)
+        return replace(self, values=values, majority=np.where(kept, self.majority, np.nan))
 
     def columns(self) -> dict[str, Floats]:
         """The scores by name of rater, and the people's mean under `mean`."""

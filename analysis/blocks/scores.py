@@ -15,12 +15,12 @@ from analysis.blocks.estimates import estimates
 from analysis.blocks.itemscores import MEAN, Scores, systems_of
 from analysis.blocks.resampling import JSON, drawing
 from analysis.frames import Frame, VariableFrame
+from analysis.people import reference
 from analysis.statistics import (
     SHARE,
     Floats,
     Ints,
     correlation_estimates,
-    majority,
     mean_by_cluster,
     pair_counts,
     spearman,
@@ -65,9 +65,8 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
 
 
 def _agreed(labels: VariableFrame) -> VariableFrame:
-    """The most frequent human labels as those of one rater; ties are no label."""
-    reference, _ = majority(labels.of("human"))
-    return replace(labels, codes=reference[:, None])
+    """What people together say, as the labels of one rater; ties are no label."""
+    return replace(labels, codes=reference(labels).codes[:, None])
 
 
 def _block(

@@ -67,14 +67,18 @@ def data(subject: Subject) -> Table:
 
 
 def _scores(subject: Subject) -> dict[str, dict[str, JSON]]:
-    """Judge -> system -> the estimates; without any judge the mean of people alone, under ""."""
+    """Judge -> system -> the estimates; without any judge people alone, under ""."""
     found: dict[str, dict[str, JSON]] = {}
     for system, block in subject.block["estimate"].items():
         for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
             found.setdefault(judge, {})[system] = {s.key: of[s.key] for s in SERIES}
     if found:
         return found
-    people = {name: {"humans": of["mean"]} for name, of in subject.block["systems"].items()}
+    together = subject.block.get("majority", {})
+    people = {
+        name: {"humans": together.get(name, of["mean"])}
+        for name, of in subject.block["systems"].items()
+    }
     return {"": people} if people else {}
 
 

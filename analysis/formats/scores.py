@@ -17,7 +17,7 @@ def score_section(report: JSON, name: str) -> Section:
     """Everything that is said of one score."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    tables = [_systems(block["systems"], kinds)]
+    tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
     if "pairs_distribution" in block:
         tables.append(ranking_table(block["pairs_distribution"]))
     if block.get("pairs") or block["correlation"]:
@@ -34,13 +34,17 @@ def _who(rater: str, kinds: dict[str, str]) -> Who:
     return Who("mean of people") if rater == MEAN else Who(rater, kinds.get(rater, ""))
 
 
-def _systems(systems: JSON, kinds: dict[str, str]) -> Table:
-    raters = list(dict.fromkeys(rater for values in systems.values() for rater in values))
+def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
+    """People together and their mean first; what was frozen before may lack the former."""
+    named = dict.fromkeys(rater for values in systems.values() for rater in values)
+    raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_cell(values, rater) for rater in raters))
+        (system or DASH, *((Number.of(people[system]),) if people else ()),
+         *(_cell(values, rater) for rater in raters))
         for system, values in systems.items()
-    )
-    return Table("Mean by system", ("System", *(_who(r, kinds) for r in raters)), rows)
+    )  # fmt: skip
+    together = (Who("people"),) if people else ()
+    return Table("Mean by system", ("System", *together, *(_who(r, kinds) for r in raters)), rows)
 
 
 def _cell(values: JSON, rater: str) -> Number:

@@ -7,20 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.formats.document import DASH, Block, Cell, Number, Section, Table
-from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.parts import MEAN_OF_PEOPLE, PEOPLE, TEXTS
 from analysis.measuring.voices import HUMAN, JUDGE
 
 JSON = dict[str, Any]
 NONE = "no value here"
+NO_TEST = "not tested: people together are, unit by unit"
 TITLES = {
     PEOPLE: "Under people together",
+    MEAN_OF_PEOPLE: "Under the mean of people",
     TEXTS: "From the batch alone",
     JUDGE: "Under the judge {}, uncorrected",
     "powered": "People and {} together (prediction-powered)",
     "reference": "Under the Reference {}",
     HUMAN: "Under {}",
 }
-SIGNS: dict[str, str] = {PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
+SIGNS: dict[str, str] = {PEOPLE: HUMAN, MEAN_OF_PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
 
 
 def board_sections(report: JSON) -> list[Section]:
@@ -50,7 +52,12 @@ def _blocks(report: JSON, board: JSON) -> Iterator[Block]:
     title, kind = title_of(board)
     tables = tuple(board_table(report, board, cut) for cut in cuts_of(report, board))
     if tables:
-        yield Block(title, tables, f"tested by {board['test']}", kind)
+        yield Block(title, tables, tested(board), kind)
+
+
+def tested(board: JSON) -> str:
+    """By what a board's systems are tested, in words."""
+    return f"tested by {board['test']}" if board["test"] else NO_TEST
 
 
 def title_of(board: JSON) -> tuple[str, str]:

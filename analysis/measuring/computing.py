@@ -24,7 +24,8 @@ from analysis.measuring.drawn import drawn_queries
 from analysis.measuring.leaderboard import leaderboard
 from analysis.measuring.orders import matrix_of
 from analysis.measuring.parting import parts_of
-from analysis.measuring.parts import PEOPLE, TEXTS, Part, Rows
+from analysis.measuring.parts import TOGETHER, Part, Rows
+from analysis.measuring.persons import Persons
 from analysis.measuring.references import reference_contexts
 from analysis.measuring.sampled import sampled_orderings
 from analysis.measuring.scored import key_point_scores
@@ -63,10 +64,15 @@ def measures_report(
     rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
     found: JSON = {}
     layout = Layout.of(queries)
-    tables = Tables(drawn_queries(campaign), layout.oracles)
+    tables, persons = Tables(drawn_queries(campaign), layout.oracles), Persons()
     for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
         for measure in of_family(part.family):
-            _add(found, tables, measure, part, options, choices, strata)
+            name, values = _add(found, measure, part, options, choices, strata)
+            persons.add(name, measure, part, values)
+            if not isinstance(values, Pooled):
+                tables.add(name, measure, part, values)
+    for name, measure, part, values in persons.together():
+        _put_all(found[name], measure, values, part, choices, strata)
     for name, of in found.items():
         of["evaluators"] = tables.evaluators(name, choices)
         of["evaluator_matrix"] = matrix_of(of["evaluators"])
@@ -128,13 +134,12 @@ def stated(options: Options) -> JSON:
 
 def _add(
     found: JSON,
-    tables: Tables,
     measure: Measure,
     part: Part,
     options: Options,
     choices: Choices,
     strata: Sequence[Stratum],
-) -> None:
+) -> tuple[str, Found]:
     name = f"{measure.name}{part.suffix}"
     of = found.setdefault(
         name,
@@ -148,6 +153,19 @@ def _add(
         },
     )
     values = part.found(measure, options)
+    _put_all(of, measure, values, part, choices, strata)
+    return name, values
+
+
+def _put_all(
+    of: JSON,
+    measure: Measure,
+    values: Found,
+    part: Part,
+    choices: Choices,
+    strata: Sequence[Stratum],
+) -> None:
+    """A part's values by system, over all and in every slice."""
     every = np.ones(len(part.rows.systems), bool)
     _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
     for stratum, rows in _strata(part.rows, strata):
@@ -155,8 +173,6 @@ def _add(
         for value, where in rows.items():
             made = _by_system(measure, values, part.rows, where, choices)
             _put(slices.setdefault(value, {}), made, part)
-    if not isinstance(values, Pooled):
-        tables.add(name, measure, part, values)
 
 
 def _by_system(
@@ -173,10 +189,10 @@ def _by_system(
 
 
 def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
-    """Under each system: `people` together, `texts` where nobody was asked, and every rater."""
+    """Under each system: who is no single rater, such as `people` together, and every rater."""
     for system, each in made.items():
-        of = systems.setdefault(system, {PEOPLE: None, TEXTS: None, "raters": {}})
-        (of if part.kind in (PEOPLE, TEXTS) else of["raters"])[part.rater] = each.as_json()
+        of = systems.setdefault(system, {**dict.fromkeys(TOGETHER), "raters": {}})
+        (of if part.kind in TOGETHER else of["raters"])[part.rater] = each.as_json()
 
 
 def _strata(rows: Rows, labelled: Sequence[Stratum]) -> Iterable[tuple[str, dict[str, Bools]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.parts import MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
 from analysis.measuring.voices import HUMAN, JUDGE
 
 JSON = dict[str, Any]
@@ -13,6 +13,7 @@ LEVEL = 0.05
 POWERED = "powered"
 TESTS = {
     POWERED: "two-sided t test of the prediction-powered mean difference by query",
+    MEAN_OF_PEOPLE: "",
     "": "two-sided paired t test of the differences by query, as the intervals are t by query",
 }
 
@@ -37,8 +38,9 @@ def _evaluators(measures: JSON, kinds: Mapping[str, str]) -> Iterator[tuple[str,
     said = [each for of in measures.values() for each in of["systems"].values()]
     named = list(dict.fromkeys(name for each in said for name in each["raters"]))
     of_kind = {kind: [name for name in named if kinds.get(name) == kind] for kind in kinds.values()}
-    if any(each[PEOPLE] for each in said):
-        yield PEOPLE, PEOPLE
+    for together in (PEOPLE, MEAN_OF_PEOPLE):
+        if any(each.get(together) for each in said):
+            yield together, together
     for judge in of_kind.get(JUDGE, []):
         yield judge, JUDGE
     for judge in dict.fromkeys(name for of in measures.values() for name in of["powered"]):
@@ -74,8 +76,8 @@ def _said(of: JSON, by: str, kind: str, system: str) -> JSON | None:
     if kind == POWERED:
         found = of["powered"].get(by, {}).get("systems", {}).get(system)
         return found
-    estimates = of["systems"].get(system, {PEOPLE: None, TEXTS: None, "raters": {}})
-    found = estimates[by] if kind in (PEOPLE, TEXTS) else estimates["raters"].get(by)
+    estimates = of["systems"].get(system, {**dict.fromkeys(TOGETHER), "raters": {}})
+    found = estimates.get(by) if kind in TOGETHER else estimates["raters"].get(by)
     return found
 
 

@@ -128,7 +128,7 @@ def _whose(report: JSON) -> str:
     if "people" in kinds:
         parts.append(
             "People together are the most frequent label of a unit, ties left out, or the mean of "
-            "their ratings."
+            "their ratings; the mean of people averages what each person's own labels give."
         )
     if JUDGE in kinds:
         parts.append("A judge's own figures are uncorrected.")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import QueryDict
 
-from analysis.formats.document import DASH, Cell, Document, Number, Table, Who, count
-from analysis.measuring.boards import board_table, cuts_of, shown_boards, title_of
+from analysis.formats.document import Document, Table, count
+from analysis.measuring.boards import board_table, cuts_of, shown_boards, tested, title_of
 from analysis.measuring.choosing import SEVERAL
-from analysis.measuring.parts import PEOPLE, TEXTS
 from analysis.measuring.printing import document
 from analysis.measuring.shown import Offered, Shown
 
@@ -61,7 +60,7 @@ def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]
         tables = [board_table(report, board, cut) for cut in cuts_of(report, board)]
         headed = [(table, _heads(table, shown, query)) for table in tables]
         title, kind = title_of(board)
-        made.append(BoardView(title, kind, board["test"], headed))
+        made.append(BoardView(title, kind, tested(board), headed))
     return [each for each in made if each.tables]
 
 
@@ -112,17 +111,6 @@ def rest_of(report: JSON) -> Document:
     return replace(whole, sections=kept)
 
 
-def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
-    """The slices of each measure, a table for each stratum; those of cuts are in the files."""
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    made = [
-        (name, list(_slices(of["slices"], kinds, report["strata"])))
-        for name, of in report["measures"].items()
-        if not of["cut"]
-    ]
-    return [(name, tables) for name, tables in made if tables]
-
-
 def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
     """By campaign whose labels divide the queries, what they say and of how many."""
     return [_sliced_by(report, name) for name in campaigns]
@@ -137,30 +125,3 @@ def _sliced_by(report: JSON, campaign: str) -> str:
         for each in strata
     ]
     return f"By the labels of {campaign}: {', '.join(told)}."
-
-
-def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
-    for stratum, groups in slices.items():
-        said = [each for systems in groups.values() for each in systems.values()]
-        names = [each for each in (PEOPLE, TEXTS) if any(of[each] for of in said)]
-        judges = list(dict.fromkeys(n for of in said for n in of["raters"] if kinds[n] == "judge"))
-        rows = tuple(
-            (f"{group} · {system or DASH}", *_cells(of, [*names, *judges]))
-            for group, systems in groups.items()
-            for system, of in systems.items()
-        )
-        if rows and names + judges:
-            heads: tuple[str | Who, ...] = ("Slice and system", *names)
-            heads += tuple(Who(name, "judge") for name in judges)
-            yield Table(f"By {_words(stratum, strata)}", heads, rows)
-
-
-def _words(stratum: str, strata: JSON) -> str:
-    if of := strata.get(stratum):
-        return f"{of['variable'].replace('_', ' ')}, as labelled in {of['campaign']}"
-    return stratum.replace("_", " ")
-
-
-def _cells(of: JSON, names: list[str]) -> list[Cell]:
-    found = [of[name] if name in (PEOPLE, TEXTS) else of["raters"].get(name) for name in names]
-    return [Number(None) if each is None else Number.of(each) for each in found]

@@ -16,7 +16,9 @@ from analysis.metas import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.statistics import Ints
 from datasets.rows import Query, Report
 
-PEOPLE, TEXTS = "people", "texts"
+PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
+TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
+"""Who is no single rater, with its name in tables."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,9 @@ def _relevant(query: Query) -> float:
 class Part:
     """The input of all measures of a family, by one rater.
 
-    `kind` is human, judge or reference, `people` for what people say together, and `texts` where
-    nobody was asked. `suffix` tells cuts of a ranking apart, such as `@10`.
+    `kind` is human, judge or reference, `people` for what people say together, `mean_of_people` for
+    the mean of what each of them says, and `texts` where nobody was asked. `suffix` tells cuts of a
+    ranking apart, such as `@10`.
     """
 
     family: str

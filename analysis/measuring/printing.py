@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from analysis.formats.base import Format
@@ -11,8 +13,9 @@ from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
 from analysis.measuring.boards import board_sections, rank_sections
 from analysis.measuring.methods import methods_section
-from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.parts import TOGETHER
 from analysis.measuring.rows import as_csv
+from analysis.measuring.slice_tables import slice_sections
 
 JSON = dict[str, Any]
 NONE = "no labels here"
@@ -20,10 +23,11 @@ NONE = "no labels here"
 MOST_PAIRED = 6
 
 
-def document(report: JSON) -> Document:
+def document(report: JSON, with_slices: bool = False) -> Document:
     """The report in the order in which it is read: leaderboards, methods, measures, choices.
 
-    Slices, and what single people say of cuts, are for the files that hold everything.
+    Slices only if asked for: they are many. What single people say of cuts is for the files that
+    hold everything.
     """
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     measured = [
@@ -35,6 +39,7 @@ def document(report: JSON) -> Document:
     )  # fmt: skip
     made = f"Tandem {report['version']}, {report['generated_at']}"
     beside = (
+        *(slice_sections(report) if with_slices else ()),
         *_thresholds(report), *_references(report), *_metrics(report), *_scores(report),
         _options(report),
     )  # fmt: skip
@@ -50,14 +55,14 @@ def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
 
 
 def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
-    together = [each for each in (PEOPLE, TEXTS) if any(of[each] for of in systems.values())]
+    together = [each for each in TOGETHER if any(of.get(each) for of in systems.values())]
     raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_number(of[each]) for each in together),
+        (system or DASH, *(_number(of.get(each)) for each in together),
          *(_number(of["raters"].get(rater)) for rater in raters))
         for system, of in systems.items()
     )  # fmt: skip
-    header: tuple[str | Who, ...] = ("System", *together)
+    header: tuple[str | Who, ...] = ("System", *(TOGETHER[each] for each in together))
     header += tuple(Who(r, kinds.get(r, "")) for r in raters)
     return Table(caption, header, rows)
 
@@ -172,12 +177,12 @@ def _options(report: JSON) -> Section:
     return Section("Options", (), points=points)
 
 
-def as_markdown(report: JSON) -> str:
-    return sections_as_markdown(document(report), "Measures")
+def as_markdown(report: JSON, with_slices: bool = False) -> str:
+    return sections_as_markdown(document(report, with_slices), "Measures")
 
 
-def as_latex(report: JSON) -> str:
-    return sections_as_latex(document(report), "Measures")
+def as_latex(report: JSON, with_slices: bool = False) -> str:
+    return sections_as_latex(document(report, with_slices), "Measures")
 
 
 FORMATS: dict[str, Format] = {
@@ -189,3 +194,13 @@ FORMATS: dict[str, Format] = {
         Format("latex", "LaTeX", "tex", "application/x-tex", as_latex),
     )
 }
+
+
+def with_slices(name: str) -> Format:
+    """A format that prints slices, too; JSON and CSV always do."""
+    render = {"md": as_markdown, "latex": as_latex}.get(name)
+    return (
+        replace(FORMATS[name], render=partial(render, with_slices=True))
+        if render
+        else FORMATS[name]
+    )

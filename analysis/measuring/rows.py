@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.measuring.parts import PEOPLE, TEXTS
+from analysis.measuring.parts import TOGETHER
 from annotation.files.spreadsheet import write_rows
 
 JSON = dict[str, Any]
@@ -63,8 +63,8 @@ def _slices(report: JSON) -> Iterator[JSON]:
 
 
 def _voices(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
-    for name in (PEOPLE, TEXTS):
-        if said[name]:
+    for name in TOGETHER:
+        if said.get(name):
             yield name, name, said[name]
     for name, cell in said["raters"].items():
         yield name, kinds.get(name, ""), cell

@@ -9,9 +9,10 @@ from django.views.decorators.http import require_safe
 from analysis.formats.building import moment
 from analysis.measuring.asking import computed_measures
 from analysis.measuring.choosing import MeasuresForm
-from analysis.measuring.page import board_views, filters, rest_of, slice_views, sliced_by
+from analysis.measuring.page import board_views, filters, rest_of, sliced_by
 from analysis.measuring.printing import FORMATS
 from analysis.measuring.shown import Offered, shown_of
+from analysis.measuring.slice_tables import slice_views
 from analysis.measuring.trec import trec_archive
 from analysis.views import READERS, attached
 from annotation.models import Campaign

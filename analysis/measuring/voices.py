@@ -10,9 +10,11 @@ import numpy as np
 from analysis.frames import VariableFrame
 from analysis.measures.shares import MISSING
 from analysis.measuring.parts import PEOPLE
-from analysis.statistics import Bools, Floats, Ints, majority
+from analysis.people import HUMAN as HUMAN
+from analysis.people import decided
+from analysis.statistics import Bools, Floats, Ints
 
-HUMAN, JUDGE = "human", "judge"
+JUDGE = "judge"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Voice:
 def voices(frame: VariableFrame) -> Iterator[Voice]:
     """People together, then each rater by itself; those that are excluded say nothing.
 
-    People's value is the most frequent label, or the mean where categories are ordered.
+    What people together say is decided unit by unit, see `analysis.people`.
     """
     missing = _missing(frame)
     ordered = frame.scale.level != "nominal"
@@ -56,9 +58,8 @@ def voices(frame: VariableFrame) -> Iterator[Voice]:
         np.nan,
     )
     values = numbers[frame.codes]
-    people = frame.columns(HUMAN)
-    if people:
-        together = _mean(values[:, people]) if ordered else _majority(frame, numbers)
+    if frame.columns(HUMAN):
+        together = decided(frame)
         yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing))
     for column, rater in enumerate(frame.raters):
         asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
@@ -86,17 +87,3 @@ def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
     escaped = [a.unit for a in frame.asides if not a.is_missing and a.rater in people]
     found[escaped] = False
     return found
-
-
-def _mean(values: Floats) -> Floats:
-    known = np.isfinite(values)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    return np.divide(
-        total, known.sum(axis=1), out=np.full(len(values), np.nan), where=known.any(axis=1)
-    )
-
-
-def _majority(frame: VariableFrame, numbers: Floats) -> Floats:
-    codes, _ = majority(frame.of(HUMAN))
-    made: Floats = numbers[codes]
-    return made

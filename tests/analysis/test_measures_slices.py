@@ -284,3 +284,29 @@ class TestOverTheWeb:
         assert all("You have an open item in typing" in a.content.decode() for a in answers)
         told = script_of(user).get(f"campaigns/{study.pk}/measures/?slices=typing")
         assert told.status_code == 400
+
+
+class TestSlicesInFilesForReading:
+    """Markdown and LaTeX print them where they are asked for."""
+
+    @pytest.mark.parametrize("form", ["md", "latex"])
+    def test_they_stand_there_only_if_asked_for(
+        self, study: Campaign, tmp_path: Path, form: str
+    ) -> None:
+        typing(tmp_path)
+        asked = ("measures", "--campaign", "c", "--resamples", "2", "--slices", "typing",
+                 "--format", form)  # fmt: skip
+        without, shown = run(*asked), run(*asked, "--show-slices")
+        for words in ("Slice and system", "sensitivity, as labelled in typing", "By sensitivity"):
+            assert words not in without
+            assert words in shown
+        dot = {"md": "·", "latex": r"$\cdot$"}[form]
+        assert f"static {dot} s" in shown
+        assert f"fast-changing {dot} s" in shown
+
+    def test_json_and_csv_hold_them_either_way(self, study: Campaign) -> None:
+        for form in ("json", "csv"):
+            asked = ("measures", "--campaign", "c", "--resamples", "2", "--format", form)
+            without, shown = run(*asked), run(*asked, "--show-slices")
+            assert "sensitivity" in without
+            assert shown.splitlines()[-1] == without.splitlines()[-1]

@@ -14,7 +14,7 @@ from analysis.measures.coverage import by_ir_measures
 from analysis.measures.options import IR_MEASURES, PRESETS, Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.computing import JSON, measures_report
-from analysis.measuring.printing import FORMATS
+from analysis.measuring.printing import FORMATS, with_slices
 from analysis.measuring.trec import trec_archive
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_file, write_whole
@@ -57,6 +57,11 @@ class Command(BaseCommand):
             help="a campaign of question-typing or grounding-relevance over the same batch, by "
             "whose labels the queries are sliced",
         )
+        parser.add_argument(
+            "--show-slices",
+            action="store_true",
+            help="print slices in Markdown and LaTeX, too; JSON and CSV always hold them",
+        )
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument(
@@ -89,7 +94,9 @@ class Command(BaseCommand):
         if options["trec"]:
             archive = trec_archive(campaign, chosen, choices)
             write_file(options["trec"], lambda file: file.write(archive))
-        text = FORMATS[options["format"]].render(report)
+        name = options["format"]
+        form = with_slices(name) if options["show_slices"] else FORMATS[name]
+        text = form.render(report)
         if options["output"]:
             write_whole(options["output"], [text])
         else:
