@@ -21,6 +21,8 @@ Reference = Literal["majority", "adjudicated"]
 Pairs = Literal["distribution", "all"]
 PAIRS: tuple[Pairs, ...] = ("distribution", "all")
 REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
+Drawn = Literal["queries", "two-way"]
+BOOTSTRAPS: tuple[Drawn, ...] = ("queries", "two-way")
 LEAST_WIDTH = 0.001
 MOST_RESAMPLES = RESAMPLES_OF_FEW
 """What a page makes at most, and what a frozen report is made with."""
@@ -48,7 +50,7 @@ class Choices:
     against adjudicators' decisions, too. `check` has other libraries compute figures again however
     many labels there are. `pairs` says whether those of more than 30 people are told one by one
     where they share enough units. Without a number of `resamples` it goes by the queries:
-    `resamples_of`.
+    `resamples_of`. The `bootstrap` draws queries, or queries and raters where it can.
     """
 
     seed: int = 0
@@ -64,6 +66,7 @@ class Choices:
     reference: Reference = "majority"
     check: bool = False
     pairs: Pairs = "distribution"
+    bootstrap: Drawn = "queries"
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""
@@ -77,6 +80,7 @@ class Choices:
             "strata": _by_name(self.strata),
             "reference": self.reference,
             "pairs": self.pairs,
+            "bootstrap": self.bootstrap,
         }
 
     def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:

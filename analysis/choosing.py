@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import (
+    BOOTSTRAPS,
     KINDS,
     LEAST_WIDTH,
     MOST_RESAMPLES,
@@ -110,6 +111,13 @@ class ChoicesForm(forms.Form):
         error_messages={"invalid_choice": f"Pairs are {' or '.join(PAIRS)}."},
         help_text="The pairs of up to 30 people are always shown.",
     )
+    bootstrap = forms.ChoiceField(
+        label="Draw anew",
+        required=False,
+        choices=[("queries", "queries"), ("two-way", "queries and raters")],
+        error_messages={"invalid_choice": f"The bootstrap is {' or '.join(BOOTSTRAPS)}."},
+        help_text="With raters, intervals hold for other people too; roughly, where there are few.",
+    )
     assisted = forms.BooleanField(
         label="Count labels that were made with a judge's verdict in view like all others",
         required=False,
@@ -118,7 +126,7 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: QueryDict, offered: Offered) -> None:
         defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "epsilon", "width", "reference", "pairs"):
+        for name in ("seed", "epsilon", "width", "reference", "pairs", "bootstrap"):
             if not filled.get(name):
                 filled[name] = str(getattr(defaults, name))
         super().__init__(filled, auto_id="choose-%s")
@@ -163,6 +171,7 @@ class ChoicesForm(forms.Form):
             width=data["width"],
             reference=data["reference"],
             pairs=data["pairs"],
+            bootstrap=data["bootstrap"],
             assisted=data["assisted"],
             threshold=data["threshold"],
             variables=tuple(filter(None, data["variable"])),

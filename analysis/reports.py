@@ -24,6 +24,7 @@ from analysis.blocks.resampling import JSON, Sample
 from analysis.blocks.scores import scores, scores_of_items
 from analysis.blocks.soft_labels import soft_labels
 from analysis.blocks.spans import spans
+from analysis.blocks.two_way import over_raters
 from analysis.blocks.warnings import warnings
 from analysis.blocks.written import written
 from analysis.choices import OWN_STRATA, Choices, Strata
@@ -155,7 +156,10 @@ def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool 
     for block in found.values() if choices.threshold is not None else ():
         block["thresholds"] = _only(block["thresholds"], choices.threshold)
         block["curves"] = _only(block["curves"], choices.threshold)
-    return {"agreement": agreement(sample, choices.pairs == "all"), "judges": found}
+    made: JSON = {"agreement": agreement(sample, choices.pairs == "all"), "judges": found}
+    if choices.bootstrap == "two-way":
+        over_raters(sample, both, made)
+    return made
 
 
 def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:

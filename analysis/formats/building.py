@@ -70,6 +70,8 @@ def chosen(choices: JSON) -> list[str]:
         facts.append(f"plans for intervals of width {choices['width']:g}")
     if choices.get("pairs", "distribution") != "distribution":
         facts.append("large pairs of a crowd one by one")
+    if choices.get("bootstrap", "queries") == "two-way":
+        facts.append("queries and raters drawn anew where possible")
     if choices.get("reference", "majority") != "majority":
         facts.append("judges held against References, too")
     return facts

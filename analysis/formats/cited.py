@@ -108,6 +108,10 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Lin, C.-Y. (2004). ROUGE: a package for automatic evaluation of summaries. Text "
         "Summarization Branches Out, 74–81.",
     ),
+    "owen2007": (
+        "(Owen 2007)",
+        "Owen, A. B. (2007). The pigeonhole bootstrap. Annals of Applied Statistics 1(2), 386–411.",
+    ),
     "pearson1895": (
         "(Pearson 1895)",
         "Pearson, K. (1895). Note on regression and inheritance in the case of two parents. "

@@ -178,10 +178,7 @@ def _intervals(report: JSON) -> str:
             f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are taken as independent."
         )
-        parts.append(
-            "Queries stand for others of their kind and people for themselves: intervals hold for "
-            "these raters."
-        )
+        parts.append(_for_whom(report))
     if any(kind.startswith("BCa") for kind in kinds):
         parts.append(_level(every))
     if any(each.endswith("at least 5 must") for each in every):
@@ -209,8 +206,24 @@ def _level(methods: list[str]) -> str:
     )
 
 
+def _for_whom(report: JSON) -> str:
+    """Whether intervals hold for these raters or for others, too."""
+    if report["choices"].get("bootstrap", "queries") == "two-way":
+        return (
+            "In the two-way bootstrap queries and raters were drawn anew, each with replacement "
+            f"{CITED['owen2007']}, pairs of one rater with itself left out, so that its intervals "
+            "hold for other raters of this kind, too; with few raters, roughly. All other "
+            "intervals draw queries alone, and hold for these raters."
+        )
+    return (
+        "Queries stand for others of their kind and people for themselves: intervals hold for "
+        "these raters."
+    )
+
+
 def _kind(interval: str) -> str:
     """An interval's method without what differs between estimates."""
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
+    text = re.sub(r" and \d+ raters?", " and raters", text)
     text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)
     return text.strip().rstrip(",")

@@ -49,30 +49,47 @@ class PairMean:
     """Means over pairs (P, 2) of columns of `rows` (N, C), codes of k categories, -1 = missing.
 
     They take weights of the rows, (N,) or (B, N), and weigh each pair by the units that it shares
-    under them.
+    under them; with `drawn` (B, C) also by how often each of the two columns was drawn.
     """
 
     rows: Ints
     pairs: Ints
     k: int
 
-    def percent(self, weights: Floats) -> Value:
+    def percent(self, weights: Floats, drawn: Floats | None = None) -> Value:
         """The mean share of equal labels."""
+        if drawn is not None:
+            return unbatch(self._percent_drawn(weights, drawn))
         shared, equal = self._shared_and_equal
         return unbatch(ratio(weights @ equal, weights @ shared))
 
-    def kappa(self, weights: Floats) -> Value:
+    def kappa(self, weights: Floats, drawn: Floats | None = None) -> Value:
         """The mean of Cohen's kappa; pairs whose kappa is undefined leave it."""
         cells = self.k**2
         some = max(1, AT_ONCE // (cells * max(1, weights.size // len(self.rows)))) * cells
-        sums = [self._sums(weights, at, at + some) for at in range(0, self._cells.shape[0], some)]
+        size = self._cells.shape[0]
+        sums = [self._sums(weights, drawn, at, at + some) for at in range(0, size, some)]
         return unbatch(ratio(*np.sum(sums, axis=0)))
 
-    def _sums(self, weights: Floats, start: int, end: int) -> tuple[Floats, Floats]:
+    def _percent_drawn(self, weights: Floats, drawn: Floats) -> Floats:
+        equal, shared = np.zeros(len(weights)), np.zeros(len(weights))
+        for a, b in self.pairs:
+            one, other, times = self.rows[:, a], self.rows[:, b], drawn[:, a] * drawn[:, b]
+            there = (one >= 0) & (other >= 0)
+            shared += times * (weights @ there)
+            equal += times * (weights @ (there & (one == other)))
+        return ratio(equal, shared)
+
+    def _sums(
+        self, weights: Floats, drawn: Floats | None, start: int, end: int
+    ) -> tuple[Floats, Floats]:
         """The sum of kappa times units over some of the pairs, and that of their units."""
         shape = (*weights.shape[:-1], -1, self.k, self.k)
         tables = (self._cells[start:end] @ weights.T).T.reshape(shape)
         kappa, units = np.asarray(cohen_kappa(tables)), tables.sum(axis=(-2, -1))
+        if drawn is not None:
+            pairs = self.pairs[start // self.k**2 : end // self.k**2]
+            units = units * drawn[:, pairs[:, 0]] * drawn[:, pairs[:, 1]]
         there = np.isfinite(kappa)
         weighted = np.where(there, kappa, 0.0) * units
         return weighted.sum(axis=-1), np.where(there, units, 0.0).sum(axis=-1)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from django.core.management.base import CommandError
 
 from analysis.choices import (
+    BOOTSTRAPS,
     LEAST_WIDTH,
     PAIRS,
     REFERENCES,
@@ -92,6 +93,13 @@ class Command(BaseCommand):
             "that share at least 30 units",
         )
         parser.add_argument(
+            "--bootstrap",
+            choices=BOOTSTRAPS,
+            default="queries",
+            help="draw queries anew, or two-way: queries and raters, so that intervals hold for "
+            "other people, too",
+        )
+        parser.add_argument(
             "--assisted",
             action="store_true",
             help="take labels made with a judge's verdict in view like all others",
@@ -146,6 +154,7 @@ def choices_of(options: dict[str, Any]) -> Choices:
         options["reference"],
         options["check"],
         options["pairs"],
+        options["bootstrap"],
     )
 
 

@@ -1,0 +1,251 @@
+"""Coefficients on resamples of queries and of raters: intervals for other raters, too.
+
+Queries alone say nothing of how much a figure hangs on who happened to label. So both are drawn
+with replacement, each by itself, and a label weighs by the product of how often its query and its
+rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater who is drawn twice is no second
+opinion: pairs of one rater with itself never count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from analysis.statistics.agreement import cohen_kappa
+from analysis.statistics.arrays import Floats, Ints, Level, ratio
+from analysis.statistics.bootstrap import Resamples
+from analysis.statistics.counts import corrected, positions
+from analysis.statistics.pair_means import PairMean, kept_pairs, shared_units
+from analysis.statistics.tally import Tally, kinds_of
+
+#: So many cells are made at once: 16 MB.
+AT_ONCE = 2_000_000
+
+
+def drawn_raters(raters: int, resamples: int, seed: int) -> Floats:
+    """How often each rater is drawn, (B, R), at least two different ones in each resample.
+
+    Where all draws fall on one rater nobody is left to agree with, and they are drawn again.
+    """
+    generator = np.random.Generator(np.random.PCG64([seed, 1]))
+    shares = np.full(raters, 1 / max(raters, 1))
+    draws = generator.multinomial(raters, shares, size=resamples)
+    while raters > 1 and (alone := (draws > 0).sum(axis=1) < 2).any():
+        draws[alone] = generator.multinomial(raters, shares, size=int(alone.sum()))
+    return draws.astype(float)
+
+
+def drawn_together(
+    tally: Tally, raters: int, draws: int | Resamples, seed: int, size: int = 1
+) -> Iterator[tuple[Floats, Floats]]:
+    """The weights of kinds (b, P) and how often each rater is drawn (b, R), some at a time, so that
+    b times `size` stays small. Queries are those that the bootstrap of queries alone draws."""
+    both = tally.drawn(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
+    number = len(draws.draws) if isinstance(draws, Resamples) else draws
+    people, start = drawn_raters(raters, number, seed), 0
+    step = max(1, AT_ONCE // max(1, size))
+    for weights in both:
+        for at in range(0, len(weights), step):
+            some = weights[at : at + step]
+            yield some, people[start : start + len(some)]
+            start += len(some)
+
+
+def two_way_pairs(
+    judge: Ints, people: Ints, clusters: Ints, k: int, draws: int | Resamples, seed: int
+) -> tuple[dict[str, Floats], dict[str, Floats], int]:
+    """What people (U, R) reach with each other, and a judge's (U,) gap to it, on each resample,
+    (B,) each; and how many people are drawn. Pairs and units are those of `gap_estimates`."""
+    held = np.where(judge[:, None] >= 0, people, -1)
+    pairs, _ = kept_pairs(shared_units(held), people.shape[1])
+    who = np.unique(pairs)
+    if not len(who):
+        return {}, {}, 0
+    enter = (held[:, who] >= 0).sum(axis=1) >= 2
+    rows, kinds = kinds_of(np.where(enter[:, None], np.column_stack([judge, held[:, who]]), -1))
+    with_each = np.array([(0, n + 1) for n in range(len(who))], dtype=np.int64)
+    beside = PairMean(rows, with_each, k)
+    among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k)
+    tally = Tally.of(kinds, len(rows), clusters)
+    blocks = []
+    for weights, people_drawn in drawn_together(tally, len(who), draws, seed):
+        drawn = np.column_stack([np.ones(len(people_drawn)), people_drawn])
+        blocks.append({
+            "percent": np.asarray(among.percent(weights, drawn)),
+            "cohen_kappa": np.asarray(among.kappa(weights, drawn)),
+            "percent_gap": np.asarray(beside.percent(weights, drawn)),
+            "cohen_kappa_gap": np.asarray(beside.kappa(weights, drawn)),
+        })  # fmt: skip
+    made = _joined(iter(blocks))
+    names = ("percent", "cohen_kappa")
+    ceiling = {name: made[name] for name in names}
+    return ceiling, {name: made[f"{name}_gap"] - made[name] for name in names}, len(who)
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """Labels (U, R) of raters, -1 = missing, with another's (U,) beside them where one is given,
+    and resamples of their queries and raters. `values` (K,) are the numbers of the categories."""
+
+    codes: Ints
+    clusters: Ints
+    k: int
+    level: Level
+    values: Floats | None
+    draws: int | Resamples
+    seed: int
+    other: Ints | None = None
+
+    @property
+    def raters(self) -> int:
+        """How many raters there are."""
+        return int(self.codes.shape[1])
+
+    def of_people(self) -> dict[str, Floats]:
+        """The coefficients of the raters among themselves on each resample, (B,) each.
+
+        As `agreement_estimates` has them, but of weighted labels: n_k is the weight of a category
+        on a unit, s_k that of its raters' squares, and sum_k (n_k^2 - s_k) the agreeing pairs of
+        different raters.
+        """
+        return _joined(self._among(*block) for block in self._blocks())
+
+    def of_judge(self) -> dict[str, Floats]:
+        """The `other` with the raters together, their most frequent label or mean, (B,) each."""
+        return _joined(self._beside(*block) for block in self._blocks())
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        """The centred number of each category, (K,)."""
+        return positions(np.zeros((1, self.k), np.int64), self.values)
+
+    @cached_property
+    def _kinds(self) -> tuple[Ints, Ints]:
+        other = np.zeros((len(self.codes), 0), np.int64) if self.other is None else self.other
+        return kinds_of(np.column_stack([self.codes, other]))
+
+    @cached_property
+    def _given(self) -> sparse.csr_array:
+        """Who gave which kind of unit which category, (P K, R)."""
+        rows = self._kinds[0][:, : self.raters]
+        kind, rater = np.nonzero(rows >= 0)
+        places = kind * self.k + rows[kind, rater]
+        shape = (len(rows) * self.k, self.raters)
+        return sparse.csr_array((np.ones(len(kind)), (places, rater)), shape=shape)
+
+    def _blocks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Weights of kinds (b, P), of labels on them (b, P, K), and their squares (b, P, K)."""
+        rows, kinds = self._kinds
+        tally, size = Tally.of(kinds, len(rows), self.clusters), len(rows) * self.k
+        for weights, drawn in drawn_together(tally, self.raters, self.draws, self.seed, size):
+            yield weights, self._labels(drawn), self._labels(drawn**2)
+
+    def _labels(self, drawn: Floats) -> Floats:
+        found: Floats = (self._given @ drawn.T).T.reshape(len(drawn), -1, self.k)
+        return found
+
+    def _among(self, weights: Floats, n: Floats, s: Floats) -> dict[str, Floats]:
+        size, same = n.sum(axis=-1), s.sum(axis=-1)
+        pairs, agreeing = size**2 - same, (n**2 - s).sum(axis=-1)
+        several = weights * (pairs > 0)
+        totals = np.einsum("bp,bpk->bk", several, n)
+        shares = ratio(totals, totals.sum(axis=-1, keepdims=True))
+        percent = _mean(ratio(agreeing, pairs), several)
+        pooled = ratio((several * agreeing).sum(axis=-1), (several * pairs).sum(axis=-1))
+        chance = np.asarray((shares**2).sum(axis=-1))
+        return {
+            "percent": percent,
+            "fleiss_kappa": corrected(percent, chance),
+            "fleiss_kappa_pooled": corrected(pooled, chance),
+            "randolph_kappa": corrected(percent, 1 / self.k),
+            "krippendorff_alpha": self._alpha(several, n, pairs, totals),
+            "gwet_ac": self._gwet(weights, n, s, pairs),
+        }
+
+    def _alpha(self, several: Floats, n: Floats, pairs: Floats, totals: Floats) -> Floats:
+        """1 - (N - 1) sum_u m_u / p_u S(n_u) / S(T), p_u the pairs of different raters and S the
+        squared differences of all pairs."""
+        scale = self._scale(totals)[:, None, :]
+        size, labels = n.sum(axis=-1), totals.sum(axis=-1)
+        within = self._differences(n, scale)
+        observed = (several * np.nan_to_num(ratio(size * within, pairs))).sum(axis=-1)
+        overall = self._differences(totals[:, None, :], scale)[:, 0]
+        varied = np.count_nonzero(totals, axis=-1) > 1
+        return 1 - ratio((labels - 1) * observed, np.where(varied, overall, 0.0))
+
+    def _scale(self, totals: Floats) -> Floats:
+        """The number of each category, (b, K): for ordinal ones the midranks of these labels."""
+        if self.level == "ordinal":
+            ranks: Floats = np.cumsum(totals, axis=-1) - totals / 2
+            centred: Floats = ranks - ranks.mean(axis=-1, keepdims=True)
+            return centred
+        return np.broadcast_to(self._numbers, totals.shape)
+
+    def _differences(self, n: Floats, scale: Floats) -> Floats:
+        """The sum of squared differences over all ordered pairs of labels, (b, P)."""
+        size = n.sum(axis=-1)
+        if self.level == "nominal":
+            unequal: Floats = size**2 - (n**2).sum(axis=-1)
+            return unequal
+        first, second = (n * scale).sum(axis=-1), (n * scale**2).sum(axis=-1)
+        found: Floats = 2 * (size * second - first**2)
+        return found
+
+    def _gwet(self, weights: Floats, n: Floats, s: Floats, pairs: Floats) -> Floats:
+        similarity = np.eye(self.k)
+        if self.level != "nominal":
+            gaps = (self._numbers[:, None] - self._numbers) ** 2
+            similarity = 1 - gaps / (gaps.max() or 1.0)
+        alike = np.einsum("bpk,bpk->bp", n, n @ similarity) - s.sum(axis=-1)
+        agreement = _mean(ratio(alike, pairs), weights * (pairs > 0))
+        size = n.sum(axis=-1)
+        mean = np.einsum("bp,bpk->bk", weights, np.nan_to_num(ratio(n, size[..., None])))
+        share = ratio(mean, (weights * (size > 0)).sum(axis=-1)[:, None])
+        spread = (share * (1 - share)).sum(axis=-1)
+        return corrected(agreement, ratio(similarity.sum() * spread, self.k * (self.k - 1)))
+
+    def _beside(self, weights: Floats, n: Floats, _: Floats) -> dict[str, Floats]:
+        judge = self._kinds[0][:, -1]
+        people = self._together(n)
+        there = (people >= 0) & (judge >= 0)
+        rows = np.broadcast_to(np.arange(len(weights))[:, None], people.shape)
+        cells = (rows * self.k + people) * self.k + judge
+        size = len(weights) * self.k**2
+        counted = np.bincount(cells[there], weights[there], minlength=size)
+        tables = counted.astype(float).reshape(len(weights), self.k, self.k)
+        return {
+            "percent": ratio(np.trace(tables, axis1=1, axis2=2), tables.sum(axis=(1, 2))),
+            "cohen_kappa": np.asarray(cohen_kappa(tables)),
+            "cohen_kappa_linear": np.asarray(cohen_kappa(tables, "linear")),
+            "cohen_kappa_quadratic": np.asarray(cohen_kappa(tables, "quadratic")),
+        }
+
+    def _together(self, n: Floats) -> Ints:
+        """What the raters drawn say of each kind, (b, P); -1 where they tie or say nothing."""
+        size = n.sum(axis=-1)
+        if self.level == "interval":
+            order = np.argsort(self._numbers, kind="stable")
+            numbers = self._numbers[order]
+            halves = (numbers[1:] + numbers[:-1]) / 2
+            means = ratio(n @ self._numbers, size)
+            found = order[np.searchsorted(halves, means, side="right").clip(0, len(halves))]
+            return np.where(size > 0, found, -1).astype(np.int64)
+        most = n.max(axis=-1)
+        clear = (size > 0) & ((n == most[..., None]).sum(axis=-1) == 1)
+        return np.where(clear, n.argmax(axis=-1), -1).astype(np.int64)
+
+
+def _mean(values: Floats, weights: Floats) -> Floats:
+    """The weighted mean over kinds (b, P) of what is defined."""
+    there = np.isfinite(values)
+    kept = weights * there
+    return ratio((kept * np.where(there, values, 0.0)).sum(axis=-1), kept.sum(axis=-1))
+
+
+def _joined(blocks: Iterator[dict[str, Floats]]) -> dict[str, Floats]:
+    found = list(blocks)
+    return {name: np.concatenate([each[name] for each in found]) for name in found[0]}

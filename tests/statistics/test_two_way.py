@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from analysis.statistics import (
+    Bootstrap,
+    Resamples,
+    Tally,
+    ceiling_estimates,
+    cohen_kappa,
+    confusion,
+    counts_of,
+    fleiss_kappa,
+    fleiss_kappa_pooled,
+    gap_estimates,
+    gwet_ac,
+    kinds_of,
+    krippendorff_alpha,
+    majority,
+    percent_agreement,
+    randolph_kappa,
+    two_way,
+)
+from analysis.statistics.two_way import TwoWay, drawn_raters, two_way_pairs
+from tests.statistics.cast import random_codes
+
+pytestmark = pytest.mark.every_case
+
+QUERIES = np.arange(60) % 15
+CODES = random_codes(3, units=60, raters=4)
+LEVELS = ("nominal", "ordinal", "interval")
+VALUES = np.array([0.0, 1.0, 2.0, 5.0])
+
+
+def of_counts(level, weights=None):
+    """The coefficients as the library has them without drawing raters."""
+    counts = counts_of(CODES, 4)
+    return {
+        "percent": percent_agreement(counts, weights),
+        "fleiss_kappa": fleiss_kappa(counts, weights),
+        "fleiss_kappa_pooled": fleiss_kappa_pooled(counts, weights),
+        "randolph_kappa": randolph_kappa(counts, 4, weights),
+        "krippendorff_alpha": krippendorff_alpha(counts, level, VALUES, weights),
+        "gwet_ac": gwet_ac(counts, level, VALUES, weights),
+    }
+
+
+@pytest.fixture
+def everybody(monkeypatch):
+    """Each rater is drawn once in every resample."""
+    monkeypatch.setattr(two_way, "drawn_raters", lambda raters, n, seed: np.ones((n, raters)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_with_everybody_drawn_once_only_queries_vary(level, everybody):
+    drawn = Resamples.draw(QUERIES, 30, 1)
+    made = TwoWay(CODES, QUERIES, 4, level, VALUES, drawn, 1).of_people()
+    expected = of_counts(level, drawn.weights())
+    assert set(made) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(made[name], values, err_msg=name)
+
+
+def test_a_judge_beside_everybody_is_held_against_their_most_frequent_label(everybody):
+    drawn, judge = Resamples.draw(QUERIES, 30, 1), random_codes(9, units=60, raters=1)[:, 0]
+    made = TwoWay(CODES, QUERIES, 4, "ordinal", VALUES, drawn, 1, judge).of_judge()
+    table = confusion(majority(CODES)[0], judge, 4, drawn.weights())
+    np.testing.assert_allclose(made["cohen_kappa"], cohen_kappa(table))
+    np.testing.assert_allclose(made["cohen_kappa_quadratic"], cohen_kappa(table, "quadratic"))
+
+
+def test_pairs_and_the_gap_with_everybody_are_those_of_queries_alone(everybody):
+    codes, queries = random_codes(3, units=240, raters=4), np.arange(240) % 15
+    judge, drawn = random_codes(9, units=240, raters=1)[:, 0], Resamples.draw(queries, 200, 1)
+    ceiling, gap, raters = two_way_pairs(judge, codes, queries, 4, drawn, 1)
+    assert raters == 4
+    held = np.where(judge[:, None] >= 0, codes, -1)
+    alone = ceiling_estimates(held, queries, 4, draws=drawn, interval="percentile")
+    beside = gap_estimates(judge, codes, queries, 4, draws=drawn, interval="percentile")
+    for found, expected in ((ceiling, alone), (gap, beside)):
+        for name in ("percent", "cohen_kappa"):
+            ends = np.quantile(found[name], [0.025, 0.975])
+            assert (expected[name].low, expected[name].high) == pytest.approx(ends)
+
+
+def test_a_rater_drawn_twice_is_no_second_opinion(monkeypatch):
+    # Ada twice and Bram once: pairs are Ada and Bram alone, twice, and they agree on 1 of 2 units.
+    monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0, 0.0]]))
+    codes = np.array([[0, 0, 1], [1, 0, 1]])
+    once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
+    made = TwoWay(codes, query, 2, "nominal", None, once, 0).of_people()
+    assert made["percent"] == pytest.approx([1 / 2])
+    # Shares of the labels by weight, four of six a 0 and a 1: chance is 5/9.
+    assert made["fleiss_kappa"] == pytest.approx([(1 / 2 - 5 / 9) / (1 - 5 / 9)])
+
+
+def test_the_mean_of_those_who_were_drawn_is_the_reference_of_interval_ratings(monkeypatch):
+    # Ada's 0 twice and Bram's 2 once: a mean of 2/3, nearest to the judge's 1.
+    monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0]]))
+    once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
+    codes, judge = np.array([[0, 2], [0, 0]]), np.array([1, 0])
+    values = np.arange(3.0)
+    made = TwoWay(codes, query, 3, "interval", values, once, 0, judge).of_judge()
+    assert made["percent"] == pytest.approx([1.0])
+
+
+def test_nobody_is_ever_drawn_alone():
+    draws = drawn_raters(3, 500, 0)
+    assert (draws.sum(axis=1) == 3).all()
+    assert ((draws > 0).sum(axis=1) >= 2).all()
+    assert (drawn_raters(3, 500, 0) == draws).all()
+
+
+def test_where_raters_differ_intervals_are_wider_than_over_queries():
+    generator = np.random.default_rng(2)
+    truth = generator.integers(0, 2, 300)
+    slips = generator.random((300, 6)) < np.array([0.0, 0.0, 0.1, 0.2, 0.3, 0.45])
+    codes, queries = np.where(slips, 1 - truth[:, None], truth[:, None]), np.arange(300) // 10
+    both = TwoWay(codes, queries, 2, "nominal", None, 500, 1).of_people()["fleiss_kappa"]
+    rows, kinds = kinds_of(counts_of(codes, 2))
+    alone = Bootstrap(Tally.of(kinds, len(rows), queries), 500, 1).values(
+        lambda weights: fleiss_kappa(rows, weights)
+    )
+    assert np.std(both) > 2 * np.std(alone)
