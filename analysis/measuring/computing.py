@@ -74,11 +74,7 @@ def measures_report(
     for name, measure, part, values in persons.together():
         _put_all(found[name], measure, values, part, choices, strata)
     for name, of in found.items():
-        of["evaluators"] = tables.evaluators(name, choices)
-        of["evaluator_matrix"] = matrix_of(of["evaluators"])
-        of["forms"] = tables.forms(name, choices)
-        of["settings"] = tables.settings(name)
-        of["powered"] = tables.powered(name)
+        of |= _of_tables(tables, name, choices)
     raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
     return {
         "campaign": campaign.name,
@@ -102,6 +98,18 @@ def measures_report(
         "metrics": tables.metrics(choices),
         **_of_passages(campaign, layout, frame, options, choices),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
+    }
+
+
+def _of_tables(tables: Tables, name: str, choices: Choices) -> JSON:
+    """What is said of a measure from its values on all queries and systems."""
+    evaluators = tables.evaluators(name, choices)
+    return {
+        "evaluators": evaluators,
+        "evaluator_matrix": matrix_of(evaluators),
+        "forms": tables.forms(name, choices),
+        "settings": tables.settings(name),
+        "powered": tables.powered(name),
     }
 
 

@@ -38,15 +38,15 @@ def _evaluators(measures: JSON, kinds: Mapping[str, str]) -> Iterator[tuple[str,
     said = [each for of in measures.values() for each in of["systems"].values()]
     named = list(dict.fromkeys(name for each in said for name in each["raters"]))
     of_kind = {kind: [name for name in named if kinds.get(name) == kind] for kind in kinds.values()}
-    for together in (PEOPLE, MEAN_OF_PEOPLE):
-        if any(each.get(together) for each in said):
-            yield together, together
+    if any(each[PEOPLE] for each in said):
+        yield PEOPLE, PEOPLE
     for judge in of_kind.get(JUDGE, []):
         yield judge, JUDGE
     for judge in dict.fromkeys(name for of in measures.values() for name in of["powered"]):
         yield judge, POWERED
-    if any(each[TEXTS] for each in said):
-        yield TEXTS, TEXTS
+    for together in (TEXTS, MEAN_OF_PEOPLE):
+        if any(each.get(together) for each in said):
+            yield together, together
     for kind in ("reference", HUMAN):
         for name in of_kind.get(kind, []):
             yield name, kind
