@@ -151,7 +151,7 @@ def with_one(codes: Ints, one: Ints, k: int) -> Floats:
     return _tables(codes, counts_of(one[:, None], k), k)
 
 
-def far_off(found: WithOthers, gap: float, fewest: int, level: float = 0.05) -> Ints:
+def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints:
     """The raters whose kappa lies further below the others' than `gap`, and not by chance.
 
     Only raters with at least `fewest` shared units are looked at; their p-values are adjusted for
@@ -163,7 +163,7 @@ def far_off(found: WithOthers, gap: float, fewest: int, level: float = 0.05) -> 
     adjusted = holm(found.p_value[asked])
     # One who gives a single category has no better kappa than chance.
     own = np.where(np.isfinite(found.kappa), found.kappa, 0.0)[asked]
-    far = (found.others[asked] - own > gap) & (adjusted < level)
+    far = (found.others[asked] - own > gap) & (adjusted < q)
     return asked[far].astype(np.int64)
 
 

@@ -29,8 +29,13 @@ def line(n: int, systems: tuple[str, ...]) -> JSON:
         "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(PASSAGES)],
         "passages": [{"id": each, "text": "Words."} for each in passages],
         "reports": [{"id": f"o{n:02}", "text": "x", "system": "oracle", "context": passages}],
-        "rankings": [{"system": s, "passages": passages[: SYSTEMS.index(s) + 1]} for s in systems],
+        "rankings": [{"system": s, "passages": passages[: kept(n, s)]} for s in systems],
     }  # fmt: skip
+
+
+def kept(n: int, system: str) -> int:
+    """On the first query all systems are alike, so that differences vary."""
+    return SYSTEMS.index(system) + 1 if n else 1
 
 
 def ratings(rater: str) -> Iterator[JSON]:
