@@ -43,7 +43,7 @@ pytestmark = pytest.mark.every_case
 EVERYWHERE = {
     "seed": {0},
     "interval": {"bca"},
-    "level": {0.95, "nominal", 0.05},
+    "level": {0.95, "nominal"},
     "q": {0.05},
     "minimum": {30},
     "epsilons": {(0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)},
