@@ -9,15 +9,26 @@ import numpy as np
 
 from analysis.choices import OWN_STRATA, Choices, Offered, Strata
 from analysis.labels import number_of
+from analysis.metas import meta_strata
 from analysis.statistics import Bools, Ints
 from analysis.statistics.arrays import distinct
-from annotation.files.columns import Codes, LabelColumns
+from annotation.files.columns import Codes, LabelColumns, Metas
+from annotation.files.rows import LabelRow
+
+
+def _moved(of: Metas, place: Ints) -> Metas:
+    """The same where lines stand at other places, -1 for those that are gone."""
+    lines = place[of.lines]
+    kept = np.flatnonzero(lines >= 0)
+    kept = kept[np.argsort(lines[kept], kind="stable")]
+    return Metas(of.values, lines[kept], of.codes[kept])
 
 
 class Labels:
     """The labels of files of which the newest revisions alone are left, by columns (N,).
 
-    `rows` are those lines that have spans or meta.
+    `rows` are those lines that have spans, or a meta that is no plain one; `metas` the members of
+    all others, by the places of these.
     """
 
     def __init__(self, read: LabelColumns, kept: Ints) -> None:
@@ -26,12 +37,30 @@ class Labels:
         every = len(kept) == len(read)
         self.codes = {name: of if every else of[kept] for name, of in read.codes.items()}
         self.replicate, self.score = read.replicate[kept], read.score[kept]
-        self.rows = [read.rows[n] for n in kept.tolist() if n in read.rows] if read.rows else []
+        self.rows: dict[int, LabelRow] = {}
+        if read.rows:
+            self.rows = {n: read.rows[k] for n, k in enumerate(kept.tolist()) if k in read.rows}
+        self.metas = read.metas
+        if not every:
+            place = np.full(len(read), -1, np.int64)
+            place[kept] = np.arange(len(kept))
+            self.metas = {name: _moved(of, place) for name, of in read.metas.items()}
         self._fill("kind", "")
         self._query()
 
     def __len__(self) -> int:
         return len(self.score)
+
+    def strata(self) -> Strata:
+        """As `meta_strata`: what the first line of an item says that says something."""
+        firsts: list[tuple[int, str, dict[str, str]]] = []
+        for name, of in self.metas.items():
+            items = self.codes["item"][of.lines].astype(np.int64)
+            for n in distinct(items)[1].tolist():
+                item = self.values["item"][items[n]]
+                firsts.append((int(of.lines[n]), item, {name: of.values[of.codes[n]]}))
+        firsts += [(n, row.item, dict(row.meta or {})) for n, row in self.rows.items()]
+        return meta_strata((item, meta) for _, item, meta in sorted(firsts, key=lambda f: f[0]))
 
     def _fill(self, name: str, text: str) -> None:
         absent = self.codes[name] < 0

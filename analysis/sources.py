@@ -16,7 +16,7 @@ from analysis.columns import Labels, chosen, offered, whole
 from analysis.digests import inputs_of
 from analysis.frames import Frame, Inputs, LabelFact, Scale, make_frame, number_of
 from analysis.marks import campaign_marks, file_marks
-from analysis.metas import meta_strata
+from analysis.metas import OF_META, meta_strata
 from analysis.statistics import Level
 from analysis.uncollected import uncollected
 from annotation.files.columns import read_columns
@@ -170,7 +170,7 @@ def file_frame(
     Only the newest revision of a label counts.
     """
     given = list(paths)
-    labels = whole(read_columns(given))
+    labels = whole(read_columns(given, OF_META))
     found = None if labels is None else _by_columns(labels, levels, choices)
     return found or _by_rows(given, levels, choices)
 
@@ -184,11 +184,15 @@ def _by_columns(
     for variable, value in labels.answers():
         if _is_word(value, scales.get(variable)):
             return None
-    strata = meta_strata((row.item, row.meta) for row in labels.rows)
+    rich = list(labels.rows.values())
+    if any(row.spans and row.replicate for row in rich):
+        # Which judgement of a unit is the first, only all of its lines say.
+        return None
+    strata = labels.strata()
     offered(labels, strata).check(choices)
     frame = frame_of(labels, chosen(labels, choices, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs_of(labels))
-    return replace(frame, marks=file_marks(labels.rows)), protocols
+    return replace(frame, marks=file_marks(rich)), protocols
 
 
 def _by_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ RICH = ("spans", "meta")
 LARGEST = 1e15
 """Numbers from here on are left to the line reader, which counts digits."""
 
+DEEPEST = 32
+"""Deeper objects are left to the line reader, which counts levels."""
+
+_WORDS = (pa.string(), pa.int64(), pa.bool_())
 _STRINGS = {name: pa.string() for name in TEXTS}
 _NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
 _MARK = b"\xef\xbb\xbf"
@@ -165,6 +169,38 @@ def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
     if name not in table.column_names:
         return pa.nulls(table.num_rows, kind)
     return table.column(name).combine_chunks().cast(kind)
+
+
+def metas_of(
+    table: pa.Table, names: Collection[str]
+) -> dict[str, tuple[list[str | None], NDArray[np.int32]]] | None:
+    """Members of meta as words, and which of them each line has; None where meta is no plain one.
+
+    Plain is an object whose numbers are whole, none too long for the line reader, and whose named
+    members are texts, whole numbers, or true and false.
+    """
+    if "meta" not in table.column_names:
+        return {}
+    meta = table.column("meta").combine_chunks()
+    if not (pa.types.is_struct(meta.type) and _is_plain(meta.type)):
+        return None
+    found = {}
+    for field, column in zip(meta.type, meta.flatten(), strict=True):
+        if field.name in names and not pa.types.is_null(field.type):
+            if field.type not in _WORDS:
+                return None
+            coded = column.dictionary_encode("encode")
+            said = coded.dictionary.to_pylist()
+            words = [None if word is None or word == "" else str(word) for word in said]
+            found[field.name] = words, numbers_in(coded.indices, np.int32)[0]
+    return found
+
+
+def _is_plain(kind: pa.DataType, depth: int = 1) -> bool:
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        inside = (kind.field(n).type for n in range(kind.num_fields))
+        return depth < DEEPEST and all(_is_plain(each, depth + 1) for each in inside)
+    return not pa.types.is_floating(kind)
 
 
 def numbers_in(column: pa.Array, kind: type[np.generic]) -> tuple[NDArray[Any], NDArray[np.bool_]]:

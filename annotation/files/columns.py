@@ -30,6 +30,7 @@ from annotation.files.blocks import (
     column_of,
     csv_blocks,
     json_blocks,
+    metas_of,
     numbers_in,
 )
 from annotation.files.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
@@ -44,12 +45,22 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass
+class Metas:
+    """A member of meta: the `lines` that have one, in order, and which of `values` each has."""
+
+    values: list[str]
+    lines: NDArray[np.int64]
+    codes: Codes
+
+
+@dataclass
 class LabelColumns:
     """The lines of labels files in their order, N of them.
 
     `codes` (N,) are places in `values`, by name of a column of texts, -1 where nothing stands;
     `replicate` and `revision` (N,) are 0 where there is none, `score` (N,) is NaN. `rows` are the
-    lines with spans or meta, by their places.
+    lines with spans, or with meta that is no plain one, by their places. `metas` are the members of
+    meta that were asked for, on all other lines: for each, texts by place.
     """
 
     values: dict[str, list[str]]
@@ -58,14 +69,18 @@ class LabelColumns:
     revision: NDArray[np.int64]
     score: Numbers
     rows: dict[int, LabelRow] = field(default_factory=dict)
+    metas: dict[str, Metas] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.score)
 
 
-def read_columns(paths: Iterable[Path]) -> LabelColumns:
-    """The labels of files. Raises InputError as `read_labels` does, at the same line."""
-    made = _Columns()
+def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColumns:
+    """The labels of files, with some members of meta.
+
+    Raises InputError as `read_labels` does, at the same line.
+    """
+    made = _Columns(metas)
     for path in paths:
         before = made.lines
         try:
@@ -83,9 +98,10 @@ def read_columns(paths: Iterable[Path]) -> LabelColumns:
 class _Columns:
     """Columns while blocks come in; the values of each are numbered as they are met."""
 
-    def __init__(self) -> None:
+    def __init__(self, metas: Sequence[str] = ()) -> None:
         self.lines = 0
-        self.places: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
+        self.metas: dict[str, list[tuple[NDArray[np.int64], Codes]]] = {name: [] for name in metas}
+        self.places: dict[str, dict[str, int]] = {name: {} for name in (*TEXTS, *map(_key, metas))}
         self.parts: dict[str, list[NDArray[np.generic]]] = {
             name: [] for name in (*TEXTS, "replicate", "revision", "score")
         }
@@ -95,7 +111,8 @@ class _Columns:
         try:
             table = block.parse(block.lines)
             parts = {**self._texts(table), **_numbers(table)}
-            rich = _rich(table)
+            metas = metas_of(table, list(self.metas))
+            rich = _rich(table, RICH if metas is None else ("spans",))
         except DoubtError:
             self.add_rows(block.rows())
             return
@@ -104,6 +121,13 @@ class _Columns:
             for n in rich:
                 (row,) = rows_in(block.path, lines[n], block.first + n)
                 self.rows[self.lines + n] = row
+        # A line that is rich has its meta in its row.
+        poor = np.ones(table.num_rows, dtype=bool)
+        poor[rich] = False
+        for name, (found, which) in (metas or {}).items():
+            codes = self._numbered(_key(name), found, which)
+            there = np.flatnonzero(poor & (codes >= 0))
+            self.metas[name].append((there + self.lines, codes[there]))
         self._add(parts, table.num_rows)
 
     def add_rows(self, rows: Iterable[LabelRow]) -> None:
@@ -165,7 +189,12 @@ class _Columns:
             np.concatenate(self.parts.pop("revision")).astype(np.int64),
             np.concatenate(self.parts.pop("score")).astype(float),
             self.rows,
+            {name: self._metas(name, parts) for name, parts in self.metas.items() if parts},
         )
+
+    def _metas(self, name: str, parts: Sequence[tuple[NDArray[np.int64], Codes]]) -> Metas:
+        lines, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Metas(list(self.places[_key(name)]), lines.astype(np.int64), codes.astype(np.int32))
 
     def _joined(self, name: str) -> Codes:
         parts = self.parts.pop(name)
@@ -198,10 +227,15 @@ def _numbers(table: pa.Table) -> dict[str, NDArray[np.generic]]:
     return found
 
 
-def _rich(table: pa.Table) -> list[int]:
-    """The rows with spans or meta."""
+def _key(name: str) -> str:
+    """A member of meta beside the columns of a file."""
+    return f"meta {name}"
+
+
+def _rich(table: pa.Table, names: Sequence[str]) -> list[int]:
+    """The rows in which one of the columns holds something."""
     there = np.zeros(table.num_rows, dtype=bool)
-    for name in RICH:
+    for name in names:
         if name in table.column_names:
             valid = table.column(name).combine_chunks().is_valid()
             bits = np.frombuffer(valid.buffers()[1], np.uint8)

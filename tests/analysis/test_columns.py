@@ -101,6 +101,24 @@ def test_several_files_are_one(tmp_path: Path) -> None:
 
 
 ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}
+
+
+def test_evidence_of_a_judgement_repeated_is_that_of_the_first(tmp_path: Path) -> None:
+    spans = [{"field": "report", "start": 0, "end": 4, "text": "word"}]
+    path = write_lines(tmp_path / "labels.jsonl", [ADA, ADA | {"replicate": 1, "spans": spans}])
+    assert file_frame([path], {})[0].marks.spans == {}
+
+
+def test_of_what_meta_says_of_an_item_the_first_counts(tmp_path: Path) -> None:
+    lines = [ADA | {"unit": f"{n}", "item": item, "meta": meta}
+             for n, (item, meta) in enumerate([("r", {"domain": ""}), ("r", {"domain": "law"}),
+                                               ("r", {"domain": "art"}), ("s", {"domain": 3}),
+                                               ("t", {"domain": 1.5})])]  # fmt: skip
+    path = write_lines(tmp_path / "labels.jsonl", lines)
+    assert file_frame([path], {})[0].strata == {"domain": {"r": "law", "s": "3"}}
+    same(file_frame([path], {})[0], _by_rows([path], {}, Choices())[0])
+
+
 WRONG = {
     "a label twice": [ADA, ADA | {"unit": "p"}, ADA],
     "a rater of two kinds": [ADA, ADA | {"unit": "p", "rater_kind": "judge"}],

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.metas import text_of
 from annotation.files import columns
 from annotation.files.blocks import TEXTS
 from annotation.files.columns import LabelColumns, read_columns
@@ -19,6 +20,8 @@ from datasets.rows import InputError
 Line = dict[str, Any]
 LEAST: Line = {"item": "r", "unit": "q", "variable": "answerable", "rater": "Ada", "value": "yes"}
 SPAN = {"field": "report", "start": 1, "end": 3, "text": "ab"}
+
+METAS = ("domain", "kind")
 
 RIGHT: dict[str, list[Line]] = {
     "the least that a label says": [LEAST],
@@ -35,6 +38,14 @@ RIGHT: dict[str, list[Line]] = {
     "whole numbers with a point": [LEAST | {"replicate": 1.0, "revision": 2.0}],
     "whole scores": [LEAST | {"score": 1}, LEAST | {"score": 0.5, "unit": "p"}],
     "spans": [LEAST, LEAST | {"unit": "p", "spans": [SPAN]}, LEAST | {"unit": "s"}],
+    "plain meta": [LEAST | {"meta": {"domain": "law", "kind": n, "more": {"x": [n]}}}
+                   for n in (1, 2)] + [LEAST | {"unit": "p", "meta": {"kind": 7}}],
+    "meta of truths and nothing": [LEAST | {"meta": {"domain": True, "kind": ""}},
+                                   LEAST | {"unit": "p", "meta": {"domain": None}}],
+    "meta of broken numbers": [LEAST | {"meta": {"domain": "law", "kind": 1.5}}],
+    "meta of dates": [LEAST | {"meta": {"domain": "2024-01-01"}}],
+    "meta and spans": [LEAST | {"meta": {"domain": "law"}, "spans": [SPAN]},
+                       LEAST | {"unit": "p", "meta": {"domain": "art"}}],
     "meta of other shapes": [LEAST | {"meta": {"domain": 1}}, LEAST | {"meta": {"domain": ["x"]}}],
     "a judge": [LEAST | {"rater_kind": "judge", "assisted_by": "x", "created_at": "2024-05-31"}],
     "odd texts": [LEAST | {"item": "a/b#1 🌉", "unit": " blank ", "rater": "l'\u2028\u00e9\\\"{"}],
@@ -60,6 +71,8 @@ WRONG: dict[str, Line] = {
     "no moment": LEAST | {"created_at": "yesterday"},
     "a list for a text": LEAST | {"system": ["x"]},
     "spans without words": LEAST | {"spans": [{"field": "report"}]},
+    "meta with a number without end": LEAST | {"meta": {"x": 10**40}},
+    "meta without bottom": LEAST | {"meta": {"x": json.loads("[" * 70 + "]" * 70)}},
     "meta that is a list": LEAST | {"meta": []},
 }
 BROKEN = {
@@ -92,12 +105,24 @@ def by_line(path: Path) -> LabelColumns:
     return made.done()
 
 
+def metas(found: LabelColumns) -> dict[tuple[int, str], str]:
+    """What lines say in the members of meta that were asked for, by line and name."""
+    given = {(n, name): text_of(row.meta, name) for n, row in found.rows.items() for name in METAS}
+    for name, of in found.metas.items():
+        for line, code in zip(of.lines.tolist(), of.codes.tolist(), strict=True):
+            given[line, name] = of.values[code]
+    return {place: text for place, text in given.items() if text is not None}
+
+
 def said(found: LabelColumns) -> list[tuple[Any, ...]]:
     """The lines as they are, whatever the numbering of the texts."""
+    spans = {n: row.spans for n, row in found.rows.items() if row.spans is not None}
     texts = {name: [*found.values[name], None] for name in TEXTS}
+    of_meta = metas(found)
     return [
         (*(texts[name][found.codes[name][n]] for name in TEXTS), int(found.replicate[n]),
-         int(found.revision[n]), repr(float(found.score[n])), found.rows.get(n))
+         int(found.revision[n]), repr(float(found.score[n])), spans.get(n),
+         *(of_meta.get((n, name)) for name in METAS))
         for n in range(len(found))
     ]  # fmt: skip
 
@@ -119,7 +144,7 @@ class TestOfJSONLines:
     def test_it_holds_the_same_labels(self, tmp_path: Path, what: str) -> None:
         around = [LEAST | {"unit": f"before {n}"} for n in range(3)]
         path = file_of(tmp_path, encoded([*around, *RIGHT[what], *around[::-1]]))
-        assert said(read_columns([path])) == said(by_line(path))
+        assert said(read_columns([path], METAS)) == said(by_line(path))
 
     @pytest.mark.parametrize("what", WRONG)
     def test_it_refuses_the_same_line_with_the_same_words(self, tmp_path: Path, what: str) -> None:
@@ -141,7 +166,7 @@ class TestOfJSONLines:
         path = tmp_path / "labels.jsonl"
         lines = encoded([LEAST | {"unit": f"u{n}"} for n in range(4)])
         path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join([*lines[:2], b"", *lines[2:]]))
-        assert said(read_columns([path])) == said(by_line(path))
+        assert said(read_columns([path], METAS)) == said(by_line(path))
 
 
 def test_plain_lines_never_come_to_the_line_reader(
@@ -220,7 +245,7 @@ WRONG_CSV = {
 @pytest.mark.parametrize("what", CSV)
 def test_a_table_holds_the_same_labels(tmp_path: Path, what: str) -> None:
     path = file_of(tmp_path, [CSV[what].encode()], "labels.csv")
-    assert said(read_columns([path])) == said(by_line(path))
+    assert said(read_columns([path], METAS)) == said(by_line(path))
 
 
 @pytest.mark.parametrize("what", WRONG_CSV)
