@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from django.db import transaction
 
 from annotation.doors import Payload
+from annotation.first_imports import First, FirstImports, new_assignment
 from annotation.grouping import Group, assistance, fill_quotes, mixed, moment, split_by_scope
 from annotation.known import KnownItems
 from annotation.merging import details_of, merged
 from annotation.missing import Reasons, joined, reasons
-from annotation.models import Assignment, Campaign, Rater
-from annotation.presenting import present, schema, shown_texts
+from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.presenting import bring, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec
-from annotation.protocols.checking import RefusedError
+from annotation.protocols.checking import Problem, RefusedError
 from annotation.rationales import misplaced
 from annotation.reading import read_groups
-from annotation.submit import Circumstances, submit
+from annotation.submit import Circumstances, prepare, submit
 from audit.recording import record
 from datasets.rows import InputError, ReadNotes
 
+ITEMS = 100
+"""So many items are looked up at once, and what is new of them is written at once."""
 FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
 
 
@@ -68,24 +71,59 @@ class _Importer:
         self.campaign, self.report, self.known = campaign, report, known
         self.schema = schema(campaign)
         self.raters: dict[str, Rater] = {}
+        self.firsts = FirstImports(campaign, self._written, self._again)
 
     def take(self, groups: Iterable[Group], progress: Callable[[int], None]) -> None:
         ordered = sorted(groups, key=lambda g: (self.known.position(g.item), g.order))
         done = 0
-        for item_key, of_item in groupby(ordered, key=lambda g: g.item):
-            item = self.known.item(item_key)
-            spec = present(item)
-            texts = shown_texts(spec)
-            for group in of_item:
-                fill_quotes(group, texts)
-                scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
-                for part in split_by_scope(group, scopes):
-                    self._group(part, item.pk, spec)
-                done += len(group.rows)
-                progress(done)
+        by_item = ((key, list(of)) for key, of in groupby(ordered, key=lambda g: g.item))
+        while several := list(islice(by_item, ITEMS)):
+            items = [self.known.item(key) for key, _ in several]
+            bring(self.campaign, items)
+            self.firsts.look_up(items)
+            for item, (_, of_item) in zip(items, several, strict=True):
+                spec = present(item)
+                texts = shown_texts(spec)
+                for group in of_item:
+                    fill_quotes(group, texts)
+                    scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
+                    for part in split_by_scope(group, scopes):
+                        self._part(part, item, spec)
+                    done += len(group.rows)
+                    progress(done)
+        self.firsts.flush()
 
-    def _group(self, group: Group, item: int, spec: ItemSpec) -> None:
-        assignment = self._assignment(group, item)
+    def _part(self, group: Group, item: Item, spec: ItemSpec) -> None:
+        if self.firsts.is_first(group, item):
+            self.firsts.add(self._first(group, item, spec))
+        else:
+            # In the order of the file's groups, as warnings and what stands hang on it.
+            self.firsts.flush()
+            self._group(group, item, spec)
+
+    def _first(self, group: Group, item: Item, spec: ItemSpec) -> First:
+        self._check_assisted(group, item.pk)
+        asked = self.known.names(group.item)
+        assignment = new_assignment(group, item, self._rater(group), asked)
+        payload = group.payload()
+        missing = _unanswered(group.missing(), payload)
+        try:
+            ready = prepare(assignment, payload, "import", spec, self.schema)
+        except RefusedError as error:
+            raise _refusal(group, error) from error
+        return First(group, item, spec, (ready, _circumstances(group, payload, missing)))
+
+    def _written(self, first: First) -> None:
+        ready, _ = first.offer
+        self._warn(first.group, ready.checked[2])
+        self._count(first.group, changed=True)
+
+    def _again(self, first: First) -> None:
+        self._group(first.group, first.item, first.spec)
+
+    def _group(self, group: Group, item: Item, spec: ItemSpec) -> None:
+        assignment = self._assignment(group, item.pk)
+        assignment.item = item
         if _stands_already(assignment, group):
             self._count(group, changed=False)
             return
@@ -108,21 +146,17 @@ class _Importer:
         missing: Reasons,
         spec: ItemSpec,
     ) -> bool:
-        circumstances = Circumstances(
-            seconds=group.seconds,
-            revision=group.revision,
-            created_at=moment(group.created_at) if group.created_at else None,
-            details=details_of(payload),
-            missing=missing,
-        )
+        circumstances = _circumstances(group, payload, missing)
         try:
             outcome = submit(assignment, payload, "import", circumstances, spec, self.schema)
         except RefusedError as error:
-            first = error.problems[0]
-            raise InputError(group.place_of(first.unit), str(first), "mend the answer") from error
+            raise _refusal(group, error) from error
         if outcome.created:
-            self.report.warnings += [f"{group.place_of(w.unit)}: {w}" for w in outcome.warnings]
+            self._warn(group, outcome.warnings)
         return outcome.created
+
+    def _warn(self, group: Group, warnings: Iterable[Problem]) -> None:
+        self.report.warnings += [f"{group.place_of(w.unit)}: {w}" for w in warnings]
 
     def _reasons(self, assignment: Assignment) -> Reasons:
         kinds = self.known.kinds(assignment.item_id)
@@ -203,6 +237,21 @@ class _Importer:
                 "mend rater_kind, or give the rater another name",
             )
         return rater
+
+
+def _circumstances(group: Group, payload: Payload, missing: Reasons) -> Circumstances:
+    return Circumstances(
+        seconds=group.seconds,
+        revision=group.revision,
+        created_at=moment(group.created_at) if group.created_at else None,
+        details=details_of(payload),
+        missing=missing,
+    )
+
+
+def _refusal(group: Group, error: RefusedError) -> InputError:
+    first = error.problems[0]
+    return InputError(group.place_of(first.unit), str(first), "mend the answer")
 
 
 def _stands_already(assignment: Assignment, group: Group) -> bool:
