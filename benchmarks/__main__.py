@@ -17,6 +17,7 @@ from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
+CROWD = "crowd"
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -28,6 +29,8 @@ def main(arguments: list[str]) -> int:
         return _judges(options)
     if options.only == STATISTICS:
         return _statistics(options)
+    if options.only == CROWD:
+        return _crowd(options)
     if options.only == COVERAGE:
         return _coverage(options)
     if options.only == MEASURES:
@@ -71,6 +74,15 @@ def _statistics(options: argparse.Namespace) -> int:
 
     figures = measure_statistics(QUICK if options.quick else FULL)
     _write({"machine": machine(), "statistics": figures}, lines(figures), options.output)
+    return 0
+
+
+def _crowd(options: argparse.Namespace) -> int:
+    """Reports of many people and of many labels, without any database."""
+    from benchmarks.crowd import FULL, QUICK, lines, measure_crowd
+
+    figures = measure_crowd(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "crowd": figures}, lines(figures), options.output)
     return 0
 
 
@@ -143,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
     parser.add_argument(
         "--only",
-        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE],
+        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD],
         help="one part",
     )
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
