@@ -36,7 +36,8 @@ class Labels:
         # Most files have one revision of each label, whose columns need no copy.
         every = len(kept) == len(read)
         self.codes = {name: of if every else of[kept] for name, of in read.codes.items()}
-        self.replicate, self.score = read.replicate[kept], read.score[kept]
+        self.replicate = read.replicate if every else read.replicate[kept]
+        self.score = read.score if every else read.score[kept]
         self.rows: dict[int, LabelRow] = {}
         if read.rows:
             self.rows = {n: read.rows[k] for n, k in enumerate(kept.tolist()) if k in read.rows}

@@ -15,7 +15,7 @@ from analysis.labels import Inputs, LabelFact
 from analysis.statistics import Ints
 from annotation.files.columns import Codes
 
-AT_ONCE = 100_000
+AT_ONCE = 10_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -34,6 +34,7 @@ def inputs_of(labels: Labels) -> Inputs:
         parts = [texts.take(pa.array(codes[rows])) for _, texts, codes in made]
         lines = pc.binary_join_element_wise(*parts, "")
         digest.update("".join(lines.to_pylist()).encode("utf-8"))
+    pa.default_memory_pool().release_unused()
     missing = int((labels.codes["value"] < 0).sum())
     return Inputs(count - missing, missing, digest.hexdigest())
 

@@ -190,8 +190,10 @@ def _by_columns(
         return None
     strata = labels.strata()
     offered(labels, strata).check(choices)
+    # First, since it takes the most memory while it is made.
+    inputs = inputs_of(labels)
     frame = frame_of(labels, chosen(labels, choices, strata), scales)
-    frame = replace(frame, strata=strata, inputs=inputs_of(labels))
+    frame = replace(frame, strata=strata, inputs=inputs)
     return replace(frame, marks=file_marks(rich)), protocols
 
 

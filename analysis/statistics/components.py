@@ -20,9 +20,10 @@ SOURCES = (QUERY, SYSTEM, RATER, QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER, RESIDU
 SMALL, NOTHING, SAME = 0.2, 1e-3, 1e-6
 """Shares of the residual from which on a component is no small one, and is something at all; and by
 how much logarithms of likelihoods may differ that are the same."""
-MOST_QUERIES, MOST_CELLS = 300, 300
-"""Of more queries so many are drawn, since the fit goes through them one by one; of more systems
-times raters, or raters beside systems, each of which is an effect of its own, there is no fit."""
+MOST_QUERIES, MOST_OF_QUERY, MOST_CELLS = 300, 60, 300
+"""Of more queries so many are drawn, since the fit goes through them one by one, and of a query's
+scores so many, since their covariances are its square; of more systems times raters, or raters
+beside systems, each of which is an effect of its own, there is no fit."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def variance_components(
     are fixed there, and the variance among their effects, less what their own error adds to it,
     is theirs by the method of moments (Searle, Casella and McCulloch 1992). On balanced data
     these are the estimates of the analysis of variance where none of them is below 0; one below
-    is 0. NaN scores are left out; of over 300 queries 300 are drawn by `seed`. No components
-    below ten queries, nor with one system and one rater.
+    is 0. NaN scores are left out; of over 300 queries 300 are drawn by `seed`, of over 60 scores of
+    a query 60. No components below ten queries, nor with one system and one rater.
     """
     there = np.isfinite(scores)
     kept = _drawn(queries[there], seed)
@@ -102,12 +103,17 @@ def _components(
 
 
 def _drawn(queries: Ints, seed: int) -> Bools:
-    """Which scores (N,) are of the queries that are taken."""
-    known = np.unique(queries)
-    if len(known) <= MOST_QUERIES:
-        return np.ones(len(queries), bool)
-    chosen = np.random.Generator(np.random.PCG64(seed)).choice(known, MOST_QUERIES, replace=False)
-    taken: Bools = np.isin(queries, chosen)
+    """Which scores (N,) are taken: of so many queries, and of each so many."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    known, sizes = np.unique(queries, return_counts=True)
+    taken = np.ones(len(queries), bool)
+    if len(known) > MOST_QUERIES:
+        taken = np.isin(queries, generator.choice(known, MOST_QUERIES, replace=False))
+    if sizes.max(initial=0) > MOST_OF_QUERY:
+        order = np.lexsort((generator.random(len(queries)), queries))
+        rank = np.empty(len(queries), np.int64)
+        rank[order] = np.arange(len(queries)) - np.repeat(sizes.cumsum() - sizes, sizes)
+        taken &= rank < MOST_OF_QUERY
     return taken
 
 

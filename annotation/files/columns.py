@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -185,9 +186,9 @@ class _Columns:
         return LabelColumns(
             {name: list(self.places[name]) for name in TEXTS},
             {name: self._joined(name) for name in TEXTS},
-            np.concatenate(self.parts.pop("replicate")).astype(np.int64),
-            np.concatenate(self.parts.pop("revision")).astype(np.int64),
-            np.concatenate(self.parts.pop("score")).astype(float),
+            _of_one(np.concatenate(self.parts.pop("replicate")).astype(np.int64)),
+            _of_one(np.concatenate(self.parts.pop("revision")).astype(np.int64)),
+            _of_one(np.concatenate(self.parts.pop("score")).astype(float)),
             self.rows,
             {name: self._metas(name, parts) for name, parts in self.metas.items() if parts},
         )
@@ -201,6 +202,14 @@ class _Columns:
         if not self.places[name]:
             return _absent(self.lines)
         return np.concatenate(parts).astype(np.int32, copy=False)
+
+
+def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that are all the same, which then take no memory; others as they are."""
+    if len(numbers) and not (numbers != numbers[0]).any():
+        return np.broadcast_to(numbers[0], numbers.shape)
+    nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()
+    return np.broadcast_to(np.float64("nan"), numbers.shape) if nothing else numbers
 
 
 def _absent(lines: int) -> Codes:

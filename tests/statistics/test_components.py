@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.statistics import Components, Floats, Ints, decisions, variance_components
+from analysis.statistics.components import MOST_OF_QUERY
 
 Places = tuple[Ints, Ints, Ints]
 
@@ -184,3 +185,16 @@ def test_the_numbers_needed_are_the_least_that_do() -> None:
     # 2 (.02 + .01) / n <= .0026031
     assert difference.plans["query"].needed == 24
     assert difference.plans["rater"].needed == 5
+
+
+def test_a_query_of_hundreds_of_scores_is_drawn_from_and_says_much_the_same() -> None:
+    places = [np.tile(of, 40) for of in crossed(30, 2, 3)]
+    query, system, rater = places
+    chance = np.random.default_rng(0)
+    made = chance.normal(size=30)[query] + 0.5 * chance.normal(size=len(query))
+    found = variance_components(made, query, system, rater)
+    assert (len(made), found.scores) == (30 * 240, 30 * MOST_OF_QUERY)
+    means = [made[query == each].mean() for each in range(30)]
+    assert found.variances["query"] == pytest.approx(np.var(means, ddof=1), rel=0.1)
+    assert found.variances["residual"] == pytest.approx(0.25, rel=0.1)
+    assert found == variance_components(made, query, system, rater)
