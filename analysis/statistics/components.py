@@ -20,7 +20,7 @@ SOURCES = (QUERY, SYSTEM, RATER, QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER, RESIDU
 SMALL, NOTHING, SAME = 0.2, 1e-3, 1e-6
 """Shares of the residual from which on a component is no small one, and is something at all; and by
 how much logarithms of likelihoods may differ that are the same."""
-MOST_QUERIES, MOST_OF_QUERY, MOST_CELLS = 300, 60, 300
+MOST_QUERIES, MOST_OF_QUERY, MOST_CELLS = 300, 60, 100
 """Of more queries so many are drawn, since the fit goes through them one by one, and of a query's
 scores so many, since their covariances are its square; of more systems times raters, or raters
 beside systems, each of which is an effect of its own, there is no fit."""
@@ -106,9 +106,8 @@ def _drawn(queries: Ints, seed: int) -> Bools:
     """Which scores (N,) are taken: of so many queries, and of each so many."""
     generator = np.random.Generator(np.random.PCG64(seed))
     known, sizes = np.unique(queries, return_counts=True)
-    taken = np.ones(len(queries), bool)
-    if len(known) > MOST_QUERIES:
-        taken = np.isin(queries, generator.choice(known, MOST_QUERIES, replace=False))
+    most = min(MOST_QUERIES, len(known))
+    taken: Bools = np.isin(queries, generator.choice(known, most, replace=False))
     if sizes.max(initial=0) > MOST_OF_QUERY:
         order = np.lexsort((generator.random(len(queries)), queries))
         rank = np.empty(len(queries), np.int64)

@@ -198,3 +198,10 @@ def test_a_query_of_hundreds_of_scores_is_drawn_from_and_says_much_the_same() ->
     assert found.variances["query"] == pytest.approx(np.var(means, ddof=1), rel=0.1)
     assert found.variances["residual"] == pytest.approx(0.25, rel=0.1)
     assert found == variance_components(made, query, system, rater)
+
+
+def test_a_crowd_has_too_many_effects_and_says_so() -> None:
+    query, system, rater = crossed(10, 3, 40)
+    found = variance_components(np.random.default_rng(0).normal(size=1200), query, system, rater)
+    assert found.variances == {}
+    assert found.reason == "3 systems by 40 raters are too many effects to fit"
