@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from analysis.statistics import components, intervals
 from annotation.models import Campaign
 from tests.databases import emptied_after, rolled_back
 
@@ -20,11 +21,39 @@ ABSENT = "the folder ../shared/data is not there; it holds data that is not ours
 
 PEOPLE = ("annotator1", "annotator2", "annotator3")
 
+FEW_RESAMPLES = 200
+
 
 def run(*arguments: str) -> str:
     out = io.StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _few_resamples() -> Iterator[None]:
+    """Of a few queries 10,000 resamples cost more than the rest of a report, and no test here looks
+    at the digits of their intervals: tests/statistics and tests/contract do, with all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
+        yield
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _each_fit_once() -> Iterator[None]:
+    """The mixed model of the same scores is fitted once, however many reports of them are made."""
+    fit = components._fitted
+    known: dict[tuple[bytes, ...], Any] = {}
+
+    def fitted(design: components._Design) -> Any:
+        key = tuple(of.tobytes() for of in (design.y, design.query, design.system, design.rater))
+        if key not in known:
+            known[key] = fit(design)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(components, "_fitted", fitted)
+        yield
 
 
 @pytest.fixture(scope="session")
