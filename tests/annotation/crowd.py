@@ -1,14 +1,17 @@
 """People who all ask for their next item at once, as a process of its own over a file database.
 
 `python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE times CLICKS threads at a
-barrier, CLICKS for each person, and each takes items until there are none.
+barrier, CLICKS for each person, and each takes items until there are none. In the end it prints
+what each was given, with the units asked and drawn, and what every item counts.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
+from typing import Any
 
 from tests.patience import wait_long
 
@@ -39,7 +42,17 @@ def main(campaign: str, people: int, clicks: int) -> int:
     for thread in threads:
         thread.join()
     print("\n".join(errors), file=sys.stderr)
+    print(json.dumps(_told(study)))
     return len(errors)
+
+
+def _told(campaign: Any) -> list[list[object]]:
+    from annotation.models import Assignment
+
+    given = Assignment.objects.filter(item__campaign=campaign).order_by("pk")
+    names = ("rater__name", "item__query__key", "item__key", "item__use", "asked", "item__drawn")
+    places = campaign.items.values_list("key", "use", "quota", "taken")
+    return [list(given.values_list(*names)), list(places)]
 
 
 def _work(campaign: object, rater: object, barrier: threading.Barrier, errors: list[str]) -> None:

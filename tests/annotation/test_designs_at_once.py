@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import pytest
 from annotation.gold.turns import is_gold_turn, next_of
 from annotation.models import Item, Rater
 from annotation.places import free_items
-from tests.cast import ROOT, Line, campaign_of, load, manage, write_lines
+from tests.cast import ROOT, Line, campaign_of, load, manage, manage_all, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
 
@@ -27,25 +28,6 @@ pytestmark = pytest.mark.postgresql
 QUERIES, REPORTS = 8, 3
 ITEMS = QUERIES * REPORTS
 GOLD, EVERY = ("r0-0", "r2-1", "r4-2", "r7-0"), 3
-
-TOLD = """
-import json
-from annotation.models import Assignment, Item
-rows = Assignment.objects.filter(item__campaign__name={name!r}).order_by("pk")
-items = Item.objects.filter(campaign__name={name!r})
-print(json.dumps([
-    list(rows.values_list("rater__name", "item__query__key", "item__key", "item__use")),
-    list(items.values_list("key", "use", "quota", "taken")),
-]))
-"""
-
-
-ASKED = """
-import json
-from annotation.models import Assignment
-rows = Assignment.objects.filter(item__campaign__name="follows")
-print(json.dumps(list(rows.values_list("asked", "item__drawn"))))
-"""
 
 
 def query(n: int) -> Line:
@@ -64,6 +46,8 @@ class Given(NamedTuple):
     query: str
     item: str
     use: str
+    asked: list[str]
+    drawn: list[str] | None
 
 
 class Places(NamedTuple):
@@ -81,9 +65,10 @@ def many(house: Path) -> Path:
     return house
 
 
-def make(house: Path, name: str, *arguments: object) -> None:
-    done = manage(house, "create_campaign", name, "--protocol", "report-coverage", "--batch",
-                  "at once", *arguments)  # fmt: skip
+def make(house: Path, name: str, *arguments: object, then: Sequence[object] = ()) -> None:
+    """A campaign, and a command after it."""
+    create = ("create_campaign", name, "--protocol", "report-coverage", "--batch", "at once")
+    done = manage_all(house, (*create, *arguments), *filter(None, [then]))
     assert done.returncode == 0, done.stderr
 
 
@@ -95,8 +80,7 @@ def crowd(house: Path, name: str, people: int, clicks: int = 1) -> tuple[list[Gi
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = manage(house, "shell", "--no-imports", "-c", TOLD.format(name=name)).stdout
-    given, items = json.loads(said.splitlines()[-1])
+    given, items = json.loads(done.stdout.splitlines()[-1])
     return [Given(*row) for row in given], [Places(*row) for row in items]
 
 
@@ -132,15 +116,14 @@ class TestCrowds:
             assert len(list(groupby(mine))) == QUERIES
 
     def test_gold_comes_at_everybodys_own_turns_though_they_click_twice(self, many: Path) -> None:
-        make(many, "gold", "--raters-per-item", 3, "--gold-every", EVERY)
         lines = [
             {"item": key, "unit": f"q{key[1]}:a", "variable": "answerable", "value": "no",
              "rater": "known"}
             for key in GOLD
         ]  # fmt: skip
         path = write_lines(many / "gold.jsonl", lines)
-        done = manage(many, "set_known", path, "--campaign", "gold", "--use", "gold")
-        assert done.returncode == 0, done.stderr
+        known = ("set_known", path, "--campaign", "gold", "--use", "gold")
+        make(many, "gold", "--raters-per-item", 3, "--gold-every", EVERY, then=known)
         given, places = crowd(many, "gold", people=4, clicks=2)
         assert_exact(given, places)
         assert sum(row.use == "gold" for row in given) > 0
@@ -152,11 +135,11 @@ class TestCrowds:
                 had += turn
 
     def test_nobody_gets_more_than_their_share_by_clicking_twice(self, many: Path) -> None:
-        make(many, "shared", "--raters-per-item", 3)
         limit = (
             "from annotation.models import Campaign; rows = Campaign.objects.filter(name='shared')"
         )
-        manage(many, "shell", "--no-imports", "-c", f"{limit}; rows.update(items_per_person=5)")
+        share = ("shell", "--no-imports", "-c", f"{limit}; rows.update(items_per_person=5)")
+        make(many, "shared", "--raters-per-item", 3, then=share)
         given, places = crowd(many, "shared", people=4, clicks=2)
         assert Counter(Counter(row.rater for row in given).values()) == {5: 4}
         assert sum(each.taken for each in places) == len(given)
@@ -169,8 +152,8 @@ class TestCrowds:
                   "--option", "sampling=shared", "--option", "per_passage=1")  # fmt: skip
         answered = house / "first.jsonl"
         export = ("export", "--campaign", "came first", "--what", "units", "--output", answered)
-        self.manage(house, *first)
-        self.manage(house, *export)
+        done = manage_all(house, first, export)
+        assert done.returncode == 0, done.stderr
         with answered.open(encoding="utf-8") as lines:
             units = [json.loads(line) for line in lines]
         said = [
@@ -179,18 +162,15 @@ class TestCrowds:
             for unit in units
         ]  # fmt: skip
         labels = write_lines(house / "said.jsonl", said)
-        self.manage(house, "import_labels", labels, "--campaign", "came first")
-        self.manage(house, *second)
+        answers = ("import_labels", labels, "--campaign", "came first")
+        done = manage_all(house, answers, second)
+        assert done.returncode == 0, done.stderr
         given, places = crowd(house, "follows", people=8)
         assert_exact(given, places)
-        out = manage(house, "shell", "--no-imports", "-c", ASKED).stdout
-        for asked, drawn in json.loads(out.splitlines()[-1]):
-            assert sorted(asked) == sorted(drawn)
-            assert len(drawn) == 1
-
-    def manage(self, house: Path, *arguments: object) -> None:
-        done = manage(house, *arguments)
-        assert done.returncode == 0, done.stderr
+        for row in given:
+            assert row.drawn is not None
+            assert sorted(row.asked) == sorted(row.drawn)
+            assert len(row.drawn) == 1
 
 
 @pytest.mark.parametrize("order", ["random", "blocked"])
