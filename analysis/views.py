@@ -24,7 +24,7 @@ from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
-from audit.exports import record_export
+from audit.recording import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person, runs_of
 

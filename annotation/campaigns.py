@@ -23,7 +23,7 @@ from annotation.roles import Role
 from annotation.terms import Terms, apply_terms, check_terms, differ
 from audit.recording import record
 from datasets import models as material
-from datasets.bulk import bulk_write, refresh_statistics
+from datasets.db.bulk import bulk_write, refresh_statistics
 
 _DRAW = (
     "campaign_id", "query_id", "kind", "seed", "wave", "probability", "drawn", "role",

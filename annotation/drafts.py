@@ -24,7 +24,7 @@ from annotation.protocols.limits import (
 )
 from annotation.protocols.listing import odd_draft
 from annotation.protocols.schema import EVIDENCE_KEY
-from datasets.prepared import Given, PreparedModels, columns_of
+from datasets.db.prepared import Given, PreparedModels, columns_of
 
 FARTHEST = 2**31 - 1
 LONGEST_FIELD = Span._meta.get_field("field").max_length or 0

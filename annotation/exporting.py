@@ -14,7 +14,7 @@ from annotation.labelled import label_rows
 from annotation.models import Campaign, Rater, Response
 from annotation.presenting import schema, shown_texts
 from datasets import material
-from datasets.lines import as_line as batch_line
+from datasets.material import as_line as batch_line
 
 __all__ = ["batch", "label_rows", "labels", "responses", "spans", "units"]
 

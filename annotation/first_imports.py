@@ -16,7 +16,7 @@ from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.protocols.base import ItemSpec
 from annotation.saves import Circumstances
 from annotation.submit import Ready, Stands, Wrong, submit_many
-from datasets.prepared import PreparedInsert
+from datasets.db.prepared import PreparedInsert
 
 Place = tuple[int, str, int, str]
 """Item, rater, replicate and scope: whose answer to what."""

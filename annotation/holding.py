@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from annotation.models import Assignment, Draft, Response
-from datasets.prepared import Among, Prepared, PreparedModels, columns_of
+from datasets.db.prepared import Among, Prepared, PreparedModels, columns_of
 
 
 class Locked(NamedTuple):

@@ -13,7 +13,7 @@ from annotation.presenting import items_of
 from annotation.protocols.base import ItemSpec, Protocol
 from annotation.relevance import Uses, relevance_of
 from datasets import models as material
-from datasets.bulk import Row, bulk_write, reserve
+from datasets.db.bulk import Row, bulk_write, reserve
 from datasets.material import stored_rows
 from datasets.text import number_of_words
 

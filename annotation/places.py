@@ -16,7 +16,7 @@ from annotation.people.leases import EXPIRED, return_expired, until
 from annotation.people.members import may_take
 from annotation.presenting import design, present, stored_units
 from annotation.protocols.base import name_units
-from datasets.prepared import (
+from datasets.db.prepared import (
     Given,
     Prepared,
     PreparedInsert,

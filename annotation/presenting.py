@@ -17,8 +17,8 @@ from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_u
 from annotation.protocols.schema import Schema, schema_of
 from annotation.relevance import Uses, left_by, without_uses
 from datasets import rows
+from datasets.db.prepared import Among, Given, Prepared
 from datasets.material import as_row, as_rows
-from datasets.prepared import Among, Given, Prepared
 from datasets.text import sentences
 
 

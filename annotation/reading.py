@@ -17,8 +17,7 @@ from annotation.models import Campaign
 from annotation.released import released_groups
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.json_list import objects
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import objects, shown
 from datasets.readers.label_studio import recognises as looks_like_label_studio
 from datasets.rows import InputError, Place, ReadNotes
 

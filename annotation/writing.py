@@ -31,14 +31,7 @@ from annotation.saves import (
 from audit.models import Event
 from audit.recording import made
 from audit.recording import write as write_events
-from datasets.prepared import (
-    DATABASE,
-    Among,
-    Given,
-    Picked,
-    PreparedInsert,
-    PreparedUpdate,
-)
+from datasets.db.prepared import DATABASE, Among, Given, Picked, PreparedInsert, PreparedUpdate
 
 CHUNK = 100
 Status = Assignment.Status

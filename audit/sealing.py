@@ -1,18 +1,49 @@
-"""Closing batches of events: each chain's newest ones under a digest that holds all before."""
+"""Seal and verify chains."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from datetime import UTC
+from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Count, F, Max, QuerySet, Sum
 
-from audit.locking import horizon
 from audit.models import SITE, Event, Seal
+
+LOCK = 0x7A6E_0A0D
+TRIES, PAUSE = 50, 0.1
+
+
+def hold_off_sealing() -> None:
+    """Call it in the transaction, before the event is written."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
+
+
+def horizon() -> int | None:
+    """The highest id below which all events are there; None where none could be told just now."""
+    for again in range(TRIES):
+        if again:
+            time.sleep(PAUSE)
+        with transaction.atomic():
+            if _nobody_writes():
+                return Event.objects.aggregate(last=Max("pk"))["last"] or 0
+    return None
+
+
+def _nobody_writes() -> bool:
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
+
 
 logger = logging.getLogger("tandem.audit")
 CHUNK = 2000
@@ -95,3 +126,76 @@ def line(event: Event) -> str:
 
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def broken() -> Iterator[str]:
+    """A sentence for each seal that does not hold, and for each chain that was cut off."""
+    for chain in Seal.objects.order_by("chain").values_list("chain", flat=True).distinct():
+        yield from _of_chain(chain)
+    yield from _between(_sealed_up_to())
+    yield from _heads()
+
+
+def known(digest: str) -> bool:
+    """Whether a digest that somebody kept elsewhere is one of the seals."""
+    return Seal.objects.filter(digest=digest).exists()
+
+
+def unsealed() -> int:
+    """How many events no seal holds yet."""
+    return Event.objects.filter(pk__gt=_sealed_up_to()).count()
+
+
+def _sealed_up_to() -> int:
+    return Seal.objects.filter(chain=SITE).aggregate(last=Max("last"))["last"] or 0
+
+
+def named(chain: int, number: int) -> str:
+    return f"seal {number} of {'the site' if chain == SITE else f'campaign {chain}'}"
+
+
+def _of_chain(chain: int) -> Iterator[str]:
+    previous, number = START, 0
+    for seal in Seal.objects.filter(chain=chain).order_by("number").iterator(chunk_size=CHUNK):
+        number += 1
+        if seal.number != number:
+            yield f"{named(chain, number)} is missing"
+            number = seal.number
+        elif seal.previous != previous:
+            yield f"{named(chain, number)} does not follow from the one before"
+        yield from _of_seal(seal)
+        previous = seal.digest
+
+
+def _of_seal(seal: Seal) -> Iterator[str]:
+    rows = of_chain(seal.chain).filter(pk__gt=seal.since, pk__lte=seal.last)
+    count, digest = digest_over(seal.previous, rows.iterator(chunk_size=CHUNK), seal.heads)
+    which = named(seal.chain, seal.number)
+    if count != seal.count:
+        yield f"{which} was over {seal.count} events, and {count} are there"
+    elif digest != seal.digest:
+        yield f"{which} is over other events than are there now"
+
+
+def _between(last: int) -> Iterator[str]:
+    """Events that were put in where their chain was sealed already, between its seals."""
+    there = dict(_counts(Event.objects.filter(pk__lte=last), F("campaign"), Count("pk")))
+    held = dict(_counts(Seal.objects.all(), F("chain"), Sum("count")))
+    for chain in sorted({key or SITE for key in (*there, *held)}):
+        events, sealed = there.get(chain or None, 0), held.get(chain, 0)
+        if events != sealed:
+            whose = "the site" if chain == SITE else f"campaign {chain}"
+            yield f"{events} events of {whose} are there where its seals hold {sealed}"
+
+
+def _counts(rows: Any, by: F, count: Any) -> Iterator[tuple[int | None, int]]:
+    yield from rows.order_by().values_list(by).annotate(n=count)
+
+
+def _heads() -> Iterator[str]:
+    """The site's seals name those of campaigns that were made with them."""
+    digests = {(s.chain, s.number): s.digest for s in Seal.objects.exclude(chain=SITE).iterator()}
+    for seal in Seal.objects.filter(chain=SITE).iterator():
+        for chain, (number, digest) in seal.heads.items():
+            if digests.get((int(chain), number)) != digest:
+                yield f"{named(int(chain), number)} is not the one that the site's seals name"

@@ -25,7 +25,7 @@ from annotation.models import (
     User,
 )
 from benchmarks.study_names import PASSWORD, QUOTE, name_of
-from datasets.bulk import bulk_write, refresh_statistics, reserve
+from datasets.db.bulk import bulk_write, refresh_statistics, reserve
 
 CHUNK = 2000
 _ASSIGNMENT = (

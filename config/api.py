@@ -19,12 +19,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from datasets.access import wants_data
-from datasets.api.base import ADMIN, EVERYBODY, READERS, WORKERS, Resource, checked
-from datasets.api.describing import described
+from datasets.api.authentication import TokenInHeader
+from datasets.api.base import (
+    ADMIN,
+    EVERYBODY,
+    READERS,
+    WORKERS,
+    NoParameters,
+    Resource,
+    checked,
+    described,
+)
 from datasets.api.errors import SENTENCES
-from datasets.api.scopes import ANY, scopes_of
-from datasets.api.shapes import NoParameters
-from datasets.api.tokens import TokenInHeader
+from datasets.api.permissions import ANY, scopes_of
 
 LISTS = {
     "campaigns": EVERYBODY,

@@ -1,9 +1,11 @@
-"""What every template may use."""
+"""Template context and hashed static files."""
 
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.staticfiles.storage import HashedFilesMixin
 from django.http import HttpRequest
+from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 def csp_nonce(request: HttpRequest) -> dict[str, object]:
@@ -13,3 +15,18 @@ def csp_nonce(request: HttpRequest) -> dict[str, object]:
 
 def product(request: HttpRequest) -> dict[str, object]:
     return {"version": settings.TANDEM_VERSION}
+
+
+_CSS = HashedFilesMixin.patterns[0][1]
+_IMPORTS = HashedFilesMixin._js_module_import_aggregation_patterns[1]  # type: ignore[attr-defined]
+
+
+class HashedFiles(CompressedManifestStaticFilesStorage):
+    """Files name each other by their hashed names too: one changed module changes its importers.
+
+    Ours alone: the files of packages name source maps that are not collected, and hold words in
+    texts and comments that look like an import.
+    """
+
+    support_js_module_import_aggregation = False
+    patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from config import env as environment
-from config.logs import logging_config
+from config.logging import logging_config
 
 bind = environment.read("BIND", "127.0.0.1:8000")
 workers = environment.whole_number("WEB_WORKERS")

@@ -7,13 +7,13 @@ from typing import Any
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["datasets.api.parsing.StrictJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["datasets.api.parsers.StrictJSONParser"],
     # No session: a script sends a token, and a page of another site cannot make a browser send one.
-    "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.tokens.TokenInHeader"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.authentication.TokenInHeader"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "datasets.api.schema.Schema",
-    "DEFAULT_THROTTLE_CLASSES": ["datasets.api.limits.PerUser"],
+    "DEFAULT_SCHEMA_CLASS": "datasets.api.hooks.Schema",
+    "DEFAULT_THROTTLE_CLASSES": ["datasets.api.throttling.PerUser"],
     "DEFAULT_THROTTLE_RATES": {
         "user": "600/min",
         "export": "12/h",
@@ -24,7 +24,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "join": "20/h",
         "arrive": "60/h",
     },
-    "EXCEPTION_HANDLER": "datasets.api.handling.answer_error",
+    "EXCEPTION_HANDLER": "datasets.api.hooks.answer_error",
 }
 
 REST_KNOX: dict[str, Any] = {

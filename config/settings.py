@@ -6,7 +6,7 @@ from csp.constants import NONCE, NONE, SELF
 
 from config import env as environment
 from config import rest
-from config.logs import logging_config
+from config.logging import logging_config
 from config.version import VERSION
 
 BASE_DIR = environment.BASE_DIR
@@ -43,16 +43,16 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.health.Health",
-    "config.requests.request_ids",
+    "config.middleware.request_ids",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.security.headers",
-    "config.security.BodyGuard",
-    "config.timeouts.Timeouts",
+    "config.middleware.headers",
+    "config.middleware.BodyGuard",
+    "config.middleware.Timeouts",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.sessions.sessions_end",
+    "config.middleware.sessions_end",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -60,8 +60,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "config.auditing.requests_told",
-    "config.requests.DatabaseAway",
+    "config.middleware.requests_told",
+    "config.middleware.DatabaseAway",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -112,8 +112,8 @@ LOGOUT_REDIRECT_URL = "login"
 # Wrong passwords for an account and from an address, and an hour's wait. Many people may share an
 # address, so it has more.
 LOGIN_TRIES = {"username": 10, "ip_address": 20}
-AXES_HANDLER = "config.throttling.LogInGuard"
-AXES_LOCKOUT_CALLABLE = "config.security.locked"
+AXES_HANDLER = "config.login_guard.LogInGuard"
+AXES_LOCKOUT_CALLABLE = "config.middleware.locked"
 AXES_LOCKOUT_PARAMETERS = list(LOGIN_TRIES)
 AXES_COOLOFF_TIME = 1
 AXES_RESET_ON_SUCCESS = True
@@ -154,7 +154,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "config.statics.HashedFiles"
+        else "config.context.HashedFiles"
     },
 }
 

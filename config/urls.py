@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-handler400 = "config.security.bad_request"
+handler400 = "config.middleware.bad_request"
 handler404 = "config.api.not_found"
-handler500 = "config.requests.broken"
+handler500 = "config.middleware.broken"
 
 urlpatterns = [
     path("api/", include("config.api")),

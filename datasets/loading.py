@@ -1,21 +1,155 @@
-"""Rows into the database, all or nothing, with a report of what was loaded and left out."""
+"""Load a batch, all or nothing."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from django.db import models as db
 from django.db import transaction
 
 from audit.recording import record
 from datasets import models, rows
-from datasets.bulk import compress_fast, refresh_statistics
-from datasets.lines import Digest
+from datasets.db.bulk import Row, bulk_write, compress_fast, refresh_statistics, reserve
+from datasets.digests import line_digest, text_digests
+from datasets.material import Digest, part_of_line
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
-from datasets.storing import TABLES, Writer
+
+CHUNK = 2000
+Stored = tuple[int, rows.Query]
+"""A query's primary key and its row."""
+
+_QUERY = ("id", "batch_id", "key", "position", "text", "asked_at", "references", "meta")
+_DIGEST = ("query_id", "line", "texts")
+_PASSAGE = ("id", "batch_id", "key", "text")
+_PART = ("batch_id", "query_id", "key", "position", "text", "meta")
+_GROUNDING = (
+    "query_id", "passage_id", "position", "title", "source", "published_at", "age", "sentences",
+    "relevant", "use", "meta",
+)  # fmt: skip
+_REPORT = (*_PART, "system", "setting", "context", "citations", "sentences", "deflected",
+           "key_points")  # fmt: skip
+
+
+class Writer:
+    """Writes a batch's queries with all their parts, within the caller's transaction."""
+
+    def __init__(self, batch: models.Batch) -> None:
+        self.batch = batch.pk
+        self.counts: Counter[str] = Counter()
+        self.passages: dict[str, int] = {}
+        self.late: list[Stored] = []
+
+    def write(self, queries: Iterable[rows.Query]) -> dict[str, int]:
+        """Writes all, and says how many rows of each kind there were."""
+        chunk: list[rows.Query] = []
+        size = 0
+        for query in queries:
+            chunk.append(query)
+            size += 1 + len(query.passages) + len(query.questions) + len(query.reports)
+            if size >= CHUNK:
+                self._chunk(chunk)
+                chunk, size = [], 0
+        self._chunk(chunk)
+        self._bulk("key_points", self.late)
+        return dict(self.counts)
+
+    def _chunk(self, chunk: list[rows.Query]) -> None:
+        keys = reserve(models.Query, len(chunk))
+        stored = list(zip(keys, chunk, strict=True))
+        first = self.counts["queries"]
+        queries = (self._query(key, q, first + n) for n, (key, q) in enumerate(stored))
+        bulk_write(models.Query, _QUERY, queries)
+        digests = (
+            (key, line_digest(first + n, q), text_digests(q)) for n, (key, q) in enumerate(stored)
+        )
+        bulk_write(models.QueryDigest, _DIGEST, digests)
+        self.counts["queries"] += len(chunk)
+        self._passages(chunk)
+        self._bulk("questions", stored)
+        self._bulk("groundings", stored)
+        self._bulk("reports", stored)
+        self._bulk("key_points", [each for each in stored if not self._is_early(each)])
+        self._bulk("rankings", stored)
+
+    def _is_early(self, stored: Stored) -> bool:
+        """Whether a key point names a passage that only a later line brings."""
+        early = any(point.passage not in self.passages for point in stored[1].key_points)
+        if early:
+            self.late.append(stored)
+        return early
+
+    def _bulk(self, name: str, stored: Iterable[Stored]) -> None:
+        model, columns = _TABLES[name]
+        make = getattr(self, f"_{name}")
+        made = [row for key, query in stored for row in make(key, query)]
+        if made:
+            bulk_write(model, columns, made)
+        if name != "groundings":
+            self.counts[name] += len(made)
+
+    def _passages(self, chunk: list[rows.Query]) -> None:
+        new = {p.id: p.text for q in chunk for p in q.passages if p.id not in self.passages}
+        keys = reserve(models.Passage, len(new))
+        self.passages |= zip(new, keys, strict=True)
+        made = zip(keys, new.items(), strict=True)
+        if new:
+            bulk_write(
+                models.Passage, _PASSAGE, ((pk, self.batch, *passage) for pk, passage in made)
+            )
+        self.counts["passages"] += len(new)
+
+    def _query(self, key: int, query: rows.Query, position: int) -> Row:
+        references = [part_of_line(reference) for reference in query.references]
+        return (
+            key, self.batch, query.id, position, query.text, query.asked_at, references, query.meta,
+        )  # fmt: skip
+
+    def _part(self, query: int, row: Any, position: int) -> tuple[Any, ...]:
+        return self.batch, query, row.id, position, row.text, row.meta
+
+    def _questions(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, row in enumerate(query.questions):
+            yield *self._part(key, row, n), row.weight
+
+    def _groundings(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, p in enumerate(query.passages):
+            told = (p.title, p.source, p.published_at, p.age, p.sentences)
+            yield key, self.passages[p.id], n, *told, p.relevant, p.use, p.meta
+
+    def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, r in enumerate(query.reports):
+            told = (r.system, r.setting, r.context, r.citations, r.sentences, r.deflected)
+            points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
+            yield *self._part(key, r, n), *told, points
+
+    def _key_points(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, row in enumerate(query.key_points):
+            yield *self._part(key, row, n), self.passages[row.passage], row.spans, row.score
+
+    def _rankings(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, row in enumerate(query.rankings):
+            yield key, row.system, n, row.passages
+
+
+_TABLES: dict[str, tuple[type[db.Model], Sequence[str]]] = {
+    "questions": (models.Question, (*_PART, "weight")),
+    "groundings": (models.Grounding, _GROUNDING),
+    "reports": (models.Report, _REPORT),
+    "key_points": (models.KeyPoint, (*_PART, "passage_id", "spans", "score")),
+    "rankings": (models.Ranking, ("query_id", "system", "position", "passages")),
+}
+TABLES: tuple[type[db.Model], ...] = (
+    models.Query,
+    models.Passage,
+    *(model for model, _ in _TABLES.values()),
+)
+"""What a batch is written to."""
 
 
 @dataclass

@@ -1,21 +1,21 @@
-"""Stored queries as rows again: for exports, for campaigns, and for what a rater is shown.
-
-Parts are read as plain values, each kind in one query for however many queries they belong to.
-"""
+"""Stored queries as rows and lines."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from datasets import models, rows
-from datasets.prepared import Given, Prepared
+from datasets.db.prepared import Given, Prepared
 
 Keys = Collection[int]
 Parts = dict[int, list[Any]]
@@ -177,3 +177,50 @@ _PARTS: dict[str, Callable[[Keys], Parts]] = {
     "reports": _reports,
     "rankings": _rankings,
 }
+
+
+_ROWS = (
+    rows.Query,
+    rows.Question,
+    rows.Passage,
+    rows.KeyPoint,
+    rows.AnswerPoint,
+    rows.Report,
+    rows.Ranking,
+    rows.Reference,
+)
+_NAMES: dict[type, tuple[str, ...]] = {row: tuple(f.name for f in fields(row)) for row in _ROWS}
+_VALUES = {row: attrgetter(*names) for row, names in _NAMES.items()}
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+
+
+def as_line(query: rows.Query) -> dict[str, Any]:
+    """A query as the object that its line holds; what is absent or an empty list is left out."""
+    members = zip(_NAMES[rows.Query], _VALUES[rows.Query](query), strict=True)
+    return {name: _plain(v) for name, v in members if v is not None and v != ()}
+
+
+def part_of_line(row: Any) -> dict[str, Any]:
+    """One row within a query as the object that stands for it; what is absent is left out."""
+    kind = type(row)
+    members = zip(_NAMES[kind], _VALUES[kind](row), strict=True)
+    return {name: _plain(value) for name, value in members if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is not tuple:
+        return value
+    return [part_of_line(each) if type(each) in _NAMES else each for each in value]
+
+
+class Digest:
+    """A SHA-256 over rows in their order, whatever file they came from."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, query: rows.Query) -> None:
+        self._hash.update(_encode(as_line(query)).encode("utf-8") + b"\n")
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()

@@ -1,15 +1,16 @@
-"""The addresses of batches."""
+"""URL table."""
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import path
 
-from datasets import format_views, views
-from datasets.format_files import FORMAT_FILES
+from datasets import views
+from datasets import views as format_views
+from datasets.native_format import FORMAT_FILES
+from datasets.uploads import views as views_urls
 
 urlpatterns = [
     path("batches/", views.batches, name="batches"),
-    path("", include("datasets.uploads.urls")),
     path("batches/<int:pk>/", views.batch, name="batch"),
     path("batches/<int:pk>/queries/<int:position>/", views.query, name="query"),
     *(
@@ -21,4 +22,12 @@ urlpatterns = [
         )
         for name, each in FORMAT_FILES.items()
     ),
+]
+
+
+urlpatterns += [
+    path("batches/upload/", views_urls.upload, name="upload-new"),
+    path("batches/uploads/<slug:key>/", views_urls.one_upload, name="upload"),
+    path("batches/uploads/<slug:key>/live/", views_urls.live, name="upload-live"),
+    path("batches/uploads/<slug:key>/order/", views_urls.order, name="upload-order"),
 ]

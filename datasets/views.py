@@ -1,4 +1,4 @@
-"""The pages of batches: what each holds, a search in it, and one of its queries."""
+"""Batch pages and format files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from django.views.decorators.http import require_safe
 from datasets import material, rows
 from datasets.access import role_required
 from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report, Upload
-from datasets.searching import MOST_HITS, find, hits, marked, words_of
+from datasets.native_format import FORMAT_FILES
+from datasets.search import MOST_HITS, find, hits, marked, words_of
+from datasets.uploads.decisions import WORDS
 from datasets.uploads.receiving import uploads_of
-from datasets.uploads.showing import WORDS
 
 PAGE, HITS = 50, 25
 OPEN_PASSAGES = 3
@@ -105,3 +106,12 @@ def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
     """How many parts of a kind each of the queries has, by the query's id."""
     rows = model._default_manager.filter(query__in=queries).order_by().values("query")
     return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}
+
+
+@require_safe
+@role_required("researcher", "admin")
+def format_file(request: HttpRequest, name: str) -> HttpResponse:
+    chosen = FORMAT_FILES[name]
+    response = HttpResponse(chosen.read(), content_type=f"{chosen.media_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{chosen.name}"'
+    return response

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from annotation import integrity as answers
 from annotation.integrity import Seen
 from annotation.tallies.checking import wrong as wrong_tallies
-from audit.checking import broken
+from audit.sealing import broken
 from audit.violations import Check, Violation
 from datasets import digests
 from judging import invariants

@@ -22,14 +22,21 @@ from analysis.models import FrozenReport
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from annotation.people.members import readable
-from audit.exports import record_export
-from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from audit.recording import record_export
+from datasets.api.base import (
+    READERS,
+    List,
+    PageParameters,
+    Resource,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
+from datasets.api.concurrency import came_before, done_once, keyed
 from datasets.api.errors import RefusedBodyError, StandingError, problem
-from datasets.api.limits import PerReport
-from datasets.api.once import came_before, done_once, keyed
-from datasets.api.scopes import MANAGE, READ
-from datasets.api.shapes import PageParameters
+from datasets.api.permissions import MANAGE, READ
+from datasets.api.throttling import PerReport
 
 CHANGED = "labels came since you read this report; read it again, and freeze that"
 KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)

@@ -22,12 +22,10 @@ from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
-from audit.exports import record_export
-from datasets.api.base import READERS, Resource
-from datasets.api.describing import described
-from datasets.api.limits import PerReport
-from datasets.api.scopes import READ
-from datasets.api.shapes import Number, Strict
+from audit.recording import record_export
+from datasets.api.base import READERS, Number, Resource, Strict, described
+from datasets.api.permissions import READ
+from datasets.api.throttling import PerReport
 
 LONGEST = 300
 LARGEST = 2**31 - 1

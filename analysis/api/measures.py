@@ -24,12 +24,10 @@ from analysis.measuring.asking import (
 from analysis.measuring.shown import Shown, shown_of
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign, User
-from audit.exports import record_export
-from datasets.api.base import READERS, Resource
-from datasets.api.describing import described
-from datasets.api.limits import PerReport
-from datasets.api.scopes import READ
-from datasets.api.shapes import Strict
+from audit.recording import record_export
+from datasets.api.base import READERS, Resource, Strict, described
+from datasets.api.permissions import READ
+from datasets.api.throttling import PerReport
 
 SEVERAL = {"measure": "measures", "evaluator": "evaluators", "system": "systems", "cut": "cuts"}
 

@@ -15,9 +15,8 @@ from analysis.crowd.views import labels_address
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
 from annotation.progress.hints import TITLES, Hint
-from datasets.api.base import READERS, Resource
-from datasets.api.describing import described
-from datasets.api.limits import PerReport
+from datasets.api.base import READERS, Resource, described
+from datasets.api.throttling import PerReport
 
 AN_ESTIMATE: dict[str, Any] = {
     "value": 0.81,

@@ -18,7 +18,7 @@ from analysis.views import READERS, attached
 from annotation.models import Campaign
 from annotation.people.members import readable
 from annotation.views.mine import is_blind
-from audit.exports import record_export
+from audit.recording import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person
 

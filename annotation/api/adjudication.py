@@ -37,10 +37,9 @@ from annotation.presenting import schema
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError
 from annotation.views.sheet import sheet_of
-from datasets.api.base import WORKERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from datasets.api.base import WORKERS, List, Resource, checked, described, page_shape, rendered
 from datasets.api.errors import RefusedBodyError, StandingError, problem
-from datasets.api.scopes import LABEL, READ
+from datasets.api.permissions import LABEL, READ
 
 
 class Disputes(List):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from annotation.adjudication.queue import OF, STATES
 from annotation.api.shapes import AskedShape, EvidenceShape, TextShape
 from annotation.views.saving import LONGEST
-from datasets.api.shapes import ErrorShape, Number, PageParameters, Strict
+from datasets.api.base import ErrorShape, Number, PageParameters, Strict
 
 
 class DisputesParameters(PageParameters):

@@ -31,10 +31,9 @@ from annotation.models import Response as Answer
 from annotation.places import is_put_out
 from annotation.protocols.checking import Problem, RefusedError
 from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
-from datasets.api.base import WORKERS, Resource, checked
-from datasets.api.describing import described, header
+from datasets.api.base import WORKERS, Resource, checked, described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
-from datasets.api.scopes import LABEL, READ
+from datasets.api.permissions import LABEL, READ
 
 KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')

@@ -13,10 +13,8 @@ from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Assignment, Campaign, Rater, User
-from datasets.api.base import READERS, List, page_shape, rendered
-from datasets.api.describing import described
-from datasets.api.scopes import READ
-from datasets.api.shapes import PageParameters
+from datasets.api.base import READERS, List, PageParameters, described, page_shape, rendered
+from datasets.api.permissions import READ
 
 KINDS = ("human", "judge", "reference")
 ASKED: dict[str, Any] = {

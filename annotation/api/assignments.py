@@ -35,10 +35,9 @@ from annotation.presenting import ordered_texts, present, schema
 from annotation.protocols.schema import Schema
 from annotation.verdicts import verdicts_of
 from annotation.views.sheet import Asked, Row, sheet_of
-from datasets.api.base import WORKERS, List, Resource, page_shape, rendered
-from datasets.api.describing import described
-from datasets.api.once import once
-from datasets.api.scopes import LABEL, READ
+from datasets.api.base import WORKERS, List, Resource, described, page_shape, rendered
+from datasets.api.concurrency import once
+from datasets.api.permissions import LABEL, READ
 
 
 class Assignments(List):

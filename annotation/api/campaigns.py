@@ -26,15 +26,14 @@ from datasets.api.base import (
     List,
     Resource,
     checked,
+    described,
     page_shape,
     rendered,
 )
 from datasets.api.batches import visible_batches
-from datasets.api.describing import described
+from datasets.api.concurrency import etag_of, once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.once import once
-from datasets.api.scopes import ANY, MANAGE
-from datasets.api.versions import etag_of
+from datasets.api.permissions import ANY, MANAGE
 from datasets.models import Batch
 
 A_CAMPAIGN: dict[str, Any] = {

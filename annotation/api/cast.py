@@ -28,13 +28,10 @@ from annotation.people import exclusions, members
 from annotation.people.errors import PeopleError
 from annotation.people.leases import free, set_hold
 from annotation.people.overview import answering
-from datasets.api.base import READERS, Resource, checked
-from datasets.api.describing import described
+from datasets.api.base import READERS, ErrorShape, Resource, checked, described
+from datasets.api.concurrency import IF_MATCH, check_seen, etag_of, once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.once import once
-from datasets.api.scopes import PEOPLE
-from datasets.api.shapes import ErrorShape
-from datasets.api.versions import IF_MATCH, check_seen, etag_of
+from datasets.api.permissions import PEOPLE
 
 
 def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:

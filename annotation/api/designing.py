@@ -40,14 +40,11 @@ from annotation.gold.setting import keep_known
 from annotation.models import Campaign, QueryDraw, UnitDraw, User
 from annotation.opening import change
 from annotation.rehearsing import rehearse
-from datasets.api.base import READERS, List, Resource, checked, page_shape
-from datasets.api.describing import described
+from datasets.api.base import READERS, ErrorShape, List, Resource, checked, described, page_shape
+from datasets.api.concurrency import IF_MATCH, check_seen, once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.limits import PerReport
-from datasets.api.once import once
-from datasets.api.scopes import MANAGE, READ
-from datasets.api.shapes import ErrorShape
-from datasets.api.versions import IF_MATCH, check_seen
+from datasets.api.permissions import MANAGE, READ
+from datasets.api.throttling import PerReport
 from datasets.rows import InputError, Place
 
 MOST_ITEMS = 20_000

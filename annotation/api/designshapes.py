@@ -9,7 +9,7 @@ from rest_framework import serializers
 from annotation.design import GATES, ITEM_ORDERS, ORDERS, POINTS, SAMPLINGS
 from annotation.protocols import PROTOCOLS
 from annotation.rehearsing import MOST_PEOPLE
-from datasets.api.shapes import Number, PageParameters, Strict
+from datasets.api.base import Number, PageParameters, Strict
 
 MOST_KNOWN = 5_000
 

@@ -14,11 +14,10 @@ from rest_framework.response import Response
 from annotation import exporting
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.models import Campaign
-from audit.exports import record_export, was_told
-from datasets.api.base import READERS
-from datasets.api.describing import described
-from datasets.api.lines import Found, Line, LineParameters, Lines, lines_shape
-from datasets.api.scopes import READ
+from audit.recording import record_export, was_told
+from datasets.api.base import READERS, described
+from datasets.api.permissions import READ
+from datasets.api.renderers import Found, Line, LineParameters, Lines, lines_shape
 
 A_UNIT = {
     "item": "r1",

@@ -18,9 +18,8 @@ from annotation.gold.scoring import Checked, checked, passes, score
 from annotation.models import Assignment, Item
 from annotation.presenting import present
 from annotation.views.feedback import shows_feedback
-from datasets.api.base import WORKERS, Resource
-from datasets.api.describing import described
-from datasets.api.scopes import LABEL, READ
+from datasets.api.base import WORKERS, Resource, described
+from datasets.api.permissions import LABEL, READ
 
 AN_ANSWER: dict[str, Any] = {
     "unit": "q1:1",

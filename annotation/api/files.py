@@ -27,12 +27,11 @@ from annotation.exports.offered import (
 )
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
-from audit.exports import record_export
-from datasets.api.base import READERS, SAFE, Resource
-from datasets.api.describing import described
+from audit.recording import record_export
+from datasets.api.base import READERS, SAFE, Resource, described
 from datasets.api.errors import RefusedBodyError
-from datasets.api.limits import PerExport
-from datasets.api.scopes import READ
+from datasets.api.permissions import READ
+from datasets.api.throttling import PerExport
 
 AN_OFFER: dict[str, Any] = {
     "what": "label-studio",

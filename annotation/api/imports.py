@@ -12,13 +12,11 @@ from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person, visible_studies
 from annotation.importing_rows import import_rows
-from datasets.api.base import READERS, Resource, checked
-from datasets.api.describing import described
+from datasets.api.base import READERS, Resource, Strict, checked, described
+from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.limits import PerImport
-from datasets.api.once import once
-from datasets.api.scopes import MANAGE
-from datasets.api.shapes import Strict
+from datasets.api.permissions import MANAGE
+from datasets.api.throttling import PerImport
 from datasets.rows import InputError
 
 A_LINE = {

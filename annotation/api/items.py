@@ -16,10 +16,16 @@ from annotation.api.visible import check_blind, person, visible_studies
 from annotation.exporting import units_of
 from annotation.models import Campaign, Item, Unit, User
 from annotation.views.mine import is_blind
-from datasets.api.base import READERS, List, Resource, page_shape, rendered
-from datasets.api.describing import described
-from datasets.api.scopes import MANAGE, READ
-from datasets.api.shapes import PageParameters
+from datasets.api.base import (
+    READERS,
+    List,
+    PageParameters,
+    Resource,
+    described,
+    page_shape,
+    rendered,
+)
+from datasets.api.permissions import MANAGE, READ
 
 AN_ITEM: dict[str, Any] = {
     "position": 0,

@@ -28,14 +28,22 @@ from annotation.people import accounts
 from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite, revoke
 from annotation.people.overview import invitations_of
-from datasets.api.base import ADMIN, READERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from datasets.api.base import (
+    ADMIN,
+    READERS,
+    ErrorShape,
+    List,
+    PageParameters,
+    Resource,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
+from datasets.api.concurrency import IF_MATCH, check_seen, done_once, etag_of, keyed, once
 from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
-from datasets.api.limits import seconds_to_wait
-from datasets.api.once import done_once, keyed, once
-from datasets.api.scopes import PEOPLE
-from datasets.api.shapes import ErrorShape, PageParameters
-from datasets.api.versions import IF_MATCH, check_seen, etag_of
+from datasets.api.permissions import PEOPLE
+from datasets.api.throttling import seconds_to_wait
 
 OWN = "this is your own account; let another admin do it"
 

@@ -11,7 +11,7 @@ from annotation.models import Campaign, Invitation, Membership, User
 from annotation.models.taking_part import LONGEST_REASON
 from annotation.people.leases import LONGEST
 from annotation.people.overview import Answering
-from datasets.api.shapes import Strict
+from datasets.api.base import Strict
 
 LARGEST_ID = 2**31 - 1
 A_PERSON: dict[str, Any] = {

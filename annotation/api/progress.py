@@ -15,8 +15,7 @@ from annotation.gold.scoring import Score
 from annotation.models import Campaign
 from annotation.progress.standing import Person, Standing, person_of, standing, time_left
 from annotation.views.mine import is_blind
-from datasets.api.base import READERS, Resource
-from datasets.api.describing import described
+from datasets.api.base import READERS, Resource, described
 
 HIDDEN = "you have an open item in this campaign; answer it first"
 NONE_KNOWN = "no answer of theirs is known beforehand"

@@ -11,7 +11,7 @@ from annotation.api.rounds import FirstAnswerShape
 from annotation.models import Assignment
 from annotation.views.mine import Progress
 from annotation.views.saving import LONGEST
-from datasets.api.shapes import ErrorShape, Number, PageParameters, ProblemShape, Strict
+from datasets.api.base import ErrorShape, Number, PageParameters, ProblemShape, Strict
 
 STATUSES = ("open", "done")
 

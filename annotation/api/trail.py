@@ -13,11 +13,9 @@ from rest_framework.response import Response
 from annotation.api.visible import person, visible_studies
 from annotation.trail.finding import Wanted, found, visible_events
 from annotation.trail.telling import told
-from audit.events import EVENTS
 from audit.models import Event
-from datasets.api.base import ADMIN, READERS, Resource
-from datasets.api.describing import described
-from datasets.api.shapes import LARGEST_PAGE, PAGE, Strict
+from audit.recording import EVENTS
+from datasets.api.base import ADMIN, LARGEST_PAGE, PAGE, READERS, Resource, Strict, described
 
 AN_EVENT = {
     "id": 81,

@@ -16,8 +16,7 @@ from typing import Any
 from annotation.files.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, moment, rater_of, whole
 from annotation.files.rows import SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.json_list import objects
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import objects, shown
 from datasets.readers.label_studio import recognises, task_id
 from datasets.rows import InputError, Place, ReadNotes
 

@@ -10,7 +10,7 @@ from annotation.models import Label, Rater, Span
 from annotation.presenting import shown_texts
 from annotation.protocols.checking import Quote
 from audit.violations import Check, Place, Violation
-from datasets.folding import fold
+from datasets.quotes import fold
 from datasets.text import find_quote
 
 CHECK = Check(

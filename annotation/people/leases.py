@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item, User
 from audit.recording import record
-from datasets.prepared import Given, Prepared
+from datasets.db.prepared import Given, Prepared
 
 Status = Assignment.Status
 LONGEST = 366 * 24 * 60

@@ -10,8 +10,8 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import Campaign, User
 from annotation.people.members import readable
-from audit.events import EVENTS
 from audit.models import SITE, Event, Seal
+from audit.recording import EVENTS
 
 STAFF = (User.Role.RESEARCHER, User.Role.ADMIN)
 BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)

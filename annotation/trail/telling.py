@@ -9,8 +9,8 @@ from typing import Any
 
 from annotation.models import Rater, User
 from annotation.trail.finding import STAFF
-from audit.events import EVENTS
 from audit.models import Event
+from audit.recording import EVENTS
 
 CHUNK = 500
 NOBODY = "nobody logged in"

@@ -11,9 +11,9 @@ from annotation.exports.offered import BlankError, download, offers, tells_answe
 from annotation.models import Campaign, User
 from annotation.people.members import readable
 from annotation.views.mine import is_blind, user_of
-from audit.exports import record_export
+from audit.recording import record_export
 from datasets.access import role_required
-from datasets.api.limits import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = (

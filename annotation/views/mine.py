@@ -16,7 +16,7 @@ from annotation.gold.turns import left_known
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from annotation.places import free_items
-from datasets.prepared import Given, Prepared, PreparedModels
+from datasets.db.prepared import Given, Prepared, PreparedModels
 
 MAY_WORK = (User.Role.ANNOTATOR, User.Role.RESEARCHER)
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)

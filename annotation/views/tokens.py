@@ -14,15 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.models import User
 from annotation.views.mine import user_of
 from datasets.access import role_required
-from datasets.api.scopes import LEAST, MOST, SCOPES
-from datasets.granting import (
-    DAYS,
-    LONGEST_NOTE,
-    TokenError,
-    make_token,
-    take_back,
-    tokens_of,
-)
+from datasets.api.permissions import LEAST, MOST, SCOPES
+from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, take_back, tokens_of
 
 LONGEST_DAYS = 365
 

@@ -18,10 +18,9 @@ from annotation.people.members import readable
 from annotation.trail.finding import Wanted, found, visible_events
 from annotation.trail.telling import told
 from annotation.views.mine import user_of
-from audit.checking import unsealed
-from audit.events import EVENTS
-from audit.exports import record_export
 from audit.models import SITE, Event, Seal
+from audit.recording import EVENTS, record_export
+from audit.sealing import unsealed
 from datasets.access import role_required
 
 PAGE = 50

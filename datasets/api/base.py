@@ -1,22 +1,76 @@
-"""What every address of the API is: who may ask, what they may ask for, and pages of it."""
+"""Resource, serializer bases, schema descriptions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.core.paginator import EmptyPage, Paginator
 from django.db.models import QuerySet
 from django.http import Http404, QueryDict
-from drf_spectacular.utils import inline_serializer
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    inline_serializer,
+)
 from rest_framework import serializers
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from datasets.api.scopes import UNLESS_SAID, ScopeMaySuffice
-from datasets.api.shapes import NoParameters, PageParameters, Strict
+from datasets.api.permissions import UNLESS_SAID, ScopeMaySuffice
+
+LARGEST_PAGE, PAGE = 200, 50
+
+
+class Strict(serializers.Serializer[Any]):
+    """What a client sends: a field that is not declared is refused by its name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - {*self.fields})):
+            raise serializers.ValidationError(
+                {name[:200]: "is not a field here; leave it out" for name in unknown}
+            )
+        return super().to_internal_value(data)
+
+
+class NoParameters(Strict):
+    pass
+
+
+class PageParameters(Strict):
+    page = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, default=1, help_text="which page, from 1"
+    )
+    page_size = serializers.IntegerField(
+        min_value=1, max_value=LARGEST_PAGE, default=PAGE, help_text="how many on a page"
+    )
+
+
+class Number(serializers.FloatField):
+    """A finite number; neither NaN nor a boolean."""
+
+    def to_internal_value(self, data: Any) -> float:
+        number = super().to_internal_value(data)
+        if isinstance(data, bool) or not math.isfinite(number):
+            raise serializers.ValidationError("is not a number; give one")
+        return number
+
+
+class ProblemShape(serializers.Serializer[Any]):
+    unit = serializers.CharField(allow_null=True, help_text="the unit's name, if one is meant")
+    field = serializers.CharField(allow_null=True, help_text="the field's name, if one is meant")
+    wrong = serializers.CharField(help_text="what is wrong, and what to do")
+
+
+class ErrorShape(serializers.Serializer[Any]):
+    error = serializers.CharField(help_text="what is wrong, and what to do, in one sentence")
+    problems = ProblemShape(many=True)
+
 
 ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
 EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
@@ -138,3 +192,68 @@ class List(Resource):
         parameters = self.request.query_params.copy()
         parameters["page"] = str(number)
         return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+
+
+MEANINGS = {
+    400: "The request is not as described.",
+    401: "There is no token, or it is not known.",
+    403: "The role of this account may not do this.",
+    404: "There is no such thing for this account.",
+    406: "The address has no form that the client accepts.",
+    409: "It is no more as it was seen.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    422: "The content cannot be taken; every problem is named.",
+    429: "Too many requests; `Retry-After` says when to come again.",
+    503: "The database is away; `Retry-After` says when to come again.",
+    507: "The disk of this site is full; its admin must know.",
+}
+ALWAYS = (400, 401, 403, 404, 406, 429, 503)
+Described = Callable[[Any], Any]
+
+
+def described(
+    summary: str,
+    description: str,
+    responses: Mapping[int, Any],
+    *,
+    tag: str,
+    example: Any,
+    sent: Any = None,
+    request: Any = None,
+    status: int = 200,
+    refuses: tuple[int, ...] = (),
+    parameters: list[Any] | None = None,
+    operation_id: str | None = None,
+) -> Described:
+    """Describes a method: what it is for, what it gives, an example, and how it may refuse.
+
+    `example` is of the answer with `status`, `sent` of the body.
+    """
+    examples = [
+        OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),
+    ]
+    if sent is not None:
+        kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
+        examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
+    errors = (*ALWAYS, *refuses, *((413, 415) if request else ()))
+    return extend_schema(
+        summary=summary,
+        description=description,
+        request=request,
+        responses={**responses, **{code: failing(code) for code in errors}},
+        examples=examples,
+        parameters=parameters,
+        tags=[tag],
+        operation_id=operation_id,
+    )
+
+
+def failing(code: int) -> OpenApiResponse:
+    return OpenApiResponse(ErrorShape, description=MEANINGS[code])
+
+
+def header(name: str, description: str) -> OpenApiParameter:
+    return OpenApiParameter(
+        name, str, OpenApiParameter.HEADER, required=False, description=description
+    )

@@ -13,21 +13,31 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from datasets.api.base import (
+    READERS,
+    List,
+    PageParameters,
+    Resource,
+    Strict,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
+from datasets.api.concurrency import came_before, done_once, keyed, once
 from datasets.api.errors import (
     NoSpaceError,
     RefusedBodyError,
     StandingError,
     TooOftenHereError,
 )
-from datasets.api.once import came_before, done_once, keyed, once
-from datasets.api.scopes import MANAGE, READ
-from datasets.api.shapes import PageParameters, Strict
+from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
 from datasets.rows import InputError
-from datasets.uploads import deciding, quarantine
+from datasets.uploads import decisions as deciding
+from datasets.uploads import quarantine
+from datasets.uploads.decisions import twins
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -37,7 +47,6 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
-from datasets.uploads.showing import twins
 
 LONGEST_NAME = Batch._meta.get_field("name").max_length
 A_PREVIEW = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets.access import takes_files
-from datasets.api import batches, searching, uploads
+from datasets.api import batches, uploads
+from datasets.api import batches as searching
 
 urlpatterns = [
     path("batches/", batches.Batches.as_view(), name="api-batches"),

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
-from datasets.readers.json_list import objects
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import objects, shown
 from datasets.rows import InputError, Located, Place, ReadNotes
 
 __all__ = ["READERS", "Reader", "read", "recognise"]

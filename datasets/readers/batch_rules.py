@@ -9,8 +9,8 @@ import hashlib
 import unicodedata
 from collections.abc import Container, Iterable
 
+from datasets.readers.fields import Tally
 from datasets.readers.jsonl import shown
-from datasets.readers.warn import Tally
 from datasets.rows import InputError, KeyPoint, Located, Passage, Place, Query, ReadNotes
 
 

@@ -1,8 +1,4 @@
-"""Taking one JSON object apart by known keys, with an error that names the key and says what to do.
-
-An optional key that is null counts as absent. A boolean is never a number. Strings are kept as
-they stand, blanks around them too.
-"""
+"""Take a JSON object apart."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from datasets.readers.jsonl import kind, shown
-from datasets.rows import InputError, Place
+from datasets.rows import InputError, Place, ReadNotes
 
 MAX_ID = 255
 
@@ -234,3 +230,24 @@ def _suggestion(key: str, known: Collection[str]) -> str:
         if "meta" in known
         else (f"take it out; the keys here are {keys}")
     )
+
+
+IN_FULL = 50
+
+
+class Tally:
+    """Warnings of one kind: the first `IN_FULL` are noted as they come, the rest counted."""
+
+    def __init__(self, notes: ReadNotes, more: str) -> None:
+        self._notes, self._more = notes, more
+        self.count = 0
+
+    def add(self, warning: str) -> None:
+        self.count += 1
+        if self.count <= IN_FULL:
+            self._notes.warnings.append(warning)
+
+    def finish(self) -> None:
+        """Notes how many were not noted in full, if any."""
+        if self.count > IN_FULL:
+            self._notes.warnings.append(f"{self.count - IN_FULL} {self._more}")

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields, made_id
-from datasets.readers.json_list import objects
-from datasets.readers.jsonl import kind
+from datasets.readers.jsonl import kind, objects
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
 
 SUMMARY = "GaRAGe: JSON Lines, or a list, with sample_id, question and grounding"

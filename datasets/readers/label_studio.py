@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields, made_id
-from datasets.readers.json_list import objects
+from datasets.readers.jsonl import objects
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Report
 
 SUMMARY = "Label Studio: a JSON list, or JSON Lines, of tasks with their texts under data"

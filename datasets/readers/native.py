@@ -7,9 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datasets.readers.fields import Fields, repeated
+from datasets.readers.fields import Fields, Tally, repeated
 from datasets.readers.jsonl import records, shown
-from datasets.readers.warn import Tally
 from datasets.rows import (
     USES,
     AnswerPoint,

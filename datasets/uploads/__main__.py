@@ -18,7 +18,7 @@ SECONDS = 900
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    from datasets.uploads.working import SpentError, work
+    from datasets.uploads.worker import SpentError, work
 
     def spent(*_: object) -> NoReturn:
         raise SpentError

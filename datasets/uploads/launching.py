@@ -15,7 +15,7 @@ from django.db import connection
 from kombu.exceptions import OperationalError
 
 from datasets import tasks
-from datasets.uploads.apart import run_apart
+from datasets.tasks import run_apart
 
 logger = logging.getLogger("tandem.uploads")
 

@@ -17,12 +17,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.recording import record
+from datasets import tasks as cleaning
 from datasets.loading import check_name
 from datasets.models import Batch, Upload
 from datasets.readers import READERS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
-from datasets.uploads import cleaning, launching, quarantine
+from datasets.uploads import launching, quarantine
 
 AN_HOUR, MOST_AN_HOUR = timedelta(hours=1), 6
 MOST_WAITING = 3

@@ -17,7 +17,8 @@ from datasets.access import role_required, takes_files, wants_data
 from datasets.models import Upload
 from datasets.readers import READERS
 from datasets.rows import InputError
-from datasets.uploads import deciding
+from datasets.uploads import decisions as deciding
+from datasets.uploads.decisions import shown
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -27,7 +28,6 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
-from datasets.uploads.showing import shown
 
 ROLES = ("researcher", "admin")
 

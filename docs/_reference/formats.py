@@ -17,7 +17,7 @@ from annotation.files import rows as labels
 from annotation.files.labels import KINDS
 from annotation.submit import REASONS
 from datasets import rows as batch
-from datasets.format_files import FORMAT_FILES, properties_of
+from datasets.native_format import FORMAT_FILES, properties_of
 from datasets.readers import READERS
 from docs._reference import measures, reports
 from docs._reference.words import code, codes, meaning, page, plain, table

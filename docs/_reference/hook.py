@@ -21,7 +21,7 @@ os.environ.setdefault("DEBUG", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from datasets.format_files import FORMAT_FILES  # noqa: E402
+from datasets.native_format import FORMAT_FILES  # noqa: E402
 from docs._reference.pages import FOLDER, navigation, pages  # noqa: E402
 
 ICON = "assets/icon.svg"

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import F
 
 from annotation.models import Assignment
-from datasets.prepared import Among, Given, PreparedInsert, PreparedUpdate
+from datasets.db.prepared import Among, Given, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
 from judging.costs.prices import Book
 from judging.models import JudgeCall, JudgeRun

@@ -22,8 +22,8 @@ from annotation.submit import (
     prepare,
     submit_many,
 )
-from datasets.prepared import Among, Given, PreparedModels, PreparedUpdate
-from datasets.prepared import Prepared as PreparedQuery
+from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate
+from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls
 from judging.answers.scoring import details_of, kept_logprobs
 from judging.backends.base import Answer, Reason

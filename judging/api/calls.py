@@ -9,9 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person
-from datasets.api.base import READERS, List, Resource, page_shape, rendered
-from datasets.api.describing import described
-from datasets.api.scopes import JUDGE, READ
+from datasets.api.base import READERS, List, Resource, described, page_shape, rendered
+from datasets.api.permissions import JUDGE, READ
 from judging.api import examples
 from judging.api.shapes import CallParameters, CallShape, WholeCallShape
 from judging.api.visible import run_of, visible_calls

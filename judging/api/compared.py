@@ -10,9 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.visible import person, visible_studies
-from datasets.api.base import READERS, Resource
-from datasets.api.describing import described
-from datasets.api.scopes import JUDGE, READ
+from datasets.api.base import READERS, Resource, described
+from datasets.api.permissions import JUDGE, READ
 from judging.views.comparing import compared
 
 A_ROW: dict[str, Any] = {

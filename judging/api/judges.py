@@ -11,11 +11,10 @@ from rest_framework.response import Response
 
 from annotation.api.visible import person
 from annotation.models import User
-from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
+from datasets.api.concurrency import once
 from datasets.api.errors import Problem, RefusedBodyError, problem
-from datasets.api.once import once
-from datasets.api.scopes import JUDGE, READ
+from datasets.api.permissions import JUDGE, READ
 from judging.api import examples
 from judging.api.shapes import JudgeParameters, JudgeShape, NewJudgeShape, WholeJudgeShape
 from judging.api.visible import judge_of, visible_judges

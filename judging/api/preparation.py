@@ -14,12 +14,11 @@ from annotation.models import Campaign, Rater
 from annotation.models.people import rater_of
 from annotation.preparation.base import Step
 from annotation.preparation.steps import STEPS
-from datasets.api.base import READERS, Resource, checked
+from datasets.api.base import READERS, Resource, checked, described
 from datasets.api.batches import visible_batch, visible_batches
-from datasets.api.describing import described
+from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, TellingError, problem
-from datasets.api.once import once
-from datasets.api.scopes import MANAGE, READ
+from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
 from judging.api import preparation_examples as examples

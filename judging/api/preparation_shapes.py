@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation.presenting import schema
+from datasets.api.base import ErrorShape, Number, PageParameters, Strict
 from datasets.api.batches import BatchShape
-from datasets.api.shapes import ErrorShape, Number, PageParameters, Strict
 from judging.models import Review
 from judging.preparation.standing import WAITING, Author, Work
 from judging.preparation.written import Written

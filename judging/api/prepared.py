@@ -13,13 +13,20 @@ from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person
 from annotation.models.people import rater_of
-from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
+from datasets.api.base import (
+    READERS,
+    List,
+    Resource,
+    checked,
+    described,
+    header,
+    page_shape,
+    rendered,
+)
 from datasets.api.batches import visible_batch
-from datasets.api.describing import described, header
+from datasets.api.concurrency import check_seen, etag_of, once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
-from datasets.api.once import once
-from datasets.api.scopes import MANAGE, READ
-from datasets.api.versions import check_seen, etag_of
+from datasets.api.permissions import MANAGE, READ
 from judging.api import preparation_examples as examples
 from judging.api.preparation import STEP
 from judging.api.preparation_shapes import (

@@ -10,12 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.visible import check_blind, person
-from audit.exports import record_export
-from datasets.api.base import READERS, List, Resource, checked, page_shape, rendered
-from datasets.api.describing import described
+from audit.recording import record_export
+from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
+from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
-from datasets.api.once import once
-from datasets.api.scopes import JUDGE, READ
+from datasets.api.permissions import JUDGE, READ
 from judging.api import examples
 from judging.api.shapes import NewRunShape, OrderShape, RunParameters, RunShape, WholeRunShape
 from judging.api.visible import campaign_named, run_of, visible_judges, visible_runs

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from datasets.api.shapes import PageParameters, Strict
+from datasets.api.base import PageParameters, Strict
 from judging.costs.spent import spent_by
 from judging.defining import LONGEST_PROMPT
 from judging.models import Judge, JudgeCall, JudgeRun

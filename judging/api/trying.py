@@ -12,12 +12,10 @@ from rest_framework.response import Response
 from annotation.api.visible import check_blind, person
 from annotation.models import Campaign
 from annotation.presenting import ForgottenItemError
-from datasets.api.base import READERS, Resource, checked
-from datasets.api.describing import described
+from datasets.api.base import READERS, Resource, Strict, checked, described
 from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
-from datasets.api.limits import PerReport
-from datasets.api.scopes import JUDGE, READ
-from datasets.api.shapes import Strict
+from datasets.api.permissions import JUDGE, READ
+from datasets.api.throttling import PerReport
 from judging.api import examples
 from judging.api.shapes import LARGEST
 from judging.api.visible import campaign_named, judge_of

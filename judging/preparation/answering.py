@@ -17,8 +17,7 @@ from django.utils.datastructures import MultiValueDict
 
 from annotation.protocols.base import ItemSpec, Listed, UnitSpec, Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from datasets.in_order import find_in_order
-from datasets.text import find_quote
+from datasets.text import find_in_order, find_quote
 
 SPARE_POINTS = 1
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")

@@ -17,9 +17,8 @@ from typing import Any
 from annotation.models import Campaign, Rater
 from annotation.preparation.base import Result, Step
 from annotation.preparation.numbering import remembered
-from datasets.lines import as_line
 from datasets.loading import load_batch
-from datasets.material import batch_rows
+from datasets.material import as_line, batch_rows
 from datasets.models import Batch
 from judging.models import Review
 from judging.preparation.written import unanswered, written

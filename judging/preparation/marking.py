@@ -7,8 +7,7 @@ from typing import Any
 
 from annotation.protocols.base import Text, UnitSpec
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from datasets.in_order import find_in_order
-from datasets.text import Found, find_quote
+from datasets.text import Found, find_in_order, find_quote
 
 Pieces = list[tuple[str, bool]]
 

@@ -17,9 +17,9 @@ from annotation.models import Assignment, Campaign
 from annotation.presenting import bring, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
+from datasets.db.prepared import Among
+from datasets.db.prepared import Prepared as PreparedQuery
 from datasets.models import Report
-from datasets.prepared import Among
-from datasets.prepared import Prepared as PreparedQuery
 from judging.backends.base import (
     ANY_FORM,
     JSON,

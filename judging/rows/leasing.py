@@ -9,8 +9,8 @@ from functools import cache
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign, Item
+from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate, columns_of
 from datasets.models import Query
-from datasets.prepared import Among, Given, PreparedModels, PreparedUpdate, columns_of
 
 Status = Assignment.Status
 _COLUMNS = ("id", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "attempts")

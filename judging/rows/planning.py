@@ -16,7 +16,7 @@ from annotation.follows.base import prerequisite_of
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.places import order_for
 from annotation.presenting import design
-from datasets.prepared import PreparedInsert
+from datasets.db.prepared import PreparedInsert
 from judging.conditions.variations import fields_in_order
 from judging.models import Judge
 from judging.rows.ledger import rows_of

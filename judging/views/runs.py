@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Campaign
-from audit.exports import record_export
+from audit.recording import record_export
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.conditions.masses import warning_of

@@ -30,7 +30,8 @@ from annotation.saves import ConflictError
 from annotation.submit import Circumstances
 from annotation.views.saving import key_of, seconds_of, what_changed, whole
 from annotation.writing import _check_conflict
-from datasets.api import once, versions
+from datasets.api import concurrency as once
+from datasets.api import concurrency as versions
 from datasets.api.errors import StandingError
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

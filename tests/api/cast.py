@@ -9,8 +9,8 @@ from typing import Any
 from django.test import Client
 
 from annotation.models import Assignment, User
-from datasets.api.scopes import MOST
-from datasets.granting import make_token
+from datasets.api.permissions import MOST
+from datasets.tokens import make_token
 from tests.page_cast import TEXT
 
 V1 = "/api/v1"

@@ -13,9 +13,9 @@ from rest_framework.exceptions import ParseError
 from rest_framework.settings import api_settings
 
 from annotation.models import Response
-from datasets.api import limits
-from datasets.api.limits import PerUser
-from datasets.api.parsing import DEEPEST, parsed
+from datasets.api import throttling as limits
+from datasets.api.parsers import DEEPEST, parsed
+from datasets.api.throttling import PerUser
 from tests.api.cast import Script, as_json, assert_told, body, place, script_of
 from tests.page_cast import Study
 

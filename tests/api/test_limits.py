@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import cache
 from rest_framework.settings import api_settings
 
-from datasets.api import limits
-from datasets.api.limits import PerExport, PerUser, seconds_to_wait
+from datasets.api import throttling as limits
+from datasets.api.throttling import PerExport, PerUser, seconds_to_wait
 
 MOMENT = 7200
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from annotation.models import Campaign, Invitation, User
-from datasets.api import once
+from datasets.api import concurrency as once
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_told, script_of

@@ -9,7 +9,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from datasets.api.base import EVERYBODY
-from datasets.api.scopes import LEAST, MOST, SCOPES
+from datasets.api.permissions import LEAST, MOST, SCOPES
 from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.api.test_description import operations
 from tests.api.test_roles import views

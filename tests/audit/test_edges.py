@@ -15,13 +15,23 @@ from django.utils import timezone
 
 from annotation.models import Campaign, User
 from audit import sealing
-from audit.asking import NOBODY, Asking, address_class, asking, on_behalf
-from audit.checking import broken, known, named, unsealed
-from audit.events import EVENTS
-from audit.exports import record_export, was_told
 from audit.models import SITE, Event, Seal
-from audit.recording import digest_of, folded, made, record, write
-from audit.sealing import START, digest_over, line, seal
+from audit.recording import (
+    EVENTS,
+    NOBODY,
+    Asking,
+    address_class,
+    asking,
+    digest_of,
+    folded,
+    made,
+    on_behalf,
+    record,
+    record_export,
+    was_told,
+    write,
+)
+from audit.sealing import START, broken, digest_over, known, line, named, seal, unsealed
 from tests.audit.test_seals import a_thief
 from tests.page_cast import _user
 

@@ -13,9 +13,8 @@ from annotation.models import Rater
 from annotation.people.accounts import forget
 from annotation.people.members import add_member, end_membership, set_pool
 from annotation.submit import submit
-from audit.asking import Asking, on_behalf
 from audit.models import Event
-from audit.recording import record
+from audit.recording import Asking, on_behalf, record
 from audit.sealing import seal
 from tests.api.cast import script_of
 from tests.page_cast import Study, client_of, make_study, payload

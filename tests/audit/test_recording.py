@@ -10,11 +10,9 @@ from annotation.counting import count_answers
 from annotation.models import Assignment, User
 from annotation.people import accounts
 from annotation.submit import submit
-from audit.asking import Asking, address_class, on_behalf
-from audit.checking import broken
 from audit.models import Event
-from audit.recording import digest_of, folded, record
-from audit.sealing import seal
+from audit.recording import Asking, address_class, digest_of, folded, on_behalf, record
+from audit.sealing import broken, seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]

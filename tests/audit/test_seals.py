@@ -10,12 +10,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 
-from audit import locking, sealing
+from audit import sealing
+from audit import sealing as locking
 from audit.append_only import REFUSED, put_on, take_off
-from audit.checking import broken, known, unsealed
 from audit.models import SITE, Event, Seal
 from audit.recording import record
-from audit.sealing import seal
+from audit.sealing import broken, known, seal, unsealed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 CAMPAIGN, OTHER = 7, 8

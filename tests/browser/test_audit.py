@@ -8,8 +8,7 @@ from playwright.sync_api import Page, expect
 from annotation.opening import change
 from annotation.people.members import add_member
 from annotation.terms import Terms
-from audit.asking import Asking, on_behalf
-from audit.recording import record
+from audit.recording import Asking, on_behalf, record
 from audit.sealing import seal
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in

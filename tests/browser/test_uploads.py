@@ -16,7 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import User
 from datasets.models import Batch, Upload
-from datasets.uploads.working import work
+from datasets.uploads.worker import work
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in, new_context
 from tests.cast import BATCH, FIRST, SECOND, load, write_lines

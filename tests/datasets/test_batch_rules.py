@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datasets.readers.batch_rules import BatchRules, folded
-from datasets.readers.warn import IN_FULL
+from datasets.readers.fields import IN_FULL
 from datasets.rows import (
     AnswerPoint,
     InputError,

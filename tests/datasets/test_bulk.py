@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from datasets import models
-from datasets.bulk import bulk_write, compress_fast, reserve
+from datasets.db.bulk import bulk_write, compress_fast, reserve
 from datasets.loading import load_batch
 from datasets.material import batch_rows
 from datasets.readers import read

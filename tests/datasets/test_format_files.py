@@ -12,7 +12,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
 from annotation.models import User
-from datasets.format_files import FORMAT_FILES, native_schema, properties_of
+from datasets.native_format import FORMAT_FILES, native_schema, properties_of
 from datasets.readers import native, read
 from datasets.rows import InputError, ReadNotes
 from tests.cast import BATCH, ROOT, run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.in_order import Gap, find_in_order, gaps
-from datasets.text import sentences
+from datasets.text import Gap, find_in_order, gaps, sentences
 from tests.datasets.test_text import TEXT
 
 

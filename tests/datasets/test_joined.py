@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.folding import fold
-from datasets.joined import (
+from datasets.quotes import (
     Piece,
     _cuts,
     _is_long,
@@ -14,6 +13,7 @@ from datasets.joined import (
     _skip,
     _stands_out,
     _with_rest,
+    fold,
     pieces,
 )
 

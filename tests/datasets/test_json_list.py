@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets.readers import json_list
-from datasets.readers.json_list import objects
+from datasets.readers import jsonl as json_list
+from datasets.readers.jsonl import objects
 from datasets.rows import InputError
 from tests.datasets.helpers import refusal
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from datasets import models, storing
+from datasets import loading as storing
+from datasets import models
 from datasets.material import batch_rows
 from datasets.readers import read
 from tests.cast import (

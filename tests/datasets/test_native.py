@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datasets.readers import native
-from datasets.readers.warn import IN_FULL
+from datasets.readers.fields import IN_FULL
 from datasets.rows import (
     AnswerPoint,
     InputError,

@@ -10,7 +10,7 @@ from django.db.models import F, Q, UUIDField
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Draft, Item, Label, Rater, Response
-from datasets.prepared import (
+from datasets.db.prepared import (
     Among,
     Given,
     Picked,

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from datasets.readers import crux, garage, label_studio, native
-from datasets.readers.fields import MAX_ID, Fields, made_id, repeated
+from datasets.readers.crux import rankings
+from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, made_id, repeated
 from datasets.readers.label_studio import task_id
 from datasets.readers.native import stray_sentence
-from datasets.readers.trec import rankings
-from datasets.readers.warn import IN_FULL, Tally
 from datasets.rows import InputError, Place, Query, ReadNotes
 from tests.datasets.helpers import jsonl, refusal
 

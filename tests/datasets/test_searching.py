@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datasets.models import Batch
-from datasets.searching import MOST_HITS, find, hits, marked, words_of
+from datasets.search import MOST_HITS, find, hits, marked, words_of
 from tests.cast import Line, load
 
 pytestmark = pytest.mark.postgresql

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from audit.models import Event
-from datasets import loading, models, storing
-from datasets.lines import Digest
+from datasets import loading, models
+from datasets import loading as storing
 from datasets.loading import check_content, check_name, load_batch
+from datasets.material import Digest
 from datasets.rows import InputError, KeyPoint, Passage, Query, Question, Ranking, Report
 from tests.cast import BATCH, SECOND, write_lines
 

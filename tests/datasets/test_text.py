@@ -9,13 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from datasets.text import (
-    Found,
-    codepoints_to_utf16,
-    find_quote,
-    sentences,
-    utf16_to_codepoints,
-)
+from datasets.text import Found, codepoints_to_utf16, find_quote, sentences, utf16_to_codepoints
 from tests.datasets.helpers import data_lines, needs_data
 
 TEXT = (

@@ -13,9 +13,11 @@ import pytest
 from django.db import models as db
 
 from annotation.models import Assignment
-from audit import append_only, locking
+from audit import append_only
+from audit import sealing as locking
 from audit.models import Event
-from datasets import bulk, models, prepared
+from datasets import models
+from datasets.db import bulk, prepared
 
 LOCK = 0x7A6E0A0D
 

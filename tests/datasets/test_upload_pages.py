@@ -225,7 +225,7 @@ def test_the_end_of_the_work_fetches_the_page_anew(client: Client, rita: User) -
 def test_where_no_worker_comes_the_page_says_so(
     client: Client, rita: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("datasets.uploads.deciding.PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("datasets.uploads.decisions.PATIENCE_SECONDS", 0)
     settings.CELERY_BROKER_URL = "redis://nowhere:1/0"
     upload = sent(rita)
     told = page_of(client, upload)

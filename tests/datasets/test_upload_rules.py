@@ -21,14 +21,17 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from audit.models import Event
+from datasets import tasks as apart
+from datasets import tasks as cleaning
 from datasets.models import Batch, Upload
 from datasets.rows import InputError
-from datasets.uploads import apart, cleaning, deciding, launching, quarantine, receiving, working
-from datasets.uploads.deciding import StaleError
-from datasets.uploads.kinds import suffix_of
+from datasets.uploads import decisions as deciding
+from datasets.uploads import launching, quarantine, receiving
+from datasets.uploads import worker as working
+from datasets.uploads.decisions import StaleError, shown, twins
+from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
-from datasets.uploads.showing import shown, twins
-from datasets.uploads.understanding import understand
+from datasets.uploads.worker import understand
 from tests.cast import FIRST, SECOND, THIRD, write_lines
 from tests.datasets.upload_cast import as_file, changed, posted, received, sent, worked
 from tests.page_cast import _user, client_of
@@ -580,7 +583,7 @@ class TestUnderstanding:
     def test_as_many_queries_as_allowed_are_taken(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("datasets.uploads.understanding.MOST_QUERIES", 2)
+        monkeypatch.setattr("datasets.uploads.worker.MOST_QUERIES", 2)
         assert self.read(tmp_path, SECOND, THIRD).counts["queries"] == 2
         with pytest.raises(InputError, match=r"a\.jsonl: holds more than 2 queries"):
             self.read(tmp_path, FIRST, SECOND, THIRD)

@@ -15,10 +15,14 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from annotation.models import User
+from datasets import tasks as apart
+from datasets import tasks as cleaning
 from datasets.models import Batch, Query, Upload
 from datasets.rows import InputError
-from datasets.uploads import apart, cleaning, deciding, quarantine, working
-from datasets.uploads.deciding import StaleError, TakenNameError
+from datasets.uploads import decisions as deciding
+from datasets.uploads import quarantine
+from datasets.uploads import worker as working
+from datasets.uploads.decisions import StaleError, TakenNameError
 from datasets.uploads.receiving import MOST_AN_HOUR, MOST_WAITING, TooOftenError, receive
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
@@ -141,7 +145,7 @@ class TestLookingThrough:
             deciding.keep(upload, before, "")
 
     def test_rows_have_a_cap(self, rita: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("datasets.uploads.understanding.MOST_QUERIES", 2)
+        monkeypatch.setattr("datasets.uploads.worker.MOST_QUERIES", 2)
         assert "holds more than 2 queries; load it with" in read(rita).error
 
     @pytest.mark.parametrize("error", [MemoryError, working.SpentError])
@@ -151,9 +155,9 @@ class TestLookingThrough:
         def spent(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("datasets.uploads.working.understand", spent)
+        monkeypatch.setattr("datasets.uploads.worker.understand", spent)
         # In a transaction of the test's own the connection must stay.
-        monkeypatch.setattr("datasets.uploads.working.connection.close", lambda: None)
+        monkeypatch.setattr("datasets.uploads.worker.connection.close", lambda: None)
         upload = read(rita)
         assert upload.state == "refused"
         assert "more memory or time" in upload.error

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, TemporaryUploaded
 from annotation.models import User
 from datasets.models import Upload
 from datasets.uploads.receiving import receive
-from datasets.uploads.working import work
+from datasets.uploads.worker import work
 from tests.cast import BATCH, Line
 
 

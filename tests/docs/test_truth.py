@@ -28,12 +28,12 @@ from annotation.models import Campaign, Response, User
 from annotation.models.people import rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
-from config.checks import tls_ends_somewhere
+from config.apps import tls_ends_somewhere
 from config.env import VARIABLES
+from config.middleware import IDLE, LONGEST
 from config.rest import REST_FRAMEWORK
-from config.sessions import IDLE, LONGEST
-from datasets.api.schema import HOURS
-from datasets.api.scopes import SCOPES
+from datasets.api.hooks import HOURS
+from datasets.api.permissions import SCOPES
 from datasets.models import Batch
 from judging.models import JudgeRun
 from tests.annotation.protocol_cast import QUERY

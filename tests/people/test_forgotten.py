@@ -22,8 +22,7 @@ from annotation.people.exclusions import exclude
 from annotation.people.invitations import invite, join
 from annotation.submit import submit
 from annotation.terms import Terms
-from audit.checking import broken
-from audit.sealing import seal
+from audit.sealing import broken, seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db

@@ -17,8 +17,8 @@ from annotation.people.invitations import invite
 from annotation.people.leases import set_hold
 from annotation.people.prolific import Arrival, enter, set_study
 from audit.models import Event
-from datasets import granting
-from datasets.granting import make_token
+from datasets import tokens as granting
+from datasets.tokens import make_token
 from tests.databases import state
 from tests.page_cast import Study, make_study
 

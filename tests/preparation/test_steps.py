@@ -372,7 +372,7 @@ class TestSentences:
         assert [s.strip() for s in report.sentences] == ["It sank.", "Dr. Lee said so.", "🌊"]
         assert all(sentence in report.text for sentence in report.sentences)
         assert report.meta == {
-            "prepared": {"sentences": {"author": "rule", "rule": "datasets.sentence_ends"}}
+            "prepared": {"sentences": {"author": "rule", "rule": "datasets.text"}}
         }
 
     def test_sentences_that_came_with_a_batch_stay(self) -> None:

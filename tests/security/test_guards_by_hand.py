@@ -21,13 +21,16 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from annotation.models import User
 from audit.models import Event
-from config import requests, security, sessions
+from config import middleware as requests
+from config import middleware as security
+from config import middleware as sessions
+from config.login_guard import LogInGuard, _account
 from config.rest import REST_KNOX, spectacular
-from config.throttling import LogInGuard, _account
 from datasets.access import role_required, takes_files, wants_data
-from datasets.api import limits, scopes
+from datasets.api import permissions as scopes
+from datasets.api import throttling as limits
+from datasets.api.authentication import TokenInHeader
 from datasets.api.errors import ScopeError
-from datasets.api.tokens import TokenInHeader
 
 MB = 1024 * 1024
 AS_DATA = {"HTTP_ACCEPT": "application/json"}

@@ -22,7 +22,7 @@ from annotation.protocols.limits import (
     MOST_QUOTES,
 )
 from annotation.protocols.schema import schema_of
-from config.security import BodyGuard
+from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
 from judging.pages.showing import LONGEST_SHOWN, is_cut, shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import config.api  # noqa: F401  (every shape of the API is read with its addresses)
-from datasets.api.shapes import Strict
+from datasets.api.base import Strict
 
 NOBODYS = (
     "id", "pk", "uid", "user", "user_id", "by", "by_id", "password", "is_superuser", "is_staff",

@@ -17,7 +17,7 @@ parser: Any = importlib.import_module("re._parser")
 APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
 NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
 SEPARATED = {
-    "datasets.sentence_ends._WORD_BEFORE": "a full stop ends each round, and no letter is one",
+    "datasets.text._WORD_BEFORE": "a full stop ends each round, and no letter is one",
     "annotation.views.pages.grounded_answer._MARKERS": "a comma begins each round",
     "judging.backends.patience._DURATION": "a unit ends each round, and no digit is one",
 }

@@ -13,7 +13,8 @@ from django.test import Client, RequestFactory
 from knox.models import AuthToken
 from pytest_django.fixtures import Settings
 
-from config import checks, sessions
+from config import apps as checks
+from config import middleware as sessions
 from config.env import secret_key
 from datasets.access import client_address
 from tests.page_cast import Study, client_of, make_study

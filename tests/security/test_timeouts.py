@@ -6,8 +6,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
-from config import timeouts
-from config.requests import TOO_LONG, unavailable
+from config import middleware as timeouts
+from config.middleware import TOO_LONG, unavailable
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
 

@@ -29,8 +29,8 @@ from annotation.people.members import set_pool
 from annotation.preparation.steps import STEPS
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.submit import submit
-from datasets.granting import tokens_of
 from datasets.models import Batch, Query, Upload
+from datasets.tokens import tokens_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.running import campaign_for
 from tests.api.cast import script_of

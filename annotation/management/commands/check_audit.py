@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from audit.checking import broken, known, unsealed
 from audit.models import Seal
+from audit.sealing import broken, known, unsealed
 from datasets.console import Command as BaseCommand
 
 

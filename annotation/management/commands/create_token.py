@@ -8,9 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.models import User
-from datasets.api.scopes import SCOPES
+from datasets.api.permissions import SCOPES
 from datasets.console import Command as BaseCommand
-from datasets.granting import (
+from datasets.models import Grant
+from datasets.tokens import (
     DAYS,
     MOST_DAYS,
     TokenError,
@@ -19,7 +20,6 @@ from datasets.granting import (
     take_back,
     tokens_of,
 )
-from datasets.models import Grant
 
 
 class Command(BaseCommand):

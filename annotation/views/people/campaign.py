@@ -28,7 +28,7 @@ from annotation.views.people.forms import (
 )
 from annotation.views.people.inviting import TOO_MANY, show_link
 from datasets.access import role_required
-from datasets.api.limits import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 SHOWN = 50

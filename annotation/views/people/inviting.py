@@ -25,7 +25,7 @@ from annotation.views.mine import user_of
 from annotation.views.people.forms import InviteForm, JoinForm
 from audit.recording import folded
 from datasets.access import client_address, role_required
-from datasets.api.limits import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 TOO_MANY = "Sixty invitations an hour are the most. Come again a little later."

@@ -16,7 +16,7 @@ from annotation.views.people.inviting import BACKEND, TOO_OFTEN
 from annotation.views.work import next_address
 from audit.recording import folded
 from datasets.access import client_address
-from datasets.api.limits import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait
 
 OTHER = "you are logged in with an account; log out, then open the link again"
 

@@ -20,7 +20,7 @@ from annotation.views.studies.fields import add_to
 from annotation.views.studies.known import AdmitForm, KnownForm, take_file, told
 from annotation.views.studies.showing import context_of
 from annotation.views.studies.terms import TermsForm, differing, seen_of
-from audit.exports import record_export
+from audit.recording import record_export
 from datasets.access import role_required
 from datasets.rows import InputError
 

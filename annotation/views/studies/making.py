@@ -17,7 +17,7 @@ from annotation.views.mine import user_of
 from annotation.views.studies.fields import add_to
 from annotation.views.studies.forms import CampaignForm, ChoiceForm
 from datasets.access import role_required
-from datasets.api.limits import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait
 
 MOST_ITEMS, MOST_SHOWN = 20_000, 30
 TOO_MANY = "There were many dry runs within the hour. Come again a little later."

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from datasets.console import Command as BaseCommand
-from datasets.format_files import FORMAT_FILES
+from datasets.native_format import FORMAT_FILES
 
 
 class Command(BaseCommand):

@@ -25,8 +25,7 @@ from annotation.protocols.base import (
 )
 from annotation.protocols.parts import opening
 from datasets import rows
-from datasets.in_order import Gap, find_in_order, gaps
-from datasets.text import sentences
+from datasets.text import Gap, find_in_order, gaps, sentences
 
 HERE = Path(__file__).parent
 NAME = "sentences-by-author"

@@ -13,7 +13,7 @@ from annotation.preparation.base import PREPARED, Numbers, Result, Step
 from datasets import rows
 from datasets.text import sentences
 
-BY_RULE = {"author": "rule", "rule": "datasets.sentence_ends"}
+BY_RULE = {"author": "rule", "rule": "datasets.text"}
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:

@@ -12,9 +12,8 @@ from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
-from datasets.api.base import Resource
-from datasets.api.limits import PerExport
-from datasets.api.shapes import LARGEST_PAGE, PAGE, Strict
+from datasets.api.base import LARGEST_PAGE, PAGE, Resource, Strict
+from datasets.api.throttling import PerExport
 
 Line = dict[str, Any]
 JSON_LINES = "application/x-ndjson"

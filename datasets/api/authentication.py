@@ -20,7 +20,7 @@ class TokenInHeader(TokenAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    target_class = "datasets.api.tokens.TokenInHeader"
+    target_class = "datasets.api.authentication.TokenInHeader"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:

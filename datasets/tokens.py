@@ -12,7 +12,7 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from audit.recording import record
-from datasets.api.scopes import LEAST, MOST
+from datasets.api.permissions import LEAST, MOST
 from datasets.models import Grant
 
 DAYS, MOST_DAYS = 365, 3650

@@ -1,14 +1,26 @@
-"""What the description of every operation says by itself: its scopes, and the key of a write."""
+"""DRF hooks named in settings: exception handler, schema class."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
 
-from datasets.api.describing import MEANINGS
-from datasets.api.once import HEADER, LASTS
-from datasets.api.scopes import wanted_by
+from datasets.api.base import MEANINGS
+from datasets.api.concurrency import HEADER, LASTS
+from datasets.api.errors import body_of
+from datasets.api.permissions import wanted_by
+
+
+def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's exception handler; what is nobody's mistake but ours is raised again."""
+    response = exception_handler(error, context)
+    if response is not None:
+        response.data = body_of(error)
+    return response
+
 
 HOURS = int(LASTS.total_seconds() // 3600)
 KEY: dict[str, Any] = {

@@ -1,8 +1,4 @@
-"""The same write twice makes one thing: `Idempotency-Key`, a key of the client's own for a write.
-
-What is made and the answer that tells of it are stored in one transaction. So of two equal requests
-at the same moment the second waits for the first, and a process that dies leaves neither.
-"""
+"""If-Match and Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -23,8 +19,37 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.base import header
+from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.models import KeptAnswer
+
+TAG = re.compile(r'(?:W/)?"([!#-~]{1,80})"')
+IF_MATCH = header(
+    "If-Match",
+    "The ETag of what one had seen: 409 where it has changed since. Without it the last one holds.",
+)
+
+
+def etag_of(*facts: Any) -> str:
+    """The same for the same facts, which are what JSON can say, moments and None."""
+    told = json.dumps(facts, sort_keys=True, default=str)
+    return f'"{hashlib.sha256(told.encode()).hexdigest()[:20]}"'
+
+
+def check_seen(request: Request, etag: str, current: Callable[[], Any]) -> None:
+    """Raises StandingError with what stands, where the client had seen something else."""
+    sent = request.headers.get("If-Match")
+    if sent is None or sent.strip() == "*":
+        return
+    tags = [TAG.fullmatch(each.strip()) for each in sent.split(",")]
+    if not all(tags):
+        raise ParseError('If-Match holds no ETag, such as "3f2a…" in its quotes; mend it')
+    if etag.strip('"') not in {each[1] for each in tags if each}:
+        raise StandingError(
+            "it has changed since you read it; look at `current`, and send again with its ETag",
+            more={"current": current()},
+        )
+
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,64}")

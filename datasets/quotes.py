@@ -1,0 +1,338 @@
+"""Find quotes: folded, fuzzy, in pieces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+
+_LIKE = {
+    "'": "‘’‚‛`´′ʼ",
+    '"': "“”„‟«»″",
+    "-": "‐‑‒–—―−",
+}
+_PLAIN = {fancy: plain for plain, fancies in _LIKE.items() for fancy in fancies}
+_RUNS = (" ", "-")
+_VARIATION_SELECTORS = "\ufe0e\ufe0f"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """`text` folded; `origin[i]` is the offset of its i-th code point in the original.
+
+    Runs of blanks and of dashes are one; quotes, dashes and the ellipsis are ASCII; characters are
+    in compatibility decomposition (NFKD), each for itself; invisible ones are left out.
+    """
+
+    text: str
+    origin: array[int]
+    original: str
+
+    def find(self, part: str, begin: int = 0) -> tuple[int, int] | None:
+        """Where `part`, itself folded, first stands from folded offset `begin` on.
+
+        (start, end) in the folded text; only where both ends fall between whole characters of the
+        original, so that no half of a ligature and no letter without its accent is found.
+        """
+        start = self.text.find(part, begin)
+        while start >= 0:
+            end = start + len(part)
+            if self._is_edge(start) and self._is_edge(end) and not self._is_marked(end):
+                return start, end
+            start = self.text.find(part, start + 1)
+        return None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Folded offsets as offsets into the original."""
+        first, last = self.origin[start], self.origin[end - 1] + 1
+        while last < len(self.original) and self.original[last] in _VARIATION_SELECTORS:
+            last += 1
+        return first, last
+
+    def _is_edge(self, at: int) -> bool:
+        return at in (0, len(self.text)) or self.origin[at - 1] != self.origin[at]
+
+    def _is_marked(self, at: int) -> bool:
+        return at < len(self.text) and unicodedata.combining(self.text[at]) > 0
+
+
+@lru_cache(maxsize=8)
+def fold(text: str, case: bool = False) -> Folded:
+    """Folds `text`; with `case` upper and lower case too. Kept for the last few texts, since many
+    quotes are looked for in the same one."""
+    pieces: list[str] = []
+    origin = array("I")
+    last = ""
+    for offset, character in enumerate(text):
+        plain = _folded(character, case)
+        if not plain or (plain == last and plain in _RUNS):
+            continue
+        pieces.append(plain)
+        origin.extend([offset] * len(plain))
+        last = plain
+    return Folded("".join(pieces), origin, text)
+
+
+@cache
+def _folded(character: str, case: bool) -> str:
+    if character.isspace():
+        return " "
+    if character in _VARIATION_SELECTORS or unicodedata.category(character) == "Cf":
+        return ""
+    if character in _PLAIN:
+        return _PLAIN[character]
+    plain = unicodedata.normalize("NFKD", character)
+    # Some compatibility forms, such as the acute accent alone, hold a blank of their own.
+    plain = "".join(_PLAIN.get(each, each) for each in plain if not each.isspace())
+    return unicodedata.normalize("NFKD", plain.casefold()) if case else plain
+
+
+RATIO = 0.9
+LEAST_CHARACTERS = 20
+LEAST_TOKENS = 4
+MOST_TOKENS = 2000
+
+_COMMON = 500
+_WINDOWS = 4
+_SHORT = 200
+
+# Scripts that are written without blanks give one token a character.
+_TOKEN = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+    r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+    r"\U00020000-\U0003ffff][\w\u0300-\u036f]*"
+)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Words of a folded text, where each stands in it, and at which numbers each word comes."""
+
+    words: tuple[str, ...]
+    ends: tuple[tuple[int, int], ...]
+    at: dict[str, list[int]]
+
+
+def tokens(folded: str) -> Tokens:
+    """The words of a folded text, punctuation left out."""
+    found = [(match[0], match.span()) for match in _TOKEN.finditer(folded)]
+    at: dict[str, list[int]] = {}
+    for number, (word, _) in enumerate(found):
+        at.setdefault(word, []).append(number)
+    return Tokens(tuple(word for word, _ in found), tuple(span for _, span in found), at)
+
+
+@lru_cache(maxsize=8)
+def _text_tokens(text: str) -> tuple[Folded, Tokens]:
+    folded = fold(text, True)
+    return folded, tokens(folded.text)
+
+
+def closest(text: str, quote: str) -> tuple[int, int] | None:
+    """Offsets of the stretch of `text` most like `quote`, or None below a ratio of `RATIO`.
+
+    The ratio is difflib's, 2 M / T over characters, with words as the smallest aligned parts but
+    where a few stand for a few others; punctuation and case count nothing. Windows are proposed by
+    votes of the rarer words for their place, so the cost grows with the text and not with its
+    product with the quote. Quotes that are short or over `MOST_TOKENS` words are not looked for.
+    """
+    wanted = tokens(fold(quote, True).text).words
+    if not LEAST_TOKENS <= len(wanted) <= MOST_TOKENS or len(quote) < LEAST_CHARACTERS:
+        return None
+    folded, there = _text_tokens(text)
+    shared = sum(_weight([word]) for word in wanted if word in there.at)
+    if shared < RATIO / 2 * _weight(wanted):
+        return None
+    best, place = RATIO, None
+    for first, last in _windows(wanted, there):
+        ratio = _ratio(wanted, there.words[first:last])
+        if ratio > best or (place is None and ratio >= RATIO):
+            best, place = ratio, (first, last)
+    if place is None:
+        return None
+    return folded.span(there.ends[place[0]][0], there.ends[place[1] - 1][1])
+
+
+def _windows(wanted: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
+    """Proposed stretches as token numbers (first, last exclusive)."""
+    width = max(4, len(wanted) // 8)
+    votes: Counter[int] = Counter()
+    for number, word in enumerate(wanted):
+        places = there.at.get(word, ())
+        if len(places) <= _COMMON:
+            for place in places:
+                bucket = (place - number) // width
+                votes[bucket] += 1
+                votes[bucket + 1] += 1
+    for bucket, _ in votes.most_common(_WINDOWS):
+        low = max(0, (bucket - 1) * width - width)
+        high = min(len(there.words), (bucket + 1) * width + len(wanted) + width)
+        yield from _trimmed(wanted, there.words, low, high)
+
+
+def _trimmed(
+    wanted: Sequence[str], words: Sequence[str], low: int, high: int
+) -> Iterator[tuple[int, int]]:
+    """The part of a window that aligns, alone and with room for changed words at its ends."""
+    blocks = SequenceMatcher(None, wanted, words[low:high]).get_matching_blocks()[:-1]
+    if not blocks:
+        return
+    first, last = blocks[0], blocks[-1]
+    begin, end = low + first.b, low + last.b + last.size
+    yield begin, end
+    room = len(wanted) - last.a - last.size
+    if first.a or room:
+        yield max(0, begin - first.a), min(len(words), end + room)
+
+
+def _ratio(wanted: Sequence[str], found: Sequence[str]) -> float:
+    same = 0.0
+    for tag, a, b, c, d in SequenceMatcher(None, wanted, found).get_opcodes():
+        if tag == "equal":
+            same += _weight(wanted[a:b])
+        elif tag == "replace":
+            same += _common_characters(" ".join(wanted[a:b]), " ".join(found[c:d]))
+    return 2 * same / (_weight(wanted) + _weight(found))
+
+
+def _common_characters(a: str, b: str) -> int:
+    if len(a) > _SHORT or len(b) > _SHORT:
+        return 0
+    return sum(block.size for block in SequenceMatcher(None, a, b).get_matching_blocks())
+
+
+def _weight(words: Sequence[str]) -> int:
+    return sum(len(word) + 1 for word in words)
+
+
+LEAST_CHARACTERS_JOINED = 12
+LEAST_WORDS = 3
+WORDS_OF_ONE_CHARACTER = 8
+WORDS_BESIDE_LOST = 5
+MOST_LOST = 200
+MOST_SWALLOWED = 3
+STOPS = (".", "!", "?", ";", ":")
+
+# A piece may end before a blank, or after a stop that the next piece was put right behind.
+_BREAK = re.compile(r"(?= )|(?<=[.!?,;:)\]\"'])(?=\w)")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of the quote [begin, end) and where it stands in the text; None: nowhere."""
+
+    begin: int
+    end: int
+    place: tuple[int, int] | None
+
+
+def pieces(text: str, quote: str) -> list[Piece]:
+    """Takes `quote` apart into the longest stretches of `text`, from its beginning on.
+
+    Case, blanks and typography count nothing. A stretch has at least `LEAST_WORDS` words and
+    `LEAST_CHARACTERS` characters, since a shorter one stands somewhere by chance, and
+    `WORDS_BESIDE_LOST` words where most of the quote is in none. What is in no stretch comes back
+    without a place, neighbours together.
+    """
+    there, wanted = fold(text, True), fold(quote, True)
+    cuts = _cuts(wanted.text)
+    found: list[Piece] = []
+    at, behind, lost = 0, 0, 0
+    while at < len(cuts) - 1 and lost < MOST_LOST:
+        longest = _longest(there, wanted.text, cuts, at, behind)
+        if longest is None:
+            at, lost = at + 1, lost + 1
+            continue
+        upto, (start, behind) = _at_stop(there, wanted.text, cuts, at, longest)
+        begin, end = wanted.span(_skip(wanted.text, cuts[at]), cuts[upto])
+        found.append(Piece(begin, end, there.span(start, behind)))
+        at = upto
+    if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
+        found = [piece for piece in found if _stands_out(quote[piece.begin : piece.end])]
+    return list(_with_rest(found, quote))
+
+
+def _cuts(folded: str) -> list[int]:
+    """Folded offsets at which a piece may begin or end, both ends of the quote among them."""
+    end = len(folded.rstrip())
+    begin = len(folded) - len(folded.lstrip())
+    return sorted({begin, end, *(each.start() for each in _BREAK.finditer(folded, begin, end))})
+
+
+def _longest(
+    there: Folded, wanted: str, cuts: list[int], at: int, behind: int
+) -> tuple[int, tuple[int, int]] | None:
+    """(cut, place) of the longest piece from `cuts[at]`: what stands longer, stands shorter too."""
+    begin = _skip(wanted, cuts[at])
+    low = next((n for n in range(at + 1, len(cuts)) if _is_long(wanted[begin : cuts[n]])), None)
+    if low is None:
+        return None
+    place = _place(there, wanted[begin : cuts[low]], behind)
+    if place is None:
+        return None
+    high = len(cuts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        longer = _place(there, wanted[begin : cuts[middle]], behind)
+        low, high, place = (low, middle, place) if longer is None else (middle, high, longer)
+    return low, place
+
+
+def _at_stop(
+    there: Folded, wanted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
+) -> tuple[int, tuple[int, int]]:
+    """The piece without the next one's first words, where these stand in front of both.
+
+    The longest piece may swallow them by chance; then it ended at a stop, and the next piece goes
+    as far with them as without.
+    """
+    upto, (start, _) = longest
+    begin = _skip(wanted, cuts[at])
+    for cut in range(upto - 1, max(at, upto - 1 - MOST_SWALLOWED), -1):
+        part = wanted[begin : cuts[cut]]
+        if upto == len(cuts) - 1 or part[-1:] not in STOPS or not _is_long(part):
+            continue
+        without = _longest(there, wanted, cuts, upto, start)
+        with_them = _longest(there, wanted, cuts, cut, start)
+        if with_them and with_them[0] >= (without[0] if without else upto + 1):
+            return cut, (start, start + len(part))
+    return longest
+
+
+def _place(there: Folded, part: str, behind: int) -> tuple[int, int] | None:
+    """The first place behind the last piece, else the first of all."""
+    return there.find(part, behind) or there.find(part)
+
+
+def _is_long(part: str) -> bool:
+    if len(part) < LEAST_WORDS:
+        return False
+    words = len(tokens(part).words)
+    return words >= WORDS_OF_ONE_CHARACTER or (
+        words >= LEAST_WORDS and len(part) >= LEAST_CHARACTERS_JOINED
+    )
+
+
+def _stands_out(part: str) -> bool:
+    return len(tokens(fold(part, True).text).words) >= WORDS_BESIDE_LOST
+
+
+def _skip(folded: str, at: int) -> int:
+    return at + 1 if folded[at : at + 1] == " " else at
+
+
+def _with_rest(found: list[Piece], quote: str) -> Iterator[Piece]:
+    at = 0
+    for piece in [*found, Piece(len(quote), len(quote), None)]:
+        if quote[at : piece.begin].strip():
+            rest = quote[at : piece.begin]
+            begin = at + len(rest) - len(rest.lstrip())
+            yield Piece(begin, at + len(rest.rstrip()), None)
+        if piece.place:
+            yield piece
+        at = piece.end
