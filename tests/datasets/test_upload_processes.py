@@ -22,8 +22,8 @@ from pathlib import Path
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.tasks import work_on_upload
-from datasets.uploads import deciding, launching
-from datasets.uploads.apart import died
+from datasets.uploads import decisions, launching
+from datasets.tasks import died
 from datasets.uploads.receiving import receive
 from tests.datasets.upload_cast import received
 launching.start = lambda key: None
@@ -53,10 +53,10 @@ program.MEMORY, program.SECONDS = {memory}, {seconds}
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
-from datasets.uploads import working
+from datasets.uploads import worker
 def understand(*_):
     {greed}
-working.understand = understand
+worker.understand = understand
 program.main()
 """
 
@@ -82,7 +82,7 @@ def sender(house: Path, tmp_path: Path) -> Sender:
 
 
 def test_it_looks_through_and_then_loads(sender: Sender) -> None:
-    keep = "upload = Upload.objects.get(key=key); deciding.keep(upload, upload.digest, '')"
+    keep = "upload = Upload.objects.get(key=key); decisions.keep(upload, upload.digest, '')"
     steps = (f"found.append({APART})", "told()", keep, APART, "told()")
     _, (done, *states) = sender.send("\n".join(steps))
     assert done[0] == 0, done[1]
