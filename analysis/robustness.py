@@ -20,22 +20,21 @@ from analysis.statistics import resamples_of
 from annotation.models import Campaign, Label
 from annotation.presenting import schema
 from annotation.protocols.base import Variable
-from judging.conditions.attacks import FAMILIES
-from judging.conditions.effects import (
+from judging.models import Judge
+from judging.prompts.perturbations import FAMILIES, KINDS, is_unconstrained
+from judging.robustness.effects import (
     Place,
+    asks_for_mass,
     lost_in,
+    masses_of,
     missing_of,
     pairs,
     trials_in,
     units_asked,
     variables_of,
 )
-from judging.conditions.masses import asks_for_mass, masses_of
-from judging.conditions.variations import KINDS, is_unconstrained
-from judging.models import Judge
-from judging.rows.ledger import rows_of
-from judging.rows.planning import samples_of
-from judging.rows.trials import possible_kinds
+from judging.robustness.trials import possible_kinds
+from judging.runs.ledger import rows_of, samples_of
 
 JSON = dict[str, Any]
 

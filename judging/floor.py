@@ -24,7 +24,7 @@ from annotation.protocols.schema import Schema
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
-from judging.prompts.preparing import about, answer_of, asked_of
+from judging.prompts.request import about, answer_of, asked_of
 
 FORM = 1
 """Of what is kept; another number, and it is computed anew."""

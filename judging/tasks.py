@@ -1,8 +1,4 @@
-"""The doorbell. A message says only that a run may be due; what is due stands in the database.
-
-So a message that is lost, late or doubled does no harm: whoever comes first takes the lease, and
-the sweep rings again for runs that nobody works on.
-"""
+"""Celery tasks; start a run for workers."""
 
 from __future__ import annotations
 
@@ -16,11 +12,13 @@ from celery.signals import worker_ready
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from annotation.models import Campaign
+from audit.recording import record
 from judging.engine import Control
-from judging.models import JudgeRun
-from judging.rows import runs
-from judging.running.stopping import ended_with_the_worker, is_ending
-from judging.running.work import work
+from judging.engine.worker import ended_with_the_worker, is_ending, work
+from judging.models import ACTIVE, Judge, JudgeRun
+from judging.runs import lanes, ledger
+from judging.runs import lifecycle as runs
 
 logger = logging.getLogger("tandem.judging")
 
@@ -87,3 +85,35 @@ def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
     """
     ring_sweep()
     sender.timer.call_repeatedly(SWEEP_SECONDS, ring_sweep)
+
+
+class NothingOpenError(ValueError):
+    """The judge has a result for all of the campaign."""
+
+
+def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
+    """A queued run; the one that is there, where somebody else was faster.
+
+    Raises NothingOpenError, ChangedPromptError, OutError, HeldError, SetupError, PromptError.
+    """
+    runs.plan(campaign, judge)
+    if not ledger.waiting(campaign, judge):
+        raise NothingOpenError("nothing is open: the judge is through with this campaign")
+    try:
+        run = runs.start(campaign, judge, queued=True, **limits)
+    except runs.HeldError:
+        run = runs.queue_active(campaign, judge)
+    transaction.on_commit(lambda: ring(run.pk))
+    return run
+
+
+def resume(run: JudgeRun) -> bool:
+    """Has the paused server of a run asked again; False if the run has ended."""
+    if run.lane is not None:
+        with transaction.atomic():
+            lanes.resume(run.lane)
+            record("run.changed", run.campaign_id, run, resumed=True)
+    if run.state not in ACTIVE:
+        return False
+    transaction.on_commit(lambda: ring(run.pk))
+    return True

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import calls, comparing, judges, runs
-from judging.views.preparing import building, overview, reviewing
+from judging.views import judges, runs
+from judging.views import preparation as building
+from judging.views import preparation as overview
+from judging.views import preparation as reviewing
+from judging.views import runs as calls
+from judging.views import runs as comparing
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),

@@ -1,4 +1,4 @@
-"""What holds for the code as a whole: the direction of imports, functions' sizes, migrations, help."""
+"""What holds for the code as a whole: imports, functions' sizes, migrations, help."""
 
 from __future__ import annotations
 

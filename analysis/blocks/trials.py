@@ -26,9 +26,9 @@ from analysis.statistics import (
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
 from annotation.protocols.base import Variable
-from judging.conditions.effects import UNSCORED, Pair, Said
-from judging.conditions.favourable import UNCONTROLLED, favourable, top_in_words
-from judging.jury.voting import number_of
+from judging.jury import number_of
+from judging.prompts.perturbations import UNCONTROLLED, favourable, top_in_words
+from judging.robustness.effects import UNSCORED, Pair, Said
 
 CONTROL_BAR = 0.2
 NOBODY = "no unit was labelled both times"

@@ -19,8 +19,8 @@ from analysis.formats.document import (
 )
 from analysis.formats.markdown import sections_as_markdown
 from judging.answers.scoring import LOW_MASS
-from judging.conditions.masses import MASS_BAR
-from judging.conditions.variations import KINDS
+from judging.prompts.perturbations import KINDS
+from judging.robustness.effects import MASS_BAR
 
 JSON = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from django.core.management import BaseCommand, get_commands, load_command_class
 
 from annotation.design import Design
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
-from judging.prompts.params import PARAMS
+from judging.judges import PARAMS
 
 OPENING = """\
 For everybody who works at a terminal: every command of Tandem with every option, as the code

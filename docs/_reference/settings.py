@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from config import env
 from docs._reference.words import ROOT, code, meaning, page, plain, table
-from judging.defining import KEY_VARIABLE
-from judging.rows.guarding import KEY_PREFIX
+from judging.judges import KEY_VARIABLE
+from judging.servers import KEY_PREFIX
 
 OPENING = """\
 For whoever sets Tandem up: every environment variable that it reads, with its default.

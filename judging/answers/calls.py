@@ -16,7 +16,7 @@ from django.db.models import F
 from annotation.models import Assignment
 from datasets.db.prepared import Among, Given, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
-from judging.costs.prices import Book
+from judging.costs import Book
 from judging.models import JudgeCall, JudgeRun
 
 MOST_TOKENS = 2**31 - 1

@@ -27,10 +27,10 @@ from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls
 from judging.answers.scoring import details_of, kept_logprobs
 from judging.backends.base import Answer, Reason
-from judging.conditions.variations import turned_back
 from judging.models import JudgeCall, JudgeRun, Strike
-from judging.prompts.preparing import Prepared
-from judging.rows.brief import brief_transaction
+from judging.prompts.perturbations import turned_back
+from judging.prompts.request import Prepared
+from judging.runs.ledger import brief_transaction
 
 __all__ = [
     "ANSWERED", "FINAL", "Call", "Failure", "Result", "record", "storable", "storable_text",

@@ -13,17 +13,19 @@ from typing import Any
 from annotation.answer import Detail
 from annotation.blinding import TURNED
 from judging.answers.calls import storable_text
-from judging.answers.likelihoods import Likelihoods, likelihoods_at, tokens_at
-from judging.answers.tokens import (
+from judging.backends.base import Answer, AskedVariable
+from judging.backends.logprobs import (
+    Likelihoods,
     NoLikelihoodError,
     Placed,
     is_kept,
     kept,
+    likelihoods_at,
     place_tokens,
+    tokens_at,
     unplaced,
 )
-from judging.backends.base import Answer, AskedVariable
-from judging.prompts.preparing import Prepared
+from judging.prompts.request import Prepared
 
 Details = Mapping[tuple[str, str], Detail]
 Span = tuple[int, int]

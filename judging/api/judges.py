@@ -1,29 +1,51 @@
-"""Judges by the API: the list, one of them, and new ones by the same form as on the page."""
+"""Judges, estimate, try."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import person
-from annotation.models import User
-from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
+from annotation.api.visible import check_blind, person
+from annotation.models import Campaign, User
+from annotation.presenting import ForgottenItemError
+from datasets.api.base import (
+    READERS,
+    List,
+    Resource,
+    Strict,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
 from datasets.api.concurrency import once
-from datasets.api.errors import Problem, RefusedBodyError, problem
+from datasets.api.errors import Problem, RefusedBodyError, TooOftenHereError, problem
 from datasets.api.permissions import JUDGE, READ
-from judging.api import examples
-from judging.api.shapes import JudgeParameters, JudgeShape, NewJudgeShape, WholeJudgeShape
-from judging.api.visible import judge_of, visible_judges
-from judging.backends.addresses import PUBLIC, base_of
+from datasets.api.throttling import PerReport
+from judging.api import serializers as examples
+from judging.api.access import campaign_named, judge_of, visible_judges
+from judging.api.serializers import (
+    LARGEST,
+    JudgeParameters,
+    JudgeShape,
+    NewJudgeShape,
+    WholeJudgeShape,
+)
 from judging.backends.base import SetupError
-from judging.defining import JudgeError, define
-from judging.models import Judge
-from judging.pages.forms import NEW, PARAM_HELP, JudgeForm
-from judging.rows.guarding import PUBLIC_KEY, Server, known_servers
+from judging.backends.openai import PUBLIC, base_of
+from judging.estimate import estimate
+from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
+from judging.judges import JudgeError, define
+from judging.models import Judge, JudgeRun
+from judging.prompts.template import PromptError
+from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
+from judging.servers import PUBLIC_KEY, Server, known_servers
 
 NOT_MADE = "no judge is made"
 
@@ -130,3 +152,164 @@ def _problems(form: JudgeForm) -> Iterator[Problem]:
         field = "" if name == "__all__" else f"params.{name}" if name in PARAM_HELP else name
         for each in wrong:
             yield problem(str(each), field)
+
+
+BUSY = "others are trying judges right now, as many as may at once; try again in a moment"
+
+
+class EstimateParameters(Strict):
+    campaign = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=LARGEST,
+        help_text="the campaign that the run is to go over; it has to be named",
+    )
+    limit = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="most requests"
+    )
+    concurrency = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_TRIED, help_text="most requests at once"
+    )
+    reuse = serializers.ChoiceField(
+        JudgeRun.Reuse.values,
+        default=JudgeRun.Reuse.NEVER,
+        help_text="whose equal requests count as answered",
+    )
+
+
+class EstimateShape(serializers.Serializer[Any]):
+    rows = serializers.IntegerField(help_text="all that the judge is to answer")
+    missing = serializers.IntegerField(help_text="of them without a result")
+    reused = serializers.IntegerField()
+    calls = serializers.IntegerField(help_text="what will be asked")
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    concurrency = serializers.IntegerField()
+    cost = serializers.CharField(allow_null=True, help_text="in US dollars; null where unknown")
+    seconds = serializers.FloatField(allow_null=True)
+    cost_unknown = serializers.CharField(help_text="why there is no cost")
+    time_unknown = serializers.CharField(help_text="why there is no time")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="what is guessed")
+    sentence = serializers.CharField(help_text="all of it in words")
+
+
+class TryShape(Strict):
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    item = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="its key; one by chance where left out"
+    )
+
+
+class TriedShape(serializers.Serializer[Any]):
+    item = serializers.CharField()
+    asked = serializers.IntegerField(help_text="how many units judges are asked of it")
+    seconds = serializers.FloatField()
+    messages = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+    completion = serializers.CharField(allow_null=True)
+    usage = serializers.DictField()
+    cost = serializers.CharField(allow_null=True)
+    labels = serializers.ListField(child=serializers.DictField(), help_text="that it would make")
+    problems = serializers.ListField(
+        child=serializers.CharField(), help_text="why a label would be missing, as unreadable"
+    )
+    state = serializers.CharField(help_text="answered, or what went wrong on the way")
+    detail = serializers.CharField()
+
+
+class Estimated(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+    takes = EstimateParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Estimate a run",
+        "What a run of the judge over a campaign will ask, cost and take. Nothing is asked.",
+        {200: EstimateShape},
+        tag="judges",
+        example=examples.AN_ESTIMATE,
+        refuses=(422,),
+        parameters=[EstimateParameters],
+        operation_id="judges_estimate",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        judge, given = judge_of(request, pk), dict(self.chosen)
+        if "campaign" not in given:
+            raise serializers.ValidationError({"campaign": "is not there; name one"})
+        campaign = campaign_named(request, given.pop("campaign"))
+        try:
+            found = estimate(judge, campaign, **given)
+        except (SetupError, PromptError) as error:
+            raise RefusedBodyError(str(error)) from error
+        cost = None if found.cost is None else str(found.cost)
+        shown = {**asdict(found), "cost": cost, "sentence": found.sentence}
+        return Response(EstimateShape(shown).data)
+
+
+class Tried(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (JUDGE,)}
+
+    @described(
+        "Try a judge",
+        "Asks it about one item and tells what came. Nothing is stored, and nobody's labels are "
+        "looked at; it may cost. Ten times a minute, one at a time. Where queries are drawn for "
+        "development, only their items may be tried.",
+        {200: TriedShape},
+        tag="judges",
+        request=TryShape,
+        sent={"campaign": 1, "item": "r1"},
+        example=examples.A_TRY,
+        refuses=(422,),
+        operation_id="judges_try",
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        judge, wanted = judge_of(request, pk), checked(TryShape, request.data)
+        campaign = campaign_named(request, wanted["campaign"])
+        check_blind(person(request), campaign)
+        number = _number(campaign, wanted.get("item"))
+        try:
+            with one_try(person(request).pk):
+                found = try_judge(judge, campaign, number)
+        except TooOftenError as error:
+            raise TooOftenHereError(str(error), error.seconds) from error
+        except BusyError as error:
+            raise TooOftenHereError(BUSY, 5) from error
+        except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
+            raise RefusedBodyError(str(error)) from error
+        return Response(TriedShape(_shown(found)).data)
+
+
+def _number(campaign: Campaign, key: str | None) -> int | None:
+    """An item's number in its campaign, from 1. Raises RefusedBodyError."""
+    if key is None:
+        return None
+    found = campaign.items.filter(key=key).values_list("position", flat=True).first()
+    if found is None:
+        wrong = [problem("names no item of the campaign; see its items", "item")]
+        raise RefusedBodyError("nothing is asked", wrong)
+    return found + 1
+
+
+def _shown(trial: Trial) -> dict[str, Any]:
+    told, answer = trial.error, trial.answer
+    messages = trial.prepared.request.messages
+    readable = [
+        {"unit": each.unit, "values": each.values, "quotes": each.quotes} for each in trial.entries
+    ]
+    return {
+        "item": trial.item.key,
+        "asked": trial.asked,
+        "seconds": trial.seconds,
+        "messages": [{"role": each.role, "content": each.content} for each in messages],
+        "completion": answer.text if answer else None,
+        "usage": dict(answer.usage) if answer else {},
+        "cost": None if trial.cost is None else str(trial.cost),
+        "labels": readable,
+        "problems": [str(each) for each in trial.problems],
+        "state": told.state if told else "unreadable" if trial.problems else "answered",
+        "detail": told.message if told else "",
+    }

@@ -1,10 +1,15 @@
-"""The preparation of a batch by the API: its steps, all accepted at once, and the new batch."""
+"""Preparation endpoints."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from typing import Any
 
+from django.db import transaction
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,36 +19,248 @@ from annotation.models import Campaign, Rater
 from annotation.models.people import rater_of
 from annotation.preparation.base import Step
 from annotation.preparation.steps import STEPS
-from datasets.api.base import READERS, Resource, checked, described
-from datasets.api.batches import visible_batch, visible_batches
-from datasets.api.concurrency import once
+from annotation.presenting import schema
+from datasets.api.base import (
+    READERS,
+    ErrorShape,
+    List,
+    Number,
+    PageParameters,
+    Resource,
+    Strict,
+    checked,
+    described,
+    header,
+    page_shape,
+    rendered,
+)
+from datasets.api.batches import A_BATCH, BatchShape, visible_batch, visible_batches
+from datasets.api.concurrency import check_seen, etag_of, once
 from datasets.api.errors import RefusedBodyError, StandingError, TellingError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.api import preparation_examples as examples
-from judging.api.preparation_shapes import (
-    AcceptedShape,
-    AcceptShape,
-    BuiltShape,
-    NewBatchShape,
-    StepShape,
-    StepsShape,
-)
-from judging.api.visible import step_campaign
-from judging.preparation.building import (
-    NothingLeftError,
-    UnreviewedError,
-    accepted,
-    build,
-    numbers_of,
-)
-from judging.preparation.reviewing import accept_all
-from judging.preparation.running import campaign_for
-from judging.preparation.standing import authors_of, works_on
-from judging.preparation.written import written
-from judging.views.preparing.building import MOST_QUERIES
-from judging.views.preparing.finding import step_called
+from judging.api.access import step_campaign, visible_written
+from judging.models import Review
+from judging.preparation.build import NothingLeftError, UnreviewedError, accepted, build, numbers_of
+from judging.preparation.review import ProblemsError, Written, accept_all, judge_one, written
+from judging.preparation.status import WAITING, Author, Work, authors_of, campaign_for, works_on
+from judging.views.preparation import LONGEST_NOTE, MOST_QUERIES, seen_of, step_called, written_by
+
+VERDICTS = ", ".join(f"`{verdict}`" for verdict in Review.Verdict.values)
+
+
+class RunOfStepShape(serializers.Serializer[Any]):
+    id = serializers.IntegerField(help_text="of the run, as the list of runs has it")
+    state = serializers.CharField()
+
+
+class AuthorShape(serializers.Serializer[Author]):
+    """What one author wrote for a step."""
+
+    author = serializers.CharField(source="rater.name")
+    answers = serializers.DictField(
+        source="verdicts",
+        child=serializers.IntegerField(),
+        help_text=f"how many, by verdict: {VERDICTS}, and `{WAITING}` without one",
+    )
+    missing = serializers.DictField(
+        child=serializers.IntegerField(), help_text="how much has no answer, by reason"
+    )
+    is_ready = serializers.BooleanField(
+        help_text="whether a batch can be built of it that leaves nothing open"
+    )
+    runs = RunOfStepShape(many=True, help_text="the newest first")
+
+
+class StepShape(serializers.Serializer[Work]):
+    step = serializers.CharField(source="step.name")
+    title = serializers.CharField(source="step.title")
+    asks = serializers.SerializerMethodField(help_text="whether an author is asked, or by rule")
+    thresholds = serializers.DictField(
+        source="step.numbers", child=serializers.FloatField(), help_text="with their defaults"
+    )
+    campaign = serializers.IntegerField(
+        source="campaign.pk", allow_null=True, help_text="null where nobody has begun, or hidden"
+    )
+    hidden = serializers.BooleanField(help_text="whether it is another researcher's work")
+    authors = AuthorShape(many=True)
+
+    def get_asks(self, work: Work) -> bool:
+        return bool(work.step.protocol)
+
+
+class StepsShape(serializers.Serializer[Any]):
+    results = StepShape(many=True)
+
+
+class PreparedParameters(PageParameters):
+    state = serializers.ChoiceField(
+        (WAITING, *Review.Verdict.values), required=False, help_text="waiting, or with this verdict"
+    )
+    author = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only what exactly this author wrote"
+    )
+
+
+class PreparedShape(serializers.Serializer[Written]):
+    """An author's answer with its review, if there is one yet."""
+
+    id = serializers.UUIDField(source="assignment.uid")
+    item = serializers.CharField(source="assignment.item.key")
+    query = serializers.CharField(source="assignment.item.query.text")
+    author = serializers.CharField(source="assignment.rater.name")
+    verdict = serializers.CharField(
+        source="review.verdict", allow_null=True, help_text=f"{VERDICTS}; null while it waits"
+    )
+    note = serializers.SerializerMethodField(help_text="the reviewer's")
+    reviewed_by = serializers.CharField(
+        source="review.by.name", allow_null=True, help_text="the reviewer's pseudonym"
+    )
+    reviewed_at = serializers.DateTimeField(source="review.made_at", allow_null=True)
+
+    def get_note(self, each: Written) -> str:
+        return each.review.note if each.review else ""
+
+
+class ReadTextShape(serializers.Serializer[Any]):
+    field = serializers.CharField(help_text="what quotes of it call it")
+    heading = serializers.CharField(allow_blank=True)
+    text = serializers.CharField(allow_blank=True)
+
+
+class WholePreparedShape(PreparedShape):
+    step = serializers.CharField(source="step.name")
+    texts = ReadTextShape(source="spec.texts", many=True, help_text="what it was written from")
+    units = serializers.SerializerMethodField(help_text="the words of each unit, by its name")
+    answer = serializers.DictField(
+        source="standing", help_text="what holds, by unit: the reviewer's words where these differ"
+    )
+    written = serializers.DictField(source="own", help_text="what the author wrote, by unit")
+    problems = serializers.SerializerMethodField(
+        help_text="why `answer` cannot become a part of a batch; empty where it can"
+    )
+    answer_schema = serializers.SerializerMethodField(help_text="the JSON Schema of `answer`")
+
+    def get_units(self, each: Written) -> dict[str, str]:
+        return {name: unit.text for name, unit in each.units.items()}
+
+    def get_problems(self, each: Written) -> list[str]:
+        return each.problems(each.standing)
+
+    def get_answer_schema(self, each: Written) -> dict[str, Any]:
+        return schema(each.assignment.item.campaign).item_schema(each.units)
+
+
+class NewReviewShape(Strict):
+    verdict = serializers.ChoiceField(
+        Review.Verdict.values,
+        help_text="accepted: it holds as it stands, or as `answer` says; changed: as `answer` says;"
+        " rejected: it becomes no part of a batch",
+    )
+    answer = serializers.DictField(
+        required=False, help_text="all of it, as the `answer_schema` says; what stands if left out"
+    )
+    note = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=LONGEST_NOTE
+    )
+
+
+class ReviewedMeanwhileShape(ErrorShape):
+    current = WholePreparedShape(help_text="as it stands")
+
+
+class AcceptShape(Strict):
+    author = serializers.CharField(trim_whitespace=False, help_text="whose answers")
+
+
+class AcceptedShape(serializers.Serializer[Any]):
+    accepted = serializers.IntegerField()
+    left = serializers.IntegerField(help_text="not accepted, since they have a problem")
+    reviewed_before = serializers.IntegerField()
+
+
+class NewBatchShape(Strict):
+    name = serializers.CharField(max_length=200, help_text="of the new batch")
+    author = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="whose answers, if the step asks anybody"
+    )
+    partial = serializers.BooleanField(  # type: ignore[assignment]
+        default=False, help_text="even where answers are missing or wait for their review"
+    )
+    thresholds = serializers.DictField(
+        child=Number(), required=False, help_text="those of the step that are not the defaults"
+    )
+
+
+class BuiltShape(serializers.Serializer[Any]):
+    batch = BatchShape()
+    queries = serializers.IntegerField(help_text="how many it holds")
+    left_out = serializers.ListField(
+        child=serializers.CharField(), help_text="the ids of queries of which nothing was left"
+    )
+
+
+A_STEP: dict[str, Any] = {
+    "step": "key-points",
+    "title": "Key points from passages",
+    "asks": True,
+    "thresholds": {},
+    "campaign": 3,
+    "hidden": False,
+    "authors": [
+        {
+            "author": "author",
+            "answers": {"accepted": 5, "changed": 1, "rejected": 0, "waiting": 2},
+            "missing": {"unreadable": 1},
+            "is_ready": False,
+            "runs": [{"id": 7, "state": "done"}],
+        }
+    ],
+}
+PREPARED: dict[str, Any] = {
+    "id": "7d0c6d0e-3a5b-4a53-9d0f-0f2f6a4d1c11",
+    "item": "q1/p1",
+    "query": "How was the bridge built?",
+    "author": "author",
+    "verdict": None,
+    "note": "",
+    "reviewed_by": None,
+    "reviewed_at": None,
+}
+POINT = {
+    "text": "The bridge opened in 1901.",
+    "evidence": [{"quote": "opened in 1901", "start": None}],
+}
+ANSWER = {"q1/p1": {"holds_points": "yes", "points": [POINT]}}
+WHOLE_PREPARED: dict[str, Any] = {
+    **PREPARED,
+    "step": "key-points",
+    "texts": [
+        {"field": "passage", "heading": "The bridge", "text": "The bridge opened in 1901. …"}
+    ],
+    "units": {"q1/p1": "The bridge"},
+    "answer": ANSWER,
+    "written": ANSWER,
+    "problems": [],
+    "answer_schema": {"type": "object", "properties": {"q1/p1": {"type": "object"}}},
+}
+A_REVIEW = {"verdict": "accepted", "note": "one is enough"}
+REVIEWED = {
+    **WHOLE_PREPARED,
+    "verdict": "accepted",
+    "note": "one is enough",
+    "reviewed_by": "person-4f2a",
+    "reviewed_at": "2026-11-20T09:30:00Z",
+}
+ACCEPTED = {"accepted": 7, "left": 1, "reviewed_before": 0}
+NEW_BATCH: dict[str, Any] = {"name": "pointed", "author": "author"}
+BUILT: dict[str, Any] = {
+    "batch": {**A_BATCH, "id": 2, "name": "pointed"},
+    "queries": 2,
+    "left_out": [],
+}
+
 
 STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(STEPS))
 HIDDEN = "this step is another researcher's work; ask one of its people, or an administrator"
@@ -68,7 +285,7 @@ class Steps(Resource):
         "reviewed and how.",
         {200: StepsShape},
         tag="batches",
-        example={"results": [examples.A_STEP]},
+        example={"results": [A_STEP]},
         operation_id="preparation_list",
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -85,7 +302,7 @@ class OneStep(Resource):
         "Its authors, their runs, and how much is reviewed.",
         {200: StepShape},
         tag="batches",
-        example=examples.A_STEP,
+        example=A_STEP,
         parameters=[STEP],
         operation_id="preparation_read",
     )
@@ -99,7 +316,7 @@ class OneStep(Resource):
         "or where it asks nobody.",
         {201: StepShape, 200: StepShape},
         tag="batches",
-        example={**examples.A_STEP, "authors": []},
+        example={**A_STEP, "authors": []},
         status=201,
         refuses=(422,),
         parameters=[STEP],
@@ -130,7 +347,7 @@ class AcceptAll(Resource):
         tag="batches",
         request=AcceptShape,
         sent={"author": "author"},
-        example=examples.ACCEPTED,
+        example=ACCEPTED,
         refuses=(422,),
         parameters=[STEP],
         operation_id="preparation_accept",
@@ -162,8 +379,8 @@ class BuildBatch(Resource):
         {201: BuiltShape},
         tag="batches",
         request=NewBatchShape,
-        sent=examples.NEW_BATCH,
-        example=examples.BUILT,
+        sent=NEW_BATCH,
+        example=BUILT,
         status=201,
         refuses=(409, 422),
         parameters=[STEP],
@@ -232,3 +449,132 @@ def _author_of(campaign: Campaign | None, name: str | None) -> Rater | None:
     if name is None:
         raise RefusedBodyError(NOT_BUILT, [problem("say whose answers", "author")])
     return _author(campaign, name)
+
+
+IN_ORDER = ("assignment__item__position", "assignment__scope", "pk")
+BESIDE = ("assignment__item__query", "assignment__rater", "review__by")
+NOT_KEPT = "the review is not kept"
+MEANWHILE = (
+    "somebody has reviewed this answer already; look at `current`, and send again with its ETag"
+)
+SEEN = header(
+    "If-Match",
+    "The ETag of the answer as one had read it: 409 where it was reviewed since. Without it, 409 "
+    "where it was reviewed at all.",
+)
+
+
+class Prepared(List):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+    takes = PreparedParameters
+
+    @described(
+        "List what was written for a step",
+        "The answers of its authors with their reviews, in the order of the items; not while one "
+        "has an open item in its campaign.",
+        {200: page_shape(PreparedShape)},
+        tag="batches",
+        example={"count": 1, "next": None, "previous": None, "results": [PREPARED]},
+        parameters=[STEP, PreparedParameters],
+        operation_id="prepared_list",
+    )
+    def get(self, request: Request, pk: int, step: str) -> Response:
+        chosen = step_called(step)
+        campaign = step_campaign(request, visible_batch(request.user, pk), chosen)
+        check_blind(person(request), campaign)
+        rows = visible_written(person(request)).filter(assignment__item__campaign=campaign)
+        if "author" in self.chosen:
+            rows = rows.filter(assignment__rater__name=self.chosen["author"])
+        if "state" in self.chosen:
+            state = self.chosen["state"]
+            rows = rows.filter(review__verdict=None if state == WAITING else state)
+
+        def as_results(found: Sequence[Any]) -> list[Any]:
+            return rendered(PreparedShape, [Written(chosen, each) for each in found])
+
+        return self.page(rows.select_related(*BESIDE).order_by(*IN_ORDER), as_results)
+
+
+class OnePrepared(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+
+    @described(
+        "Read what was written",
+        "An author's answer with the texts that it was given to, its problems and its review; not "
+        "while one has an open item in its campaign.",
+        {200: WholePreparedShape},
+        tag="batches",
+        example=WHOLE_PREPARED,
+        operation_id="prepared_read",
+    )
+    def get(self, request: Request, uid: uuid.UUID) -> Response:
+        each = written_by(person(request), uid)
+        check_blind(person(request), each.assignment.item.campaign)
+        return _whole(each)
+
+
+class Reviewed(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Review what was written",
+        "Accepts an answer, as it stands or changed, or rejects it; what the author wrote is kept. "
+        "409 where a review stands that one had not seen. 422 names what is wrong with an answer "
+        "that is to be accepted.",
+        {200: WholePreparedShape, 409: ReviewedMeanwhileShape},
+        tag="batches",
+        request=NewReviewShape,
+        sent=A_REVIEW,
+        example=REVIEWED,
+        refuses=(422,),
+        parameters=[SEEN],
+        operation_id="prepared_review",
+    )
+    @once
+    def post(self, request: Request, uid: uuid.UUID) -> Response:
+        user = person(request)
+        with transaction.atomic():
+            rows = visible_written(user).select_for_update(of=("self",))
+            get_object_or_404(rows, assignment__uid=uid)
+            each = written_by(user, uid)
+            check_blind(user, each.assignment.item.campaign)
+            wanted = checked(NewReviewShape, request.data)
+            _check_seen(request, each)
+            _review(each, wanted, request)
+        return _whole(written_by(user, uid))
+
+
+def _check_seen(request: Request, each: Written) -> None:
+    """Raises StandingError for whoever has not seen the review that stands."""
+
+    def current() -> Any:
+        return WholePreparedShape(each).data
+
+    if request.headers.get("If-Match") is not None:
+        check_seen(request, _tag(each), current)
+    elif each.review is not None:
+        raise StandingError(MEANWHILE, more={"current": current()})
+
+
+def _review(each: Written, wanted: dict[str, Any], request: Request) -> None:
+    """Keeps a review. Raises RefusedBodyError."""
+    verdict = wanted["verdict"]
+    if verdict == Review.Verdict.CHANGED and "answer" not in wanted:
+        raise RefusedBodyError(NOT_KEPT, [problem("say what it is to be", "answer")])
+    answer = wanted.get("answer", each.standing)
+    try:
+        judge_one(each, verdict, answer, wanted["note"], rater_of(person(request)))
+    except ProblemsError as error:
+        found = [problem(told, "answer") for told in error.problems or (str(error),)]
+        raise RefusedBodyError(f"{NOT_KEPT}; {error.mend}", found) from error
+
+
+def _tag(each: Written) -> str:
+    return etag_of(each.response.pk, seen_of(each))
+
+
+def _whole(each: Written) -> Response:
+    return Response(WholePreparedShape(each).data, headers={"ETag": _tag(each)})

@@ -1,30 +1,41 @@
-"""Runs of judges by the API: started, watched, told what to do, and their manifests."""
+"""Runs, calls, comparison."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import check_blind, person
+from annotation.api.visible import check_blind, person, visible_studies
 from audit.recording import record_export
 from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import JUDGE, READ
-from judging.api import examples
-from judging.api.shapes import NewRunShape, OrderShape, RunParameters, RunShape, WholeRunShape
-from judging.api.visible import campaign_named, run_of, visible_judges, visible_runs
+from judging.api import serializers as examples
+from judging.api.access import campaign_named, run_of, visible_calls, visible_judges, visible_runs
+from judging.api.serializers import (
+    CallParameters,
+    CallShape,
+    NewRunShape,
+    OrderShape,
+    RunParameters,
+    RunShape,
+    WholeCallShape,
+    WholeRunShape,
+)
 from judging.backends.base import SetupError
+from judging.display import progress_of
 from judging.models import Judge, JudgeRun
-from judging.pages.showing import progress_of
-from judging.prompting import PromptError
-from judging.rows import runs
-from judging.running.beginning import NothingOpenError, begin, resume
-from judging.running.manifests import manifest_of
+from judging.prompts.template import PromptError
+from judging.runs import lifecycle as runs
+from judging.runs.manifest import manifest_of
+from judging.tasks import NothingOpenError, begin, resume
+from judging.views.runs import compared
 
 ENDED = "the run has ended; start another to go on"
 
@@ -173,3 +184,112 @@ def _whole(request: Request, pk: int, status: int = 200) -> Response:
     run.progress = progress_of(run)
     run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
     return Response(WholeRunShape(run).data, status=status)
+
+
+class Calls(List):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+    takes = CallParameters
+
+    @described(
+        "List the calls of a run",
+        "Every attempt with what became of it, the newest first; not while one has an open item in "
+        "the campaign.",
+        {200: page_shape(CallShape)},
+        tag="judges",
+        example={"count": 1, "next": None, "previous": None, "results": [examples.A_CALL]},
+        parameters=[CallParameters],
+        operation_id="calls_list",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        run = run_of(request, pk)
+        check_blind(person(request), run.campaign)
+        rows = visible_calls(person(request)).filter(run=run).order_by("-pk")
+        if "state" in self.chosen:
+            rows = rows.filter(state=self.chosen["state"])
+        large = ("completion", "body", "logprobs")
+        return self.page(rows.defer(*large), partial(rendered, CallShape))
+
+
+class OneCall(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "Read a call",
+        "One attempt with the model's answer word for word; not while one has an open item in the "
+        "campaign.",
+        {200: WholeCallShape},
+        tag="judges",
+        example=examples.WHOLE_CALL,
+        operation_id="calls_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        found = get_object_or_404(visible_calls(person(request)), pk=pk)
+        check_blind(person(request), found.run.campaign)
+        return Response(WholeCallShape(found).data)
+
+
+A_ROW: dict[str, Any] = {
+    "judge": 1,
+    "name": "small-judge",
+    "base": None,
+    "prompt_sha256": "0f3a61c2b7d4",
+    "done": 57,
+    "missing": 3,
+    "reasons": {"unreadable": 2, "timeout": 1},
+    "open": 0,
+    "calls": 60,
+    "reused": 0,
+    "prompt_tokens": 70_410,
+    "cached_tokens": 0,
+    "completion_tokens": 12_300,
+    "cost": "0.047840",
+}
+
+
+class ComparedShape(serializers.Serializer[Any]):
+    judge = serializers.IntegerField(source="judge.pk")
+    name = serializers.CharField(source="judge.rater.name")
+    base = serializers.IntegerField(
+        source="judge.base_id", allow_null=True, help_text="the judge that it is a trial of"
+    )
+    prompt_sha256 = serializers.CharField(source="prompt", help_text="its first twelve digits")
+    done = serializers.IntegerField(help_text="requests that labels came of")
+    missing = serializers.IntegerField(help_text="requests that none came of")
+    reasons = serializers.SerializerMethodField(help_text="why, by reason")
+    open = serializers.IntegerField(help_text="requests that are still to be made")
+    calls = serializers.IntegerField(source="spent.calls")
+    reused = serializers.IntegerField(source="spent.reused")
+    prompt_tokens = serializers.IntegerField(source="spent.prompt_tokens")
+    cached_tokens = serializers.IntegerField(source="spent.cached_tokens")
+    completion_tokens = serializers.IntegerField(source="spent.completion_tokens")
+    cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
+
+    def get_reasons(self, row: dict[str, Any]) -> dict[str, int]:
+        return dict(row["reasons"])
+
+    def get_cost(self, row: dict[str, Any]) -> str | None:
+        return None if row["cost"] is None else str(row["cost"])
+
+
+class ComparedListShape(serializers.Serializer[Any]):
+    results = ComparedShape(many=True)
+
+
+class Compared(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "Compare the judges of a campaign",
+        "One entry for each judge and each trial that ran over it. How well they agree with people "
+        "is in the report.",
+        {200: ComparedListShape},
+        tag="judges",
+        example={"results": [A_ROW]},
+        operation_id="campaign_judges_compare",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        return Response(ComparedListShape({"results": compared(campaign)}).data)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.api import calls, compared, judges, preparation, prepared, runs, trying
+from judging.api import judges, preparation, runs
+from judging.api import judges as trying
+from judging.api import preparation as prepared
+from judging.api import runs as calls
+from judging.api import runs as compared
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),

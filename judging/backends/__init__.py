@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from judging.backends.base import Backend, Setup
 from judging.backends.lexical import Lexical
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
 from judging.backends.vllm import VLLM
 
 BACKENDS: dict[str, Callable[[Setup], Backend]] = {

@@ -1,15 +1,13 @@
-"""A baseline from token overlap: no model, no network. The floor that a judge must beat.
-
-A unit's share is the part of its content words that stand in the best one or two neighbouring
-sentences of the texts. A yes needs a share of `ENOUGH`, an ordered scale is cut into equal parts,
-and what has neither gets its first code.
-"""
+"""Token-overlap baseline."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Self
 
 from judging.backends.base import (
@@ -23,8 +21,70 @@ from judging.backends.base import (
     Request,
     Setup,
 )
-from judging.backends.lists import listed_points, match_lists
-from judging.backends.words import ENOUGH, content_words
+
+_WORD = re.compile(r"\w+")
+_ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
+_SHORTEST = 4
+ENOUGH = 0.6
+"""The share of words with which one text is said to stand in another."""
+STOP_WORDS = frozenset((Path(__file__).parent / "stop_words.txt").read_text("utf-8").split())
+
+
+@lru_cache(maxsize=4096)
+def content_words(text: str) -> frozenset[str]:
+    """The set of a text's words without stop words, each cut to a rough stem."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
+
+
+def _stem(word: str) -> str:
+    """The word without one ending, and then without a last e or y."""
+    ending = next((e for e in _ENDINGS if word.endswith(e) and len(word) >= len(e) + _SHORTEST), "")
+    stem = word.removesuffix(ending)
+    return stem[:-1] if stem[-1] in "ey" and len(stem) > _SHORTEST else stem
+
+
+MOST = 5
+
+
+def listed_points(query: str, sentences: Sequence[Sequence[str]]) -> list[JSON]:
+    """The sentences that share most words with the query, as points, in reading order."""
+    wanted = content_words(query)
+    every = [sentence.strip() for text in sentences for sentence in text]
+    best = sorted(every, key=lambda sentence: -len(wanted & content_words(sentence)))[:MOST]
+    return [
+        {"text": sentence, "evidence": [{"quote": sentence, "start": None}]}
+        for sentence in every
+        if sentence in best
+    ]
+
+
+def match_lists(units: Sequence[AskedUnit], answers: Mapping[str, JSON]) -> None:
+    """Matches the units to the list in the same answers; without one their own label stands."""
+    lists = [answers[unit.name][unit.listed] or [] for unit in units if unit.listed]
+    for unit in units:
+        if unit.matches is None:
+            continue
+        key, variable, code = unit.matches
+        answer = answers[unit.name]
+        answer[key] = _numbers(unit.text, lists[0]) if lists else []
+        if lists:
+            answer[variable] = code if answer[key] else _other(unit, variable, code)
+
+
+def _numbers(text: str, points: Sequence[JSON]) -> list[int]:
+    words = content_words(text)
+    return [
+        number
+        for number, point in enumerate(points, start=1)
+        if words and len(words & content_words(point["text"])) / len(words) >= ENOUGH
+    ]
+
+
+def _other(unit: AskedUnit, variable: str, code: str) -> str:
+    codes = next(each.codes for each in unit.variables if each.name == variable)
+    return next(each for each in codes if each != code)
+
 
 VERSION = "1"
 

@@ -19,9 +19,19 @@ from judging.backends.base import (
     SetupError,
     TransientError,
 )
-from judging.backends.openai_compatible import OpenAICompatible
-from judging.backends.vllm_command import PARAM_FLAGS, PLACING, Settings, extra_flags, settings_of
-from judging.backends.vllm_server import KEY_VARIABLE, POLL_SECONDS, SERVERS, Server, Started
+from judging.backends.openai import OpenAICompatible
+from judging.backends.vllm_server import (
+    KEY_VARIABLE,
+    PARAM_FLAGS,
+    PLACING,
+    POLL_SECONDS,
+    SERVERS,
+    Server,
+    Settings,
+    Started,
+    extra_flags,
+    settings_of,
+)
 
 NOWHERE = "http://127.0.0.1:1"
 # Less than any deadline for a call, so that a server that starts again is no call's time-out.

@@ -15,16 +15,15 @@ from annotation.presenting import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from annotation.views.mine import is_blind
 from datasets.access import role_required
-from judging.backends.addresses import base_of
 from judging.backends.base import SetupError
-from judging.defining import JudgeError, define
+from judging.backends.openai import base_of
+from judging.display import shown, standing_of, with_clock
+from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
+from judging.judges import JudgeError, define
 from judging.models import ACTIVE, Judge
-from judging.pages.forms import NEW, PARAM_HELP, JudgeForm, TryForm
-from judging.pages.showing import shown, standing_of, with_clock
-from judging.pages.tries import TooOftenError, one_try
-from judging.pages.trying import BusyError, NothingToTryError, Trial, try_judge
-from judging.prompting import PromptError
-from judging.rows.guarding import GUARDED, Server
+from judging.prompts.template import PromptError
+from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
+from judging.servers import GUARDED, Server
 from judging.views.access import BLIND, READERS, person, runs_of
 
 BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."

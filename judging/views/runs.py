@@ -1,28 +1,47 @@
-"""Starting a run after its estimate, watching it, and what can be asked of it meanwhile."""
+"""Run, call and comparison pages."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import Any
 
+from django.core.paginator import Paginator
+from django.db.models import Count, Max, OuterRef, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Campaign
+from annotation.models import Assignment, Campaign, Label
+from annotation.people.members import readable
+from annotation.presenting import ForgottenItemError
+from annotation.views.mine import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.backends.base import SetupError
-from judging.conditions.masses import warning_of
-from judging.estimating import estimate
-from judging.models import Judge, JudgeRun
-from judging.pages.forms import CampaignForm, ConcurrencyForm, StartForm
-from judging.pages.showing import file_of, progress_of, seconds_in_words, with_clock
-from judging.prompting import PromptError
-from judging.rows import runs
-from judging.running.beginning import NothingOpenError, begin, resume
-from judging.running.manifests import manifest_of
-from judging.views.access import READERS, blind_page, person, runs_of
+from judging.costs import last_cost, spent
+from judging.display import (
+    file_of,
+    is_cut,
+    logprob_facts,
+    progress_of,
+    seconds_in_words,
+    shown,
+    with_clock,
+)
+from judging.estimate import estimate
+from judging.forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.prompts.repair import can_be_read
+from judging.prompts.request import Preparer
+from judging.prompts.template import PromptError, read_prompt
+from judging.robustness.effects import warning_of
+from judging.runs import lifecycle as runs
+from judging.runs.lanes import backend_of
+from judging.runs.lifecycle import prompt_of
+from judging.runs.manifest import manifest_of
+from judging.tasks import NothingOpenError, begin, resume
+from judging.views.access import BLIND, READERS, blind_page, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -141,3 +160,168 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _run(request: HttpRequest, pk: int) -> JudgeRun:
     return get_object_or_404(with_clock(runs_of(person(request))), pk=pk)
+
+
+PAGE = 50
+LABELS = 500
+LOST = (SetupError, PromptError, ForgottenItemError, KeyError)
+
+
+@require_safe
+@role_required(*READERS)
+def calls(request: HttpRequest, pk: int) -> HttpResponse:
+    run = get_object_or_404(runs_of(person(request)).select_related("judge__rater"), pk=pk)
+    counted = run.judge_calls.order_by().values("state").annotate(number=Count("pk"))
+    states = dict(counted.values_list("state", "number").order_by("-number", "state"))
+    chosen = request.GET.get("state", "")
+    chosen = chosen if chosen in states else ""
+    rows = run.judge_calls.select_related("assignment__item").order_by("-pk")
+    rows = rows.filter(state=chosen) if chosen else rows
+    page = Paginator(rows.defer("completion", "body", "logprobs"), PAGE)
+    context = {"run": run, "states": states, "chosen": chosen, "total": sum(states.values())}
+    context["page"] = page.get_page(request.GET.get("page"))
+    return render(request, "judges/calls.html", context)
+
+
+@require_safe
+@role_required(*READERS)
+def call(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(
+        JudgeCall.objects.filter(run__in=runs_of(person(request))).select_related(
+            "run__judge__rater", "run__campaign", "assignment__item__campaign",
+            "assignment__item__query", "assignment__item__report", "assignment__rater",
+        ),
+        pk=pk,
+    )  # fmt: skip
+    if is_blind(person(request), found.run.campaign):
+        context = {"call": found, "run": found.run, "blind": BLIND}
+        return render(request, "judges/call.html", context)
+    raw = found.completion
+    context = {
+        "call": found,
+        "run": found.run,
+        "raw": None if raw is None else shown(raw),
+        "raw_cut": raw is not None and is_cut(raw),
+        "body": shown(found.body, 8000),
+        "usage": shown(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
+        "logprobs": logprob_facts(found.logprobs),
+        "labels": _labels(found),
+        **_asked(found),
+    }
+    return render(request, "judges/call.html", context)
+
+
+def _asked(call: JudgeCall) -> dict[str, Any]:
+    """The request, written anew from the stored material, and whether it is still the same."""
+    try:
+        prepared = _preparer(call).prepare(call.assignment)
+    except LOST as error:
+        return {"lost": f"{type(error).__name__}: {error}"}
+    messages = [(m.role, shown(m.content)) for m in prepared.request.messages]
+    # What is shown of a repair is the request before it; its own holds the answer to that as well.
+    same = call.repair or prepared.request_hash == call.request_hash
+    return {"messages": messages, "same": same}
+
+
+def _preparer(call: JudgeCall) -> Preparer:
+    campaign, judge = call.run.campaign, call.run.judge
+    prompt = read_prompt(prompt_of(judge, campaign))
+    return Preparer(campaign, judge, prompt, backend_of(judge))
+
+
+def _stands(call: JudgeCall) -> bool:
+    """Whether the answer that stands is this call's: the last one's, or the one's before a repair
+    that brought none that can be read."""
+    rows = JudgeCall.objects.filter(assignment=call.assignment_id, state="answered")
+    later = list(rows.filter(pk__gt=call.pk))
+    if call.repair:
+        return not later and _is_readable(call)
+    return not any(not each.repair or _is_readable(each) for each in later)
+
+
+def _is_readable(call: JudgeCall) -> bool:
+    """Of a call whose request cannot be written anew nothing else is known."""
+    try:
+        preparer = _preparer(call)
+        prepared = preparer.prepare(call.assignment)
+    except LOST:
+        return True
+    return can_be_read(prepared, call.completion or "", preparer.by_unit)
+
+
+def _labels(call: JudgeCall) -> list[dict[str, Any]]:
+    """What the answer that stands says, where it is this call's."""
+    if call.state != "answered" or not _stands(call):
+        return []
+    labels = (
+        Label.objects.filter(response__assignment=call.assignment_id, response__current=True)
+        .select_related("unit")
+        .annotate(quotes=Count("spans"))
+        .order_by("unit__position", "pk")
+    )
+    return [
+        {"unit": each.unit.name, "variable": each.variable, "value": each.value,
+         "score": each.score, "quotes": each.quotes}
+        for each in labels[:LABELS]
+    ]  # fmt: skip
+
+
+@require_safe
+@role_required(*READERS)
+def compare(request: HttpRequest, pk: int) -> HttpResponse:
+    theirs = readable(person(request)).select_related("batch")
+    campaign = get_object_or_404(theirs, pk=pk)
+    rows = compared(campaign)
+    context = {
+        "campaign": campaign,
+        "rows": [row for row in rows if row["judge"].base_id is None],
+        "trials": [row for row in rows if row["judge"].base_id],
+    }
+    return render(request, "judges/compare.html", context)
+
+
+def compared(campaign: Campaign) -> list[dict[str, Any]]:
+    """One row for each judge that ran over a campaign: its requests by state, and their cost."""
+    runs = JudgeRun.objects.filter(campaign=campaign).order_by()
+    sums = {
+        each["judge"]: each
+        for each in runs.values("judge").annotate(
+            last=Max("pk"),
+            calls=Sum("calls"),
+            reused=Sum("reused"),
+            prompt_tokens=Sum("prompt_tokens"),
+            cached_tokens=Sum("cached_tokens"),
+            completion_tokens=Sum("completion_tokens"),
+            cost=Sum("cost"),
+            lane=Max("lane"),
+            last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
+        )
+    }
+    prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
+    counts = _counts(campaign)
+    rows = []
+    for judge in Judge.objects.filter(pk__in=sums).select_related("rater"):
+        states, total = counts[judge.rater_id], sums[judge.pk]
+        missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
+        rows.append({
+            "judge": judge,
+            "spent": total,
+            "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
+            "tokens": total["prompt_tokens"] + total["completion_tokens"],
+            "prompt": prompts[judge.pk][:12],
+            "done": sum(n for (state, _), n in states.items() if state == "done"),
+            "missing": sum(missing.values()),
+            "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
+            "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
+        })  # fmt: skip
+    return rows
+
+
+def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:
+    """How many requests each rater has, by state and reason."""
+    rows = Assignment.objects.filter(item__campaign=campaign, rater__judge__isnull=False)
+    counted = rows.order_by().values_list("rater", "status", "reason").annotate(n=Count("pk"))
+    found: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for rater, status, reason, number in counted:
+        found[rater][status, reason] = number
+    return found

@@ -15,7 +15,7 @@ from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.rows import Query
 from judging.backends.base import Request
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 from tests.analysis.conftest import run
 from tests.cast import ROOT, write_lines
 from tests.judging.cast import judge, run_scripted

@@ -21,10 +21,9 @@ from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.protocols.base import Variable
 from annotation.views.campaigns import counted
 from judging.backends.base import Request
-from judging.conditions.effects import Pair, Place, Said, pairs
-from judging.rows.planning import plan_trial
-from judging.rows.sampling import Draw
-from judging.rows.trials import trials_of
+from judging.robustness.effects import Pair, Place, Said, pairs
+from judging.robustness.trials import trials_of
+from judging.runs.ledger import Draw, plan_trial
 from tests.api.cast import script_of
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 from tests.judging.test_label_mass import LOW, scoring

@@ -17,7 +17,8 @@ from annotation.models import Assignment, Campaign, Item
 from annotation.places import next_assignment
 from annotation.submit import submit
 from judging.models import Judge
-from judging.rows import ledger, planning
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.annotation.follow_cast import (
     Q1,
     answer,

@@ -18,9 +18,9 @@ from annotation.protocols import PROTOCOLS
 from annotation.submit import submit
 from annotation.terms import read_deadline
 from judging.backends.scripted import Scripted
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Preparer
-from judging.rows import planning
+from judging.prompts.request import Preparer
+from judging.prompts.template import read_prompt
+from judging.runs import ledger as planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import campaign_of, load, run

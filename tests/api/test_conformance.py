@@ -37,7 +37,7 @@ from annotation.submit import submit
 from config.wsgi import application
 from datasets.models import Batch, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
 from tests.databases import rolled_back

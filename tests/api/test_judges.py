@@ -11,7 +11,7 @@ from annotation.models.people import rater_of
 from annotation.people.members import set_pool
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
-from judging.rows import runs
+from judging.runs import lifecycle as runs
 from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import Study
@@ -28,7 +28,7 @@ def rita(study: Study) -> Script:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     heard: list[int] = []
-    monkeypatch.setattr("judging.running.beginning.ring", heard.append)
+    monkeypatch.setattr("judging.tasks.ring", heard.append)
     return heard
 
 
@@ -113,7 +113,7 @@ class TestTrying:
     def test_ten_times_a_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("judging.pages.tries.TRIES", 1)
+        monkeypatch.setattr("judging.sandbox.TRIES", 1)
         path = f"judges/{judge().pk}/try/"
         sent = {"campaign": study.campaign.pk}
         assert rita.post(path, sent).status_code == 200

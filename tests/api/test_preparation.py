@@ -76,7 +76,7 @@ class TestSteps:
     def test_a_step_is_begun_once_and_a_run_over_it_started(
         self, user: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("judging.running.beginning.ring", lambda run: None)
+        monkeypatch.setattr("judging.tasks.ring", lambda run: None)
         script, writer = script_of(user), author()
         first, second = (script.post(at("key-points/")) for _ in range(2))
         assert (first.status_code, second.status_code) == (201, 200)

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Campaign, User
 from judging.backends.base import FinalError, Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
-from judging.rows import runs
+from judging.runs import lifecycle as runs
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.judging.cast import campaign_of, judge, run_scripted, yes

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import User
 from datasets.models import Batch
 from judging.models import Review
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.page_cast import _user

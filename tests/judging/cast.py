@@ -12,12 +12,12 @@ from django.core.management import call_command
 from annotation.models import Campaign
 from judging.backends.base import Request
 from judging.backends.scripted import Script, Scripted
-from judging.defining import Definition, define
 from judging.engine import Control, Ending
+from judging.engine.queue import Patience
+from judging.engine.worker import work
+from judging.judges import Definition, define
 from judging.models import Judge, JudgeRun
-from judging.pump.asking import Patience
-from judging.rows import runs
-from judging.running.work import work
+from judging.runs import lifecycle as runs
 
 HASTY = Patience(
     attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,

@@ -18,7 +18,7 @@ from judging.backends.base import Request
 
 def hurry(seconds: float) -> None:
     from judging import engine, tasks
-    from judging.rows import lanes
+    from judging.runs import lanes
 
     lanes.LEASE = timedelta(seconds=seconds)
     engine.RENEW_SECONDS = seconds / 4
@@ -27,7 +27,7 @@ def hurry(seconds: float) -> None:
 
 def poison(name: str) -> None:
     from judging.backends.scripted import Scripted
-    from judging.running import work
+    from judging.engine import worker as work
     from tests.judging.cast import yes
 
     def answer(request: Request) -> str:

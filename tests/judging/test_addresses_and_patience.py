@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.backends.addresses import PUBLIC, base_of
 from judging.backends.base import SetupError
-from judging.backends.patience import wait_of
+from judging.backends.openai import PUBLIC, base_of
+from judging.backends.openai_transport import wait_of
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

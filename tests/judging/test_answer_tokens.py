@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judging.answers.tokens import (
+from judging.backends.logprobs import (
     KEPT,
     NoLikelihoodError,
     is_kept,

@@ -9,7 +9,7 @@ import pytest
 from judging.answers.calls import Call
 from judging.answers.results import Failure
 from judging.backends.base import Answer, FinalError, Request, TransientError
-from judging.pump.asking import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
+from judging.engine.queue import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
 from tests.judging.virtual import Reply, Server, in_virtual_time, now, rows
 
 

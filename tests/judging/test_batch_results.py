@@ -13,11 +13,12 @@ import pytest
 from annotation.models import Assignment, Campaign, Label
 from annotation.submit import LostLeaseError
 from datasets.rows import InputError
-from judging.batches import requests, results
-from judging.batches.results import Taken, take_in
+from judging.batch_api import requests, results
+from judging.batch_api.results import Taken, take_in
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.rows import planning, runs
-from judging.running.manifests import is_sealed
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
+from judging.runs.manifest import is_sealed
 from tests.judging.cast import judge
 
 Line = dict[str, Any]

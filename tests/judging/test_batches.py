@@ -18,11 +18,14 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers.results import Result, record
-from judging.batches import parts, requests
-from judging.batches.results import take_in
+from judging.batch_api import format as parts
+from judging.batch_api import requests
+from judging.batch_api.results import take_in
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.rows import lanes, ledger, planning, runs
-from judging.running.manifests import is_sealed
+from judging.runs import lanes, ledger
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
+from judging.runs.manifest import is_sealed
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
 from tests.patience import PATIENCE
@@ -514,8 +517,8 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
         return record(run, lease, schema, by_unit, kept)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judging.batches.results.record", calls_alone)
-        patch.setattr("judging.batches.results._missing", lambda run: 1)
+        patch.setattr("judging.batch_api.results.record", calls_alone)
+        patch.setattr("judging.batch_api.results._missing", lambda run: 1)
         take_in(campaign, rater, path)
 
 
@@ -526,8 +529,8 @@ def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None
         def killed(*told: Any) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("judging.batches.results._Group.store", killed)
-        patch.setattr("judging.batches.results._leave_out", lambda run, lease: None)
+        patch.setattr("judging.batch_api.results._Group.store", killed)
+        patch.setattr("judging.batch_api.results._leave_out", lambda run, lease: None)
         with pytest.raises(KeyboardInterrupt):
             take_in(campaign, rater, path)
     assert Assignment.objects.filter(rater=rater.rater, status="leased").exists()

@@ -18,8 +18,9 @@ DIES = """
 import os, sys
 from datetime import timedelta
 from django.core.management import call_command
-from judging.batches import parts, requests
-from judging.rows import lanes
+from judging.batch_api import format as parts
+from judging.batch_api import requests
+from judging.runs import lanes
 
 lanes.LEASE = timedelta(0)
 {dying}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.pump.breaking import RETRY_FLOOR, Breaker, Refusals, Retries, deadline
+from judging.engine.limits import RETRY_FLOOR, Breaker, Refusals, Retries, deadline
 from tests.judging.clock import Clock
 
 

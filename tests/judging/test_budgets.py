@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from judging.backends.base import Facts, Message, Request
-from judging.costs.budgets import NOTHING, Budget
-from judging.costs.prices import Rates
+from judging.costs import NOTHING, Budget, Rates
 
 REQUEST = Request((Message("system", "x" * 30), Message("user", "y" * 11)), {},
                   Facts("", (), (), False))  # fmt: skip

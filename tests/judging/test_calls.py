@@ -14,9 +14,11 @@ from judging.answers.calls import Call, Tally, store_calls
 from judging.answers.results import Failure, Result, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.rows import ledger, planning, runs
+from judging.runs import ledger
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
 from tests.judging.cast import judge
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -197,7 +199,7 @@ class TestRecorded:
         def killed(rows: list[int]) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("judging.answers.results._forget_strikes", killed)
+        monkeypatch.setattr("judging.results._forget_strikes", killed)
         with pytest.raises(KeyboardInterrupt):
             self.record(run, call(None, "too-long"), verdict=Failure("too-long"))
         assert not JudgeCall.objects.exists()

@@ -15,15 +15,15 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from annotation.submit import LostLeaseError
-from judging.answers import reusing
+from judging.answers import cache as reusing
+from judging.answers.cache import Equals, answers_to
 from judging.answers.results import FINAL
-from judging.answers.reusing import Equals, answers_to
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
+from judging.engine import persistence as claiming
+from judging.engine.persistence import ENOUGH_FAILED, Claim, Past, claimed, past
 from judging.models import JudgeCall, JudgeRun
-from judging.pump import claiming
-from judging.pump.claiming import ENOUGH_FAILED, Claim, Past, claimed, past
-from judging.rows import ledger
+from judging.runs import ledger
 from tests.databases import undone
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.test_runs import held

@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
+from judging.judges import ParamError, read_params
 from judging.models import Judge
-from judging.prompting import sha256_of
-from judging.prompts.params import ParamError, read_params
+from judging.prompts.template import sha256_of
 from tests.judging.cast import command
 
 pytestmark = pytest.mark.django_db

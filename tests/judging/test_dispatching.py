@@ -17,10 +17,9 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.costs.budgets import Budget
-from judging.costs.prices import Rates
-from judging.pump.dispatching import Dispatcher
-from judging.pump.writing import GROUP
+from judging.costs import Budget, Rates
+from judging.engine.dispatch import Dispatcher
+from judging.engine.persistence import GROUP
 from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")

@@ -22,9 +22,10 @@ from judging.backends.base import (
 )
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -271,7 +272,7 @@ def test_a_mistake_of_ours_ends_the_run_with_its_name(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.answers.results.submit_many", broken)
+    monkeypatch.setattr("judging.results.submit_many", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     run = JudgeRun.objects.get()

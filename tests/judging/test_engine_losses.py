@@ -13,16 +13,17 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.submit import LostLeaseError
-from judging.answers.reusing import Equals
+from judging.answers.cache import Equals
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
 from judging.engine import Control
+from judging.engine.persistence import ENOUGH_FAILED, claimed, past
+from judging.engine.queue import Patience
+from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
-from judging.pump.asking import Patience
-from judging.pump.claiming import ENOUGH_FAILED, claimed, past
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 from tests.judging.test_scoring import logprobs_of
 
@@ -35,7 +36,7 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.answers.results.details_of", broken)
+    monkeypatch.setattr("judging.results.details_of", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     monkeypatch.undo()
@@ -118,7 +119,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
 def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.pump.outcomes.BUSY_SHOWN", 0.02)
+    monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN", 0.02)
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     run = runs.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []
@@ -128,7 +129,7 @@ def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
         return renew(run, *told)
 
-    monkeypatch.setattr("judging.rows.runs.renew", watched)
+    monkeypatch.setattr("judging.runs.lifecycle.renew", watched)
     patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
     busy = RateError("come later", wait=0.01)
     pumps_until_the_end(run, lambda request: busy, patience)
@@ -192,7 +193,7 @@ def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
         told.append(answer.logprobs)
         return {}
 
-    monkeypatch.setattr("judging.answers.results.details_of", details)
+    monkeypatch.setattr("judging.results.details_of", details)
     run_scripted(campaign, rater)
     assert logprobs is not None
     assert told == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])

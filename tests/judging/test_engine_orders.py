@@ -18,9 +18,10 @@ from judging import engine
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 from tests.patience import PATIENCE
 
@@ -110,7 +111,7 @@ def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
         return renew(run, *told)
 
-    monkeypatch.setattr("judging.rows.runs.renew", watched)
+    monkeypatch.setattr("judging.runs.lifecycle.renew", watched)
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
     back = threading.Event()
 
@@ -179,7 +180,7 @@ def test_a_cancel_that_meets_the_natural_end_closes_every_row(
         assert runs.ask_to_cancel(run)
         return end(run, *told)
 
-    monkeypatch.setattr("judging.rows.runs.finish", too_late)
+    monkeypatch.setattr("judging.runs.lifecycle.finish", too_late)
     rater = judge(**BY_UNIT)
     run, _, _ = run_scripted(campaign, rater, limit=limit)
     assert (run.state, run.lease, run.done) == ("cancelled", None, limit or UNITS)
@@ -196,7 +197,7 @@ def test_a_cancel_that_meets_a_handing_over_closes_every_row(
         assert runs.ask_to_cancel(run)
         give(run, *told)
 
-    monkeypatch.setattr("judging.rows.runs.hand_over", too_late)
+    monkeypatch.setattr("judging.runs.lifecycle.hand_over", too_late)
     rater = judge(params={"concurrency": 1}, **BY_UNIT)
     backend = Scripted(yes, seconds=0.05)
     run, _, _ = run_scripted(campaign, rater, control=Control(seconds=0.1), backend=backend)
@@ -239,7 +240,7 @@ class TestTimeIsOver:
     @pytest.fixture(autouse=True)
     def short(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
-        monkeypatch.setattr("judging.pump.draining.GRACE_SECONDS", 0.05)
+        monkeypatch.setattr("judging.engine.GRACE_SECONDS", 0.05)
 
     def worked(
         self, campaign: Campaign, meanwhile: Callable[[Held, Control], object]
@@ -266,7 +267,7 @@ class TestTimeIsOver:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(engine._Pump, "_watch_clock", from_the_calls_on)
-            patched.setattr("judging.rows.runs.renew", watched)
+            patched.setattr("judging.runs.lifecycle.renew", watched)
             ending = work(run, lease, control, backend, HASTY)
         run.refresh_from_db()
         return run, ending

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign
-from judging import estimating
+from judging import estimate as estimating
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
-from judging.estimating import Estimate, duration, estimate, length_of
+from judging.batch_api.requests import preparer_of
+from judging.estimate import Estimate, duration, estimate, length_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price
-from judging.rows import runs
-from judging.rows.lanes import backend_of
+from judging.runs import lifecycle as runs
+from judging.runs.lanes import backend_of
 from tests.judging.cast import command, judge, run_scripted, yes
 
 TODAY = date(2026, 6, 1)

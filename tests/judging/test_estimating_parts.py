@@ -14,12 +14,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
-from judging import estimating
-from judging.estimating import Estimate, duration, estimate
+from judging import estimate as estimating
+from judging.engine.worker import CONCURRENCY
+from judging.estimate import Estimate, duration, estimate
 from judging.models import Judge, JudgeCall, JudgeRun, Price
-from judging.prompts.preparing import Preparer
-from judging.rows import ledger, runs
-from judging.running.work import CONCURRENCY
+from judging.prompts.request import Preparer
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import command, judge, run_scripted
 from tests.judging.test_estimating import TODAY, adopt_hashes, model, priced, thrifty, took
 

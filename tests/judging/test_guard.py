@@ -22,8 +22,8 @@ from judging.backends.base import (
     SetupError,
     TransientError,
 )
-from judging.backends.guard import NO_CONNECTION, Guard, check_address, guard_of, is_public
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
+from judging.backends.ssrf_guard import NO_CONNECTION, Guard, check_address, guard_of, is_public
 
 PRIVATE = (
     "127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
@@ -156,7 +156,7 @@ def test_a_name_that_leads_inside_once_it_is_connected_to_is_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     house = House()
-    monkeypatch.setattr("judging.backends.guard.PORTS", frozenset(range(65536)))
+    monkeypatch.setattr("judging.backends.ssrf_guard.PORTS", frozenset(range(65536)))
     with leading_to(monkeypatch, "127.0.0.1", "127.0.0.2"):
         error = house.ask("http://looks.public.example:{}", listed=())
         assert error.message == NO_CONNECTION

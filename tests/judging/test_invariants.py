@@ -17,7 +17,8 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from judging import invariants
 from judging.backends.base import Answer, Request
 from judging.models import JudgeCall, JudgeRun
-from judging.rows import ledger, runs
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 pytestmark = pytest.mark.postgresql

@@ -11,9 +11,9 @@ from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols.base import Variable
+from judging import jury as convening
 from judging.backends.base import Request
-from judging.jury import convening
-from judging.jury.voting import TIE, TOO_FEW, Vote, decided, sampled
+from judging.jury import TIE, TOO_FEW, Vote, decided, sampled
 from tests.judging.cast import command, judge, run_scripted, yes
 
 YES_NO = Variable("answerable", "question", "?", ("yes", "no"), escapes=("invalid",))

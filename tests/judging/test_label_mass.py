@@ -9,17 +9,15 @@ import pytest
 
 from annotation.models import Campaign
 from judging.backends.base import Answer, Request
-from judging.conditions.masses import masses_of, warning_of
 from judging.models import Judge
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Preparer
-from judging.rows.lanes import backend_of
-from judging.rows.ledger import rows_of
-from judging.rows.planning import plan_trial
-from judging.rows.runs import prompt_of
-from judging.rows.sampling import LEAST_UNITS, Draw, draw_for
-from judging.rows.trials import TrialError, trials_of
-from judging.running.manifests import manifest_of
+from judging.prompts.request import Preparer
+from judging.prompts.template import read_prompt
+from judging.robustness.effects import masses_of, warning_of
+from judging.robustness.trials import TrialError, trials_of
+from judging.runs.lanes import backend_of
+from judging.runs.ledger import LEAST_UNITS, Draw, draw_for, plan_trial, rows_of
+from judging.runs.lifecycle import prompt_of
+from judging.runs.manifest import manifest_of
 from tests.judging.cast import judge, run_scripted
 from tests.judging.test_scoring import logprobs_of
 

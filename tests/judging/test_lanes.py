@@ -14,7 +14,8 @@ from judging import tasks
 from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeRun, Lane
-from judging.rows import lanes, ledger, runs
+from judging.runs import lanes, ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import command, judge, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"
@@ -158,7 +159,7 @@ def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: Any,
 ) -> None:
-    monkeypatch.setattr("judging.running.work.backend_of", lambda judge: Scripted(yes))
+    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(yes))
     first = runs.start(campaign, served("a"), queued=True)
     second = runs.start(campaign, served("b"), queued=True)
     with django_capture_on_commit_callbacks(execute=True):
@@ -184,7 +185,7 @@ class TestInTheForeground:
 
     @pytest.fixture(autouse=True)
     def scripted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("judging.running.work.backend_of", lambda judge: Scripted(yes))
+        monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(yes))
 
     def test_a_run_waits_for_the_other_on_its_server_and_says_so_once(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch

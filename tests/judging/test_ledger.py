@@ -11,7 +11,9 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
-from judging.rows import ledger, planning, runs
+from judging.runs import ledger
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 pytestmark = pytest.mark.postgresql

@@ -12,15 +12,16 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
-from judging.answers import reusing
+from judging.answers import cache as reusing
+from judging.answers.cache import Equals, answers_to, may_take, reusable, reused_results
 from judging.answers.results import Failure, Result
-from judging.answers.reusing import Equals, answers_to, may_take, reusable, reused_results
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
-from judging.prompts.preparing import Prepared
-from judging.rows import ledger, planning
+from judging.prompts.request import Prepared
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.judging.cast import command, judge, run_scripted, yes
 from tests.judging.virtual import rows as plain_rows
 

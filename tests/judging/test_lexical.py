@@ -15,11 +15,11 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.checking import check
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
-from judging.backends.lexical import Lexical
-from judging.backends.words import content_words
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Preparer
-from judging.rows import ledger, planning
+from judging.backends.lexical import Lexical, content_words
+from judging.prompts.request import Preparer
+from judging.prompts.template import read_prompt
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))

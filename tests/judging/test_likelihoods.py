@@ -7,8 +7,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from judging.answers.likelihoods import Likelihoods, likelihoods_at, tokens_at
-from judging.answers.tokens import NoLikelihoodError, Placed, place_tokens
+from judging.backends.logprobs import (
+    Likelihoods,
+    NoLikelihoodError,
+    Placed,
+    likelihoods_at,
+    place_tokens,
+    tokens_at,
+)
 from tests.judging.test_scoring import Piece, entry, logprobs_of
 
 pytestmark = pytest.mark.every_case

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from judging.pump.limiting import Latencies, Limit
+from judging.engine.limits import Latencies, Limit
 from tests.judging.clock import Clock
 
 BEGAN = 10.0

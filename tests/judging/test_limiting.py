@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from judging.pump.limiting import START, Limit
+from judging.engine.limits import START, Limit
 from tests.judging.clock import Clock
 
 

@@ -11,9 +11,8 @@ import pytest
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
-from judging.backends.lexical import Lexical
-from judging.backends.lists import listed_points, match_lists
-from judging.prompts.wording import answer_words
+from judging.backends.lexical import Lexical, listed_points, match_lists
+from judging.prompts.template import answer_words
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
 HOLDS = AskedVariable("holds_points", ("yes", "no"), "nominal")

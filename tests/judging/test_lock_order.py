@@ -16,9 +16,11 @@ from judging.answers.calls import Call
 from judging.answers.results import Result, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun
-from judging.rows import brief, ledger, runs
+from judging.runs import ledger
+from judging.runs import ledger as brief
+from judging.runs import lifecycle as runs
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
 from tests.patience import PATIENCE

@@ -15,12 +15,11 @@ from annotation.models import Campaign
 from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
 from judging.models import Judge, JudgeRun
-from judging.rows import runs
-from judging.rows.planning import plan_trial
-from judging.rows.sampling import Draw
-from judging.rows.trials import trials_of
-from judging.running import manifests
-from judging.running.manifests import begin, commit_in, is_sealed, manifest_of, without_credentials
+from judging.robustness.trials import trials_of
+from judging.runs import lifecycle as runs
+from judging.runs import manifest as manifests
+from judging.runs.ledger import Draw, plan_trial
+from judging.runs.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}

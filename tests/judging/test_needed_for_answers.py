@@ -13,12 +13,11 @@ from annotation.models import Campaign, Label
 from annotation.presenting import present
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
-from judging.conditions.controls import emptied, exchanged
-from judging.conditions.paraphrasing import paraphrase_of
 from judging.floor import floor_of
 from judging.models import JudgeCall
-from judging.rows.checking import prompt_of
-from judging.running.manifests import manifest_of
+from judging.prompts.perturbations import emptied, exchanged, paraphrase_of
+from judging.runs.lifecycle import prompt_of
+from judging.runs.manifest import manifest_of
 from tests.blind_cast import needed_study_before
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge, run_scripted

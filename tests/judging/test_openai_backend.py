@@ -26,7 +26,7 @@ from judging.backends.base import (
     SetupError,
     TransientError,
 )
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
 from tests.fake_openai.server import Behaviour, FakeOpenAI
 
 KEY = "sk-canary-1234"

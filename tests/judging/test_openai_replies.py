@@ -16,7 +16,7 @@ from judging.backends.base import (
     RejectedError,
     TransientError,
 )
-from judging.backends.openai_replies import KEPT, read_reply
+from judging.backends.openai_transport import KEPT, read_reply
 
 pytestmark = pytest.mark.every_case
 

@@ -12,10 +12,11 @@ from django.db.models.functions import Now
 from annotation.models import Campaign
 from judging.backends.scripted import Scripted
 from judging.engine import Control
+from judging.engine.worker import work
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4

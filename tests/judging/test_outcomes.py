@@ -20,7 +20,7 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.pump.dispatching import Dispatcher
+from judging.engine.dispatch import Dispatcher
 from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")

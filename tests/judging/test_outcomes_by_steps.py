@@ -25,10 +25,9 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.costs.budgets import Budget, Estimate
-from judging.costs.prices import Rates
-from judging.pump.asking import Came, Patience, Row
-from judging.pump.outcomes import DEAD_AFTER, Means, Outcomes
+from judging.costs import Budget, Estimate, Rates
+from judging.engine.dispatch import DEAD_AFTER, Means, Outcomes
+from judging.engine.queue import Came, Patience, Row
 from tests.judging.clock import Clock
 from tests.judging.virtual import Server, refused_before, rows
 

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Campaign, Rater, User
-from judging.defining import Definition
-from judging.defining import define as define_judge
+from judging.judges import Definition
+from judging.judges import define as define_judge
 from judging.models import Judge
-from judging.rows.guarding import GUARDED
+from judging.servers import GUARDED
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import client_of
 

@@ -16,10 +16,9 @@ from django.utils import timezone
 from annotation.models import Campaign, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
-from judging.answers.tokens import KEPT
 from judging.backends.base import Answer, FinalError
-from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
-from judging.pages.showing import (
+from judging.backends.logprobs import KEPT
+from judging.display import (
     Progress,
     Standing,
     logprob_facts,
@@ -28,10 +27,10 @@ from judging.pages.showing import (
     standing_of,
     with_clock,
 )
-from judging.rows import runs
-from judging.rows.planning import plan_trial
-from judging.rows.sampling import Draw
-from judging.rows.trials import trials_of
+from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
+from judging.robustness.trials import trials_of
+from judging.runs import lifecycle as runs
+from judging.runs.ledger import Draw, plan_trial
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.test_label_mass import HIGH, LOW, scoring
 from tests.page_cast import client_of
@@ -49,7 +48,7 @@ def rita(db: None) -> Client:
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     heard: list[int] = []
-    monkeypatch.setattr("judging.running.beginning.ring", heard.append)
+    monkeypatch.setattr("judging.tasks.ring", heard.append)
     return heard
 
 

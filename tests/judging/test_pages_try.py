@@ -16,13 +16,13 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, User
 from annotation.models.people import rater_of
 from annotation.places import next_assignment
 from annotation.submit import submit
+from judging import sandbox as trying
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.pages import trying
-from judging.pages.trying import try_judge
-from judging.rows.guarding import GUARDED
-from judging.rows.trials import trials_of
+from judging.robustness.trials import trials_of
+from judging.sandbox import try_judge
+from judging.servers import GUARDED
 from tests.fake_openai.running import Running
 from tests.judging.cast import PLANTED, campaign_of, judge, run_scripted
 from tests.page_cast import client_of
@@ -129,7 +129,7 @@ def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
 def test_after_ten_tries_in_a_minute_one_waits(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.pages.tries.time.time", lambda: 1_000_000.0)
+    monkeypatch.setattr("judging.sandbox.time.time", lambda: 1_000_000.0)
     made = judge()
     for _ in range(10):
         assert "word for word" in try_it(rita, made, campaign)

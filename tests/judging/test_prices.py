@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from judging.costs.prices import Book, Rates, cost_of, money, rates_of, tokens_in
+from judging.costs import Book, Rates, cost_of, money, rates_of, tokens_in
 from judging.models import Price
 from tests.judging.cast import command
 

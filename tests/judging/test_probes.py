@@ -12,9 +12,10 @@ from annotation.models import Campaign
 from judging.backends.base import Answer, FatalError, Findings, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine.worker import work
 from judging.models import Judge, JudgeRun, Lane
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 
 ITEMS, UNITS = 4, 12
@@ -176,7 +177,7 @@ def test_a_lease_that_went_to_another_ends_the_probe(
             await asyncio.sleep(60)
             return Findings()
 
-    monkeypatch.setattr("judging.rows.runs.renew", lambda run, lease: None)
+    monkeypatch.setattr("judging.runs.lifecycle.renew", lambda run, lease: None)
     _, ending, backend = run_scripted(campaign, judge(), backend=Slow())
     assert (ending.how, backend.asked) == ("lost", [])
 
@@ -184,7 +185,7 @@ def test_a_lease_that_went_to_another_ends_the_probe(
 def test_the_command_says_what_to_note(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     judge()
     known = Known(Findings(warnings=("it ignores schemas",)))
-    monkeypatch.setattr("judging.running.work.backend_of", lambda judge: known)
+    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: known)
     said = command("run_judge", "--campaign", campaign.name, "--judge", "judge")
     assert said.startswith("Note: it ignores schemas\n")
     assert ledger.standing(campaign, judge()) == {"done": ITEMS}

@@ -18,8 +18,8 @@ from judging.backends.base import (
     Setup,
     TransientError,
 )
-from judging.backends.identifying import SHORT, differing
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.capabilities import SHORT, differing
+from judging.backends.openai import OpenAICompatible
 from tests.fake_openai.server import Behaviour, FakeOpenAI
 from tests.judging.test_openai_backend import serving
 

@@ -9,11 +9,12 @@ import pytest
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from judging import prompting
 from judging.backends.scripted import Scripted
-from judging.prompting import PromptError, fenced, fill, read_prompt
-from judging.prompts.preparing import Preparer, masked
-from judging.rows import ledger, planning
+from judging.prompts import template as prompting
+from judging.prompts.request import Preparer, masked
+from judging.prompts.template import PromptError, fenced, fill, read_prompt
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 WHOLE = "Guide: {guideline}\n---\n{texts}\n{query}\n{units}\n{answer}"

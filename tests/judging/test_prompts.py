@@ -14,9 +14,10 @@ from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import JSON, schema_of
 from judging.backends.scripted import Scripted
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Prepared, Preparer
-from judging.rows import ledger, planning
+from judging.prompts.request import Prepared, Preparer
+from judging.prompts.template import read_prompt
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 STRICT = {

@@ -10,13 +10,14 @@ import pytest
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Answer, Request, Setup
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Prepared, Preparer, request_hash
-from judging.prompts.repairing import LONGEST_ANSWER, can_be_read, repair_of
-from judging.rows import ledger, planning
+from judging.prompts.repair import LONGEST_ANSWER, can_be_read, repair_of
+from judging.prompts.request import Prepared, Preparer, request_hash
+from judging.prompts.template import read_prompt
+from judging.runs import ledger
+from judging.runs import ledger as planning
 from tests.judging.cast import judge, run_scripted, yes
 
 NO = {"evidence": [], "answerable": "no"}

@@ -17,10 +17,11 @@ from judging.answers.calls import Call, storable_text
 from judging.answers.results import Failure, Result, record, storable, stored_results
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun, Strike
-from judging.prompts.preparing import Prepared, Preparer
-from judging.rows import ledger, runs
+from judging.prompts.request import Prepared, Preparer
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import judge
 
 PROSE = Answer("The report does not answer it.")

@@ -13,15 +13,16 @@ from uuid import uuid4
 import pytest
 
 from annotation.models import Assignment, Campaign, Label
-from judging.answers.reusing import Equals, reused_results
+from judging.answers.cache import Equals, reused_results
 from judging.backends.base import Answer, FinalError, Message, Request, Setup, TransientError
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Script, Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
+from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.prompts.preparing import request_hash
-from judging.rows import ledger, runs
-from judging.running.work import work
+from judging.prompts.request import request_hash
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 from tests.judging.processes import query as numbered
 from tests.judging.test_openai_backend import REQUEST, SCHEMA
@@ -251,7 +252,7 @@ def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
         claims.append(len(rows))
         return rows
 
-    monkeypatch.setattr("judging.rows.ledger.claim", counted)
+    monkeypatch.setattr("judging.runs.ledger.claim", counted)
     backend = Scripted(yes, seconds=0.05)
     rater = judge(granularity="unit", params={"concurrency": 8})
     run = runs.start(twins, rater, reuse="campaign")
@@ -265,7 +266,7 @@ def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
 def test_no_more_are_claimed_than_may_wait(
     twins: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.answers.reusing.MOST_WAITING", 3)
+    monkeypatch.setattr("judging.answers.cache.MOST_WAITING", 3)
     monkeypatch.setattr("judging.engine.LEAST_CLAIM", 2)
     waiting: list[int] = []
     firsts_of = Equals.firsts_of

@@ -10,8 +10,9 @@ import pytest
 
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
-from judging.rows import planning, sampling
-from judging.rows.sampling import Draw, draw_for, drawn
+from judging.runs import ledger as planning
+from judging.runs import ledger as sampling
+from judging.runs.ledger import Draw, draw_for, drawn
 from tests.judging.cast import judge
 
 pytestmark = pytest.mark.django_db

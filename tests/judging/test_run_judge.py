@@ -15,10 +15,11 @@ from annotation.models import Assignment, Campaign, Label
 from judging import tasks
 from judging.backends.base import Answer, FatalError, TransientError
 from judging.backends.scripted import Scripted
+from judging.engine.queue import Patience
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
-from judging.pump.asking import Patience
-from judging.rows import ledger, runs
+from judging.runs import ledger
+from judging.runs import lifecycle as runs
 from tests.judging.cast import campaign_of, command, judge, yes
 
 
@@ -42,7 +43,7 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Any) -> None:
-    monkeypatch.setattr("judging.running.work.backend_of", lambda judge: Scripted(script))
+    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(script))
 
 
 def test_it_runs_a_judge_and_says_what_came_of_it(campaign: Campaign) -> None:
@@ -223,7 +224,7 @@ def test_a_pump_whose_time_is_over_rings_for_the_next(
 ) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     monkeypatch.setattr(
-        "judging.running.work.backend_of", lambda judge: Scripted(yes, seconds=0.05)
+        "judging.engine.worker.backend_of", lambda judge: Scripted(yes, seconds=0.05)
     )
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
     queued = runs.start(campaign, rater, queued=True)

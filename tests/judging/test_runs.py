@@ -14,16 +14,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
+from judging.answers.cache import Equals
 from judging.answers.results import record
-from judging.answers.reusing import Equals
 from judging.backends.scripted import Scripted
-from judging.batches.requests import preparer_of
+from judging.batch_api.requests import preparer_of
+from judging.engine import worker as working
+from judging.engine.persistence import ENOUGH_FAILED, claimed, past
+from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.prompts.preparing import Prepared
-from judging.pump.claiming import ENOUGH_FAILED, claimed, past
-from judging.rows import lanes, ledger, runs
-from judging.running import work as working
-from judging.running.work import work
+from judging.prompts.request import Prepared
+from judging.runs import lanes, ledger
+from judging.runs import lifecycle as runs
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import HASTY, judge, yes
 

@@ -15,17 +15,22 @@ from django.db import InterfaceError
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, User
+from judging import servers as guarding
+from judging import tasks as beginning
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
-from judging.engine import Control, Ending
+from judging.engine import GRACE_SECONDS, Control, Ending, drained
+from judging.engine import worker as stopping
+from judging.engine import worker as working
+from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
-from judging.pump.draining import GRACE_SECONDS, drained
-from judging.rows import guarding, lanes, leasing, ledger, planning, runs
-from judging.rows.guarding import Server, known_servers, listed_hosts_for, new_server
-from judging.rows.turns import free, neglected, next_after
-from judging.running import beginning, manifests, stopping
-from judging.running import work as working
-from judging.running.work import work
+from judging.runs import lanes, ledger
+from judging.runs import ledger as leasing
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
+from judging.runs import manifest as manifests
+from judging.runs.lifecycle import free, neglected, next_after
+from judging.servers import Server, known_servers, listed_hosts_for, new_server
 from tests.judging.cast import command, judge, yes
 
 SERVER = "http://127.0.0.1:9/v1"

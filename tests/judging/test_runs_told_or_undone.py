@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from annotation.models import Campaign
 from audit.models import Event
+from judging import tasks as beginning
 from judging.models import Judge, JudgeRun, Lane, Strike
-from judging.rows import lanes, ledger, runs
-from judging.running import beginning
+from judging.runs import lanes, ledger
+from judging.runs import lifecycle as runs
 from tests.databases import state, undone
 from tests.judging.cast import judge
 from tests.judging.test_runs import SERVER, fresh, held, run_out

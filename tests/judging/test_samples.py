@@ -8,11 +8,11 @@ import pytest
 
 from annotation.models import Assignment, Campaign, Label
 from judging.backends.base import Request, Setup
-from judging.backends.openai_compatible import OpenAICompatible
+from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
+from judging.judges import ParamError, read_params
 from judging.models import Judge, JudgeCall
-from judging.prompts.params import ParamError, read_params
-from judging.rows import planning
+from judging.runs import ledger as planning
 from tests.judging.cast import command, judge, run_scripted, yes
 
 

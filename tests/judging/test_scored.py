@@ -9,11 +9,10 @@ import pytest
 
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.likelihoods import Likelihoods
 from judging.answers.scoring import details_of, kept_logprobs, scored
-from judging.answers.tokens import KEPT, NoLikelihoodError
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
-from judging.prompts.preparing import Prepared
+from judging.backends.logprobs import KEPT, Likelihoods, NoLikelihoodError
+from judging.prompts.request import Prepared
 from tests.judging.test_scoring import GROUNDED, KEY, logprobs_of, prepared
 
 pytestmark = pytest.mark.every_case

@@ -13,12 +13,12 @@ from annotation.answer import Detail
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols.base import ItemSpec, UnitSpec
 from judging.answers.scoring import details_of, kept_logprobs
-from judging.answers.tokens import KEPT
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
+from judging.backends.logprobs import KEPT
+from judging.engine.worker import work
 from judging.models import Judge, JudgeCall
-from judging.prompts.preparing import Prepared
-from judging.rows import runs
-from judging.running.work import work
+from judging.prompts.request import Prepared
+from judging.runs import lifecycle as runs
 from tests.fake_openai.probabilities import Probabilities
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge

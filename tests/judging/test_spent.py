@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
-from judging.costs.spent import in_dollars, spent, spent_by, with_last_cost
+from judging.costs import in_dollars, spent, spent_by, with_last_cost
 from judging.models import JudgeCall, JudgeRun
-from judging.rows import runs
+from judging.runs import lifecycle as runs
 from tests.judging.cast import judge
 
 CENT = Decimal("0.01")

@@ -32,7 +32,7 @@ from annotation.models import (
 from annotation.models.people import rater_of
 from datasets import digests
 from datasets.models import Batch, Report
-from judging.integrity import CHECKS, violations
+from judging.invariants import CHECKS, violations
 from tests.adjudication.cast import Dispute, answer, decided, make_dispute
 from tests.cast import run
 from tests.page_cast import answers, client_of, page

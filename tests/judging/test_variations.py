@@ -15,17 +15,21 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Variable, name_units
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
-from judging.conditions.attacks import FAMILIES, LABEL_WORDS, VERSION
-from judging.conditions.favourable import favourable, share_of_best
-from judging.conditions.paraphrasing import paraphrase_of
-from judging.conditions.variations import varied
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.prompting import read_prompt
-from judging.rows import planning
-from judging.rows.planning import plan_trial
-from judging.rows.runs import prompt_of
-from judging.rows.sampling import Draw, drawn
-from judging.rows.trials import TrialError, trials_of
+from judging.prompts.perturbations import (
+    FAMILIES,
+    LABEL_WORDS,
+    VERSION,
+    favourable,
+    paraphrase_of,
+    share_of_best,
+    varied,
+)
+from judging.prompts.template import read_prompt
+from judging.robustness.trials import TrialError, trials_of
+from judging.runs import ledger as planning
+from judging.runs.ledger import Draw, drawn, plan_trial
+from judging.runs.lifecycle import prompt_of
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 ALL = Draw(items=1000)
@@ -114,7 +118,7 @@ def test_without_a_number_few_items_are_all_drawn(campaign: Campaign, base: Judg
 def test_a_share_is_of_the_units(
     campaign: Campaign, base: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.rows.sampling.LEAST_UNITS", 1)
+    monkeypatch.setattr("judging.runs.ledger.LEAST_UNITS", 1)
     assert len(drawn(campaign, base, Draw(share=0.05), 0)) == 1
     assert len(drawn(campaign, base, Draw(share=0.5), 0)) == 2
 

@@ -21,9 +21,8 @@ from judging.backends import vllm as module
 from judging.backends import vllm_server
 from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
-from judging.backends.vllm_log import cause_of
-from judging.backends.vllm_server import MOST_RESTARTS, Servers
-from judging.rows.guarding import KEY_PREFIX, PUBLIC_KEY
+from judging.backends.vllm_server import MOST_RESTARTS, Servers, cause_of
+from judging.servers import KEY_PREFIX, PUBLIC_KEY
 from tests.cast import ROOT
 from tests.fake_openai.running import Running
 from tests.judging import fake_vllm

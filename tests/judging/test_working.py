@@ -17,11 +17,13 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from annotation.models import Assignment, Campaign
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine import worker as working
+from judging.engine.preflight import RefusedRunError
 from judging.models import JudgeRun, Lane
-from judging.rows import ledger, planning, runs
-from judging.running import manifests
-from judging.running import work as working
-from judging.running.probes import RefusedRunError
+from judging.runs import ledger
+from judging.runs import ledger as planning
+from judging.runs import lifecycle as runs
+from judging.runs import manifest as manifests
 from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.test_runs import fresh, held, served

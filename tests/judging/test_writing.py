@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from judging.answers.results import Result
-from judging.pump.writing import GROUP, GROUP_SECONDS, Writer
+from judging.engine.persistence import GROUP, GROUP_SECONDS, Writer
 from tests.judging.virtual import in_virtual_time, now, rows
 
 Written = list[tuple[float, int]]

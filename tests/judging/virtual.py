@@ -12,13 +12,12 @@ from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
 from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
-from judging.costs.budgets import Budget
-from judging.prompts.preparing import Prepared
-from judging.pump.asking import Patience
-from judging.pump.dispatching import Dispatcher
-from judging.pump.limiting import Limit
-from judging.pump.outcomes import Means
-from judging.pump.writing import Writer
+from judging.costs import Budget
+from judging.engine.dispatch import Dispatcher, Means
+from judging.engine.limits import Limit
+from judging.engine.persistence import Writer
+from judging.engine.queue import Patience
+from judging.prompts.request import Prepared
 
 T = TypeVar("T")
 Reply = Answer | BaseException

@@ -24,7 +24,7 @@ from annotation.places import next_assignment
 from annotation.submit import submit
 from annotation.views.people import inviting
 from annotation.views.people.campaign import _number
-from judging.api.visible import visible_judges, visible_runs, visible_written
+from judging.api.access import visible_judges, visible_runs, visible_written
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
 

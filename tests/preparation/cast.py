@@ -15,7 +15,7 @@ from datasets.models import Batch
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Line
 from judging.models import Judge, JudgeRun
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 from tests.judging.cast import command, judge, run_scripted
 
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ from annotation.preparation.steps.passages import make_items, pieces
 from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
 from annotation.protocols import PROTOCOLS
 from datasets import rows
-from judging.prompting import read_prompt
+from judging.prompts.template import read_prompt
 from tests.preparation.cast import FERRY, PROVENANCE, point, result, topic
 
 POINTS = (

@@ -25,7 +25,7 @@ from annotation.protocols.schema import schema_of
 from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
-from judging.pages.showing import LONGEST_SHOWN, is_cut, shown
+from judging.display import LONGEST_SHOWN, is_cut, shown
 from tests.page_cast import Study, answers, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db

@@ -32,7 +32,7 @@ from annotation.submit import submit
 from datasets.models import Batch, Query, Upload
 from datasets.tokens import tokens_of
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, Started
-from judging.defining import Definition, define
+from judging.judges import Definition, define, read_params
 from judging.models import Judge
-from judging.prompts.params import read_params
-from judging.running.work import backend_of
+from judging.runs.lanes import backend_of
 from tests.patience import PATIENCE
 
 PARAMS = ("max_model_len=16384", "dtype=float32", "gpu_memory=0.3", "max_tokens=800")

@@ -17,10 +17,10 @@ from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Findings
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.prompting import read_prompt
-from judging.prompts.preparing import Preparer
-from judging.rows import runs
-from judging.running.work import backend_of
+from judging.prompts.request import Preparer
+from judging.prompts.template import read_prompt
+from judging.runs import lifecycle as runs
+from judging.runs.lanes import backend_of
 from tests.judging.cast import campaign_of, command, query
 from tests.patience import PATIENCE
 from tests.vllm import serving

@@ -18,17 +18,16 @@ from annotation.management.output import print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import SetupError
-from judging.conditions.masses import warning_of
-from judging.conditions.variations import KINDS
-from judging.estimating import estimate
-from judging.jury.juries import judges_of
+from judging.estimate import estimate
+from judging.jury import judges_of
 from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
-from judging.prompting import PromptError, read_prompt
-from judging.rows import ledger
-from judging.rows.planning import plan_trial
-from judging.rows.sampling import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for
-from judging.rows.trials import TrialError, possible_kinds, trials_of
+from judging.prompts.perturbations import KINDS
+from judging.prompts.template import PromptError, read_prompt
+from judging.robustness.effects import warning_of
+from judging.robustness.trials import TrialError, possible_kinds, trials_of
+from judging.runs import ledger
+from judging.runs.ledger import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for, plan_trial
 
 
 class Command(BaseCommand):

@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 from annotation.preparation.base import Step
 from annotation.preparation.steps import STEPS
 from datasets.console import Command as BaseCommand
-from judging.management.preparation import batch_called, work_called
-from judging.preparation.building import (
+from judging.management.base import batch_called, work_called
+from judging.preparation.build import (
     Built,
     NothingLeftError,
     UnreviewedError,

@@ -18,7 +18,7 @@ from audit.violations import Violation
 from datasets import digests
 from datasets.console import Command as BaseCommand
 from judging import invariants
-from judging.integrity import CHECKS, told, violations
+from judging.invariants import CHECKS, told, violations
 
 SECONDS = 10.0
 MEND = {check.name: check.mend for check in CHECKS}

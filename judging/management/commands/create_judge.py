@@ -9,9 +9,16 @@ from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
 from judging.backends import BACKENDS
-from judging.defining import KEY_VARIABLE, Definition, JudgeError, define
+from judging.judges import (
+    KEY_VARIABLE,
+    PARAMS,
+    Definition,
+    JudgeError,
+    ParamError,
+    define,
+    read_params,
+)
 from judging.models import Judge
-from judging.prompts.params import PARAMS, ParamError, read_params
 
 
 class Command(BaseCommand):

@@ -10,9 +10,7 @@ from django.core.management.base import CommandError
 from annotation.management.campaigns import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
-from judging.jury.convening import convene
-from judging.jury.juries import Jury, JuryError, jury_of, samples_as_jury
-from judging.jury.voting import RULES
+from judging.jury import RULES, Jury, JuryError, convene, jury_of, samples_as_jury
 
 
 class Command(BaseCommand):

@@ -12,10 +12,10 @@ from django.core.management.base import CommandError
 from annotation.management.campaigns import campaign_called
 from annotation.management.output import print_lines, write_whole
 from datasets.console import Command as BaseCommand
-from judging.jury.juries import judges_of
+from judging.jury import judges_of
 from judging.management.commands.run_judge import judge_called
 from judging.models import JudgeRun
-from judging.running.manifests import manifest_of
+from judging.runs.manifest import manifest_of
 
 
 class Command(BaseCommand):

@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 
 from annotation.design import DesignError
 from annotation.preparation.steps import STEPS
+from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.preparation import account_called, batch_called
-from judging.preparation.running import campaign_for
+from judging.preparation.status import campaign_for
 
 
 class Command(RunJudge):

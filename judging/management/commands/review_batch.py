@@ -12,9 +12,8 @@ from django.core.management.base import CommandError
 
 from annotation.preparation.steps import STEPS
 from datasets.console import Command as BaseCommand
-from judging.management.preparation import batch_called, reviewer_called, work_called
-from judging.preparation.reviewing import accept_all, review_line, take_in
-from judging.preparation.written import written
+from judging.management.base import batch_called, reviewer_called, work_called
+from judging.preparation.review import accept_all, review_line, take_in, written
 
 
 class Command(BaseCommand):

@@ -20,15 +20,15 @@ from annotation.management.campaigns import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import Findings, SetupError
-from judging.batches.files import exchange
-from judging.batches.parts import BatchError
+from judging.batch_api.format import BatchError
+from judging.batch_api.results import exchange
 from judging.engine import Control, Ending
-from judging.estimating import estimate
+from judging.engine.worker import standing_line, summary, work
+from judging.estimate import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
-from judging.prompting import PromptError
-from judging.rows import lanes, ledger, runs
-from judging.running.summary import standing_line, summary
-from judging.running.work import work
+from judging.prompts.template import PromptError
+from judging.runs import lanes, ledger
+from judging.runs import lifecycle as runs
 from judging.tasks import ring
 
 PATIENCE_SECONDS = 30

@@ -1,0 +1,323 @@
+"""Serializers and examples of judges, runs, calls."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from datasets.api.base import PageParameters, Strict
+from judging.costs import spent_by
+from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
+from judging.judges import LONGEST_PROMPT
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.servers import GUARDED
+
+LARGEST = 2**31 - 1
+MOST_TOKENS = 2**53
+PARAMS = ", ".join(f"`{name}`" for name in PARAM_HELP)
+
+
+class JudgeParameters(PageParameters):
+    name = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only the judge of exactly this name"
+    )
+    backend = serializers.CharField(required=False, help_text="only judges of this backend")
+
+
+class JudgeShape(serializers.Serializer[Judge]):
+    id = serializers.IntegerField()
+    name = serializers.CharField(source="rater.name", help_text="its labels stand under it")
+    backend = serializers.CharField()
+    model = serializers.CharField()
+    base_url = serializers.CharField()
+    api_key_env = serializers.CharField(
+        help_text="the variable that holds the server's key, which stands nowhere"
+    )
+    granularity = serializers.ChoiceField(Judge.Granularity.values)
+    prompt_sha256 = serializers.CharField(help_text="empty where it takes the protocol's prompt")
+    params = serializers.SerializerMethodField()
+    base = serializers.IntegerField(
+        source="base_id", allow_null=True, help_text="the judge that it is a trial of"
+    )
+    created_at = serializers.DateTimeField()
+
+    def get_params(self, judge: Judge) -> dict[str, Any]:
+        return {name: value for name, value in judge.params.items() if name != GUARDED}
+
+
+class WholeJudgeShape(JudgeShape):
+    prompt = serializers.CharField(help_text="its own prompt; empty: that of the protocol")
+    variation = serializers.DictField(help_text="of a trial: what is changed")
+
+
+class NewJudgeShape(Strict):
+    name = serializers.CharField(max_length=150)
+    backend = serializers.ChoiceField([name for name, _ in BACKENDS])
+    model = serializers.CharField(max_length=200, required=False)
+    base_url = serializers.CharField(
+        max_length=500, required=False, help_text="where left out, the public server of OpenAI"
+    )
+    api_key_env = serializers.CharField(
+        max_length=100,
+        required=False,
+        help_text="of a new address for admins only: the name of a variable TANDEM_KEY_…",
+    )
+    prompt = serializers.CharField(
+        max_length=LONGEST_PROMPT, required=False, allow_blank=True, trim_whitespace=False
+    )
+    granularity = serializers.ChoiceField(Judge.Granularity.values, default="item")
+    params = serializers.DictField(
+        child=serializers.CharField(max_length=40), required=False, help_text=f"of {PARAMS}"
+    )
+
+
+class RunParameters(PageParameters):
+    campaign = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="only runs over this campaign"
+    )
+    judge = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="only runs of this judge"
+    )
+    state = serializers.ChoiceField(
+        JudgeRun.State.values, required=False, help_text="only runs in this state"
+    )
+
+
+class RunShape(serializers.Serializer[JudgeRun]):
+    id = serializers.IntegerField()
+    campaign = serializers.IntegerField(source="campaign_id")
+    judge = serializers.IntegerField(source="judge_id")
+    judge_name = serializers.CharField(source="judge.rater.name")
+    state = serializers.ChoiceField(JudgeRun.State.values)
+    wish = serializers.ChoiceField(
+        JudgeRun.Wish.values, allow_blank=True, help_text="what it was told and has not done yet"
+    )
+    limit = serializers.IntegerField(allow_null=True, help_text="most requests; null for no limit")
+    most_tokens = serializers.IntegerField(allow_null=True)
+    most_cost = serializers.DecimalField(12, 6, allow_null=True, help_text="in US dollars")
+    concurrency = serializers.IntegerField(allow_null=True, help_text="most requests at once")
+    reuse = serializers.ChoiceField(JudgeRun.Reuse.values)
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    failures = serializers.DictField(child=serializers.IntegerField(), help_text="by reason")
+    calls = serializers.IntegerField()
+    reused = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
+    error = serializers.CharField(help_text="what is wrong, or was at its end")
+    started_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_cost(self, run: JudgeRun) -> str | None:
+        found: Decimal | None = spent_by(run)
+        return None if found is None else str(found)
+
+
+class RunProgressShape(serializers.Serializer[Any]):
+    """A run as it stands now; `open` counts what the judge has no result for in its campaign."""
+
+    word = serializers.CharField(source="standing.word", help_text="where it stands, in a word")
+    note = serializers.CharField(source="standing.note", help_text="what to know or do about it")
+    open = serializers.IntegerField()
+    closed = serializers.IntegerField()
+    cancelled = serializers.IntegerField()
+    rate = serializers.FloatField(allow_null=True, help_text="requests a second; null if unknown")
+    seconds_left = serializers.FloatField(source="left", allow_null=True)
+
+
+class WholeRunShape(RunShape):
+    progress = RunProgressShape()
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class NewRunShape(Strict):
+    judge = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    limit = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=LARGEST, help_text="most requests"
+    )
+    most_tokens = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST_TOKENS
+    )
+    most_cost = serializers.DecimalField(
+        12, 6, required=False, allow_null=True, min_value=Decimal("0.000001"),
+        help_text="US dollars; counts only where a price of the model is known",
+    )  # fmt: skip
+    concurrency = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST_TRIED
+    )
+    reuse = serializers.ChoiceField(
+        JudgeRun.Reuse.values,
+        default=JudgeRun.Reuse.NEVER,
+        help_text="whose equal requests count as answered",
+    )
+
+
+class OrderShape(Strict):
+    order = serializers.ChoiceField(
+        ("stop", "cancel", "resume", "concurrency"),
+        help_text="stop: end, to go on later; cancel: end and close what is open; resume: ask a "
+        "paused server again; concurrency: another number of requests at once",
+    )
+    concurrency = serializers.IntegerField(required=False, min_value=1, max_value=MOST_TRIED)
+
+
+class CallParameters(PageParameters):
+    state = serializers.CharField(
+        required=False, max_length=40, help_text="only calls in this state, such as answered"
+    )
+
+
+class CallShape(serializers.Serializer[JudgeCall]):
+    id = serializers.IntegerField()
+    run = serializers.IntegerField(source="run_id")
+    item = serializers.CharField(source="assignment.item.key")
+    unit = serializers.CharField(
+        source="assignment.scope", help_text="where it was asked unit by unit, else empty"
+    )
+    replicate = serializers.IntegerField(source="assignment.replicate")
+    attempt = serializers.IntegerField()
+    state = serializers.CharField(help_text="answered, or what went wrong on the way")
+    missing = serializers.SerializerMethodField(
+        help_text="why what was asked has no answer, such as unreadable; null where it has one, or "
+        "may have yet"
+    )
+    detail = serializers.CharField()
+    http_status = serializers.IntegerField(allow_null=True)
+    usage = serializers.DictField(help_text="tokens as the server counted them")
+    cost = serializers.DecimalField(12, 6, allow_null=True, help_text="in US dollars")
+    repair = serializers.BooleanField(help_text="whether it asked for the form of an answer again")
+    reused_from = serializers.IntegerField(source="reused_from_id", allow_null=True)
+    sent_at = serializers.DateTimeField()
+    seconds = serializers.FloatField()
+
+    def get_missing(self, call: JudgeCall) -> str | None:
+        return call.assignment.reason or None
+
+
+class WholeCallShape(CallShape):
+    request_hash = serializers.CharField()
+    completion = serializers.CharField(
+        allow_null=True, help_text="what the model wrote, word for word"
+    )
+    body = serializers.CharField(help_text="what the server sent in place of an answer")
+    finish_reason = serializers.CharField()
+    model_returned = serializers.CharField()
+
+
+NEW_JUDGE: dict[str, Any] = {
+    "name": "small-judge",
+    "backend": "openai",
+    "model": "gpt-4.1-mini",
+    "granularity": "item",
+    "params": {"temperature": "0"},
+}
+A_JUDGE: dict[str, Any] = {
+    "id": 1,
+    "name": "small-judge",
+    "backend": "openai",
+    "model": "gpt-4.1-mini",
+    "base_url": "https://api.openai.com/v1",
+    "api_key_env": "OPENAI_API_KEY",
+    "granularity": "item",
+    "prompt_sha256": "",
+    "params": {"temperature": 0.0},
+    "base": None,
+    "created_at": "2026-11-20T09:30:00Z",
+}
+WHOLE_JUDGE = {**A_JUDGE, "prompt": "", "variation": {}}
+NEW_RUN: dict[str, Any] = {"judge": 1, "campaign": 1, "limit": 20}
+A_RUN: dict[str, Any] = {
+    "id": 1,
+    "campaign": 1,
+    "judge": 1,
+    "judge_name": "small-judge",
+    "state": "running",
+    "wish": "",
+    "limit": 20,
+    "most_tokens": None,
+    "most_cost": None,
+    "concurrency": None,
+    "reuse": "never",
+    "done": 11,
+    "failed": 1,
+    "failures": {"unreadable": 1},
+    "calls": 12,
+    "reused": 0,
+    "prompt_tokens": 14_210,
+    "cached_tokens": 0,
+    "completion_tokens": 2_480,
+    "cost": "0.009652",
+    "error": "",
+    "started_at": "2026-11-20T09:31:00Z",
+    "ended_at": None,
+}
+PROGRESS = {
+    "word": "Running",
+    "note": "",
+    "open": 8,
+    "closed": 12,
+    "cancelled": 0,
+    "rate": 1.5,
+    "seconds_left": 5.3,
+}
+WHOLE_RUN = {**A_RUN, "progress": PROGRESS, "warnings": []}
+A_CALL: dict[str, Any] = {
+    "id": 1,
+    "run": 1,
+    "item": "r1",
+    "unit": "",
+    "replicate": 0,
+    "attempt": 1,
+    "state": "answered",
+    "missing": None,
+    "detail": "",
+    "http_status": 200,
+    "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
+    "cost": "0.000805",
+    "repair": False,
+    "reused_from": None,
+    "sent_at": "2026-11-20T09:31:02Z",
+    "seconds": 1.8,
+}
+WHOLE_CALL = {
+    **A_CALL,
+    "request_hash": "5d0f…",
+    "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
+    "body": "",
+    "finish_reason": "stop",
+    "model_returned": "gpt-4.1-mini-2025-04-14",
+}
+AN_ESTIMATE: dict[str, Any] = {
+    "rows": 20,
+    "missing": 20,
+    "reused": 0,
+    "calls": 20,
+    "prompt_tokens": 23_680,
+    "cached_tokens": 0,
+    "completion_tokens": 4_140,
+    "concurrency": 16,
+    "cost": "0.016096",
+    "seconds": None,
+    "cost_unknown": "",
+    "time_unknown": "how long it takes is unknown before the first answers",
+    "notes": [],
+    "sentence": "20 of 20 will be asked, about $0.02.",
+}
+A_TRY: dict[str, Any] = {
+    "item": "r1",
+    "asked": 4,
+    "seconds": 1.8,
+    "messages": [{"role": "user", "content": "Can these questions be answered from the report? …"}],
+    "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
+    "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
+    "cost": "0.000805",
+    "labels": [{"unit": "q1:1", "values": {"answerable": "yes"}, "quotes": 1}],
+    "problems": [],
+    "state": "answered",
+    "detail": "",
+}

@@ -1,0 +1,193 @@
+"""How runs and calls look to people: their standing in words, and foreign texts made harmless."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from judging.backends.logprobs import KEPT
+from judging.costs import with_last_cost
+from judging.models import ACTIVE, JudgeCall, JudgeRun
+from judging.runs import lanes, ledger
+
+UNTAKEN_SECONDS = 30
+RECENT_CALLS = 200
+STALE_SECONDS = 120.0
+LONGEST_SHOWN = 40_000
+_STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_TELLING = {chr(code): f"‹U+{code:04X}›" for code in _STEERING}
+_CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
+_VISIBLE = str.maketrans(_TELLING | _CONTROLS | {"\x7f": "\u2421"})
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run's state in a word, the colour of its sign, and what to know or do about it."""
+
+    word: str
+    kind: str = ""
+    note: str = ""
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run in numbers. `rate` is requests answered in a second, `left` seconds, where known."""
+
+    run: JudgeRun
+    standing: Standing
+    open: int
+    closed: int
+    cancelled: int
+    rate: float | None
+    left: float | None
+
+    @property
+    def total(self) -> int:
+        return self.open + self.closed + self.cancelled
+
+    @property
+    def ended(self) -> bool:
+        return self.run.state not in ACTIVE
+
+    @property
+    def failures(self) -> list[tuple[str, int]]:
+        return sorted(self.run.failures.items(), key=lambda each: (-each[1], each[0]))
+
+    @property
+    def tokens(self) -> int:
+        return self.run.prompt_tokens + self.run.completion_tokens
+
+
+def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    """Runs with the database's clock as `now`, as leases go by it, and what they have cost."""
+    related = runs.select_related("judge__rater", "campaign", "lane")
+    return with_last_cost(related).annotate(now=Now())
+
+
+def standing_of(run: Any) -> Standing:
+    """Where a run of `with_clock` stands."""
+    if run.state not in ACTIVE:
+        return _ended(run)
+    held = run.lease is not None and run.lease_until > run.now
+    if run.wish:
+        doing = "Stopping" if run.wish == JudgeRun.Wish.STOP else "Cancelling"
+        return Standing(doing, "warn", "Calls that are under way end first.")
+    if run.lane is not None and run.lane.paused:
+        return Standing("Paused", "no", run.lane.paused, paused=True)
+    if held:
+        # While it is at work its error is what is wrong with the server at the moment.
+        return Standing("Running", "warn" if run.error else "plain", run.error)
+    if run.lane is not None and (other := lanes.holder(run.lane)) is not None:
+        return Standing("Waiting", "warn", f"{str(other).capitalize()} of judge {other.judge} asks "
+                        "this server now; this one is next when that ends.")  # fmt: skip
+    return _untaken(run)
+
+
+def _untaken(run: Any) -> Standing:
+    if file := file_of(run):
+        words = (
+            f"Its requests are in {file}. Take the results in with run_judge --batch-file, or stop "
+            "it to give them up."
+        )
+        return Standing("Out", "warn", words)
+    if not run.queued:
+        words = "The command that worked on it is gone. Start the run again to go on."
+        return Standing("Left alone", "warn", words)
+    since = run.lease_until or run.started_at
+    if run.now - since < timedelta(seconds=UNTAKEN_SECONDS):
+        return Standing("Queued", "other", "A worker takes it up in a moment.")
+    return Standing("No worker", "no", "No worker has taken it up for over "
+                    f"{UNTAKEN_SECONDS} seconds. Start one with make worker, or celery -A config "
+                    "worker; the run then goes on by itself.")  # fmt: skip
+
+
+def file_of(run: JudgeRun) -> str:
+    """The first file that the requests of a run are out in; empty where it asks them itself."""
+    batch = run.manifest.get("batch")
+    return str(batch["files"][0]["name"]) if batch else ""
+
+
+def _ended(run: JudgeRun) -> Standing:
+    if run.state == JudgeRun.State.DONE:
+        return Standing("Done", "yes")
+    if run.state == JudgeRun.State.CANCELLED:
+        return Standing("Cancelled", "", "What was open is closed. A new run opens it again.")
+    word = "Stopped" if run.state == JudgeRun.State.STOPPED else "Interrupted"
+    return Standing(
+        word, "no" if run.error else "warn", run.error or "A new run goes on from here."
+    )
+
+
+def progress_of(run: Any) -> Progress:
+    """A run of `with_clock` in numbers, in a few queries."""
+    counts = ledger.standing(run.campaign, run.judge)
+    waiting = counts.get("open", 0) + counts.get("leased", 0)
+    closed = counts.get("done", 0) + counts.get("failed", 0)
+    rate = _rate(run) if run.state in ACTIVE else None
+    ahead = waiting
+    if run.limit is not None:
+        ahead = min(waiting, max(0, run.limit - run.done - run.failed))
+    left = ahead / rate if rate and run.state in ACTIVE else None
+    cancelled = counts.get("cancelled", 0)
+    return Progress(run, standing_of(run), waiting, closed, cancelled, rate, left)
+
+
+def _rate(run: Any) -> float | None:
+    """Requests answered in a second, from the newest calls; None where they are old or few."""
+    rows = JudgeCall.objects.filter(run=run, reused_from=None).order_by("-id")
+    recent = list(rows.values_list("sent_at", "seconds")[:RECENT_CALLS])
+    ends = [sent + timedelta(seconds=seconds) for sent, seconds in recent]
+    if len(ends) < 2 or (run.now - max(ends)).total_seconds() > STALE_SECONDS:
+        return None
+    span = (max(ends) - min(sent for sent, _ in recent)).total_seconds()
+    return len(ends) / span if span > 0 else None
+
+
+def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """A foreign text as it may be looked at: what steers a screen stands there as a sign."""
+    return text[:longest].replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def is_cut(text: str, longest: int = LONGEST_SHOWN) -> bool:
+    return len(text) > longest
+
+
+def seconds_in_words(seconds: float | None) -> str:
+    """A span of time to two places: 45 s, 12 min, 3 h 20 min."""
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def logprob_facts(logprobs: Any) -> dict[str, float | int] | None:
+    """Mean and least log probability of the tokens that are stored, and of how many in all."""
+    told = logprobs if isinstance(logprobs, Mapping) else {}
+    tokens = told.get(KEPT, told.get("content"))
+    values = list(_logprobs(tokens))
+    if not values:
+        return None
+    return {
+        "stored": len(values),
+        "tokens": told.get("tokens", len(values)),
+        "mean": math.fsum(values) / len(values),
+        "least": min(values),
+    }
+
+
+def _logprobs(tokens: Any) -> Iterator[float]:
+    for token in tokens if isinstance(tokens, Sequence) else ():
+        value = token.get("logprob") if isinstance(token, Mapping) else None
+        if isinstance(value, int | float) and math.isfinite(value):
+            yield float(value)

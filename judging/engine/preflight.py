@@ -1,0 +1,168 @@
+"""What a server can do, found out before a run; and whether it is the same one to its end.
+
+A backend may have an `async fingerprint(answers)`, a mapping: which model under which version
+answers and, with `answers`, hashes of a few answers, for which it is asked. Where that changed
+under a run, its labels are of two judges. With `recall(facts)` it hears what was found out before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from asgiref.sync import async_to_sync
+
+from judging.answers.calls import storable
+from judging.backends.base import Backend, BackendError, FatalError, Findings, RejectedError
+from judging.backends.capabilities import differing
+from judging.engine import RENEW_SECONDS, Control, Ending, in_database
+from judging.models import JudgeCall, JudgeRun
+from judging.runs import lifecycle as runs
+
+T = TypeVar("T")
+# One of a few answers may differ by itself: who is asked beside one moves probabilities a little.
+OTHER_ANSWERS = 2
+Fingerprint = Mapping[str, Any]
+
+
+class RefusedRunError(Exception):
+    """The server cannot do what this judge needs; it may do for others."""
+
+
+class _LeftError(Exception):
+    """Looking was given up, for a reason that ends the pump as well."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.how)
+        self.ending = ending
+
+
+def probed(
+    run: JudgeRun, lease: uuid.UUID, backend: Backend, control: Control
+) -> Findings | Ending:
+    """What the first worker on a run finds out, and writes down; the next ones compare with it.
+
+    An ending where the run was stopped or lost meanwhile, its server refuses everything, or is
+    another one by now. A server that is away at the time is nobody's fault: the run begins, and
+    the next worker asks. Raises RefusedRunError.
+    """
+    run.refresh_from_db(fields=["manifest"])
+    if (known := run.manifest.get("probe")) is not None:
+        if mixed := changed(run, lease, backend, control):
+            return Ending("fatal", mixed)
+        if (recall := getattr(backend, "recall", None)) is not None:
+            recall(known["facts"])
+        return Findings(known["facts"], tuple(known["warnings"]))
+    try:
+        findings, prints = _looked(run, lease, control, lambda: _probe(backend))
+    except _LeftError as left:
+        return left.ending
+    except (FatalError, RejectedError) as error:
+        return Ending("fatal", error.message, pauses=True)
+    except BackendError as error:
+        return Findings(warnings=(f"the server could not be probed: {error.message}",))
+    found = {"facts": storable(dict(findings.facts)), "warnings": list(findings.warnings)}
+    _write_down(run, probe=found, fingerprint=prints)
+    if findings.refusal:
+        raise RefusedRunError(findings.refusal)
+    return findings
+
+
+def changed(
+    run: JudgeRun, lease: uuid.UUID, backend: Backend, control: Control, at_end: bool = False
+) -> str:
+    """What is different about the server since the run began, in words; empty where nothing is.
+
+    Such a run is marked as mixed. Only `at_end` the server is asked to answer for it.
+    """
+    what = _other_models(run) or _other_fingerprint(run, lease, backend, control, at_end)
+    if what:
+        _write_down(run, mixed=what)
+    return what
+
+
+def _other_models(run: JudgeRun) -> str:
+    named = JudgeCall.objects.filter(run=run).exclude(model_returned="").order_by()
+    models = sorted(set(named.values_list("model_returned", flat=True).distinct()))
+    return f"answers came from several models: {', '.join(models)}" if len(models) > 1 else ""
+
+
+def _other_fingerprint(
+    run: JudgeRun, lease: uuid.UUID, backend: Backend, control: Control, at_end: bool
+) -> str:
+    before = run.manifest.get("fingerprint")
+    if not before:
+        return ""
+    answers = run.manifest["probe"]["facts"].get("answers") if at_end else None
+    try:
+        now = _looked(run, lease, control, lambda: _alone(backend, bool(answers)))
+    except (_LeftError, BackendError):
+        return ""
+    different = [name for name in before if name in now and now[name] != before[name]]
+    if different:
+        name = different[0]
+        return f"the server's {name} was {before[name]} when the run began and is {now[name]} now"
+    if answers and differing(answers, now.get("answers")) >= OTHER_ANSWERS:
+        return "the server answers otherwise than when the run began, under the same name"
+    return ""
+
+
+async def _probe(backend: Backend) -> tuple[Findings, Fingerprint]:
+    async with backend:
+        return await backend.probe(), await _fingerprint(backend)
+
+
+async def _alone(backend: Backend, answers: bool) -> Fingerprint:
+    async with backend:
+        return await _fingerprint(backend, answers)
+
+
+async def _fingerprint(backend: Backend, answers: bool = False) -> Fingerprint:
+    ask: Callable[[bool], Awaitable[Fingerprint]] | None = getattr(backend, "fingerprint", None)
+    return storable(dict(await ask(answers))) if ask else {}
+
+
+def _looked(
+    run: JudgeRun, lease: uuid.UUID, control: Control, look: Callable[[], Awaitable[T]]
+) -> T:
+    """What `look` found while the lease was held. Raises _LeftError, BackendError."""
+
+    async def looking() -> T:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        control.listen(lambda: loop.call_soon_threadsafe(stopped.set))
+        asked = asyncio.ensure_future(look())
+        others = [asyncio.ensure_future(each) for each in (_held(run, lease), _left_when(stopped))]
+        try:
+            await asyncio.wait({asked, *others}, return_when=asyncio.FIRST_COMPLETED)
+            for other in others:
+                if other.done():
+                    other.result()
+            return await asked
+        finally:
+            control.listen(None)
+            for task in (asked, *others):
+                task.cancel()
+            await asyncio.gather(asked, *others, return_exceptions=True)
+
+    return async_to_sync(looking)()
+
+
+async def _held(run: JudgeRun, lease: uuid.UUID) -> None:
+    while (orders := await in_database(runs.renew, run, lease)) is not None:
+        if orders.wish:
+            raise _LeftError(Ending("stopped"))
+        await asyncio.sleep(RENEW_SECONDS)
+    raise _LeftError(Ending("lost"))
+
+
+async def _left_when(stopped: asyncio.Event) -> None:
+    await stopped.wait()
+    raise _LeftError(Ending("stopped"))
+
+
+def _write_down(run: JudgeRun, **facts: Any) -> None:
+    run.refresh_from_db(fields=["manifest"])
+    run.manifest = {**run.manifest, **facts}
+    JudgeRun.objects.filter(pk=run.pk).update(manifest=run.manifest)

@@ -1,0 +1,269 @@
+"""What a run will ask, cost and take, before anything is asked.
+
+Prompts are measured on a sample of the requests themselves. What only earlier calls of the model
+can tell (characters for a token, lengths of answers, seconds) is learned from the newest of them;
+where there are none a stated guess stands in, and time and money are unknown rather than guessed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign
+from judging.answers import cache as reusing
+from judging.answers.results import ANSWERED
+from judging.backends.base import Request
+from judging.batch_api.requests import preparer_of
+from judging.costs import FREE, Rates, money, rates_of, tokens_in
+from judging.engine.worker import CONCURRENCY
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.prompts.request import Prepared, Preparer
+from judging.runs import ledger as planning
+from judging.runs.lanes import backend_of
+from judging.runs.ledger import rows_of
+
+SAMPLE = 40
+COMPARED = 1000
+CHUNK = 500
+LEARNED = 200
+MEASURED = 20
+CHARACTERS = 4.0
+TOKENS_A_UNIT = 60
+Status = Assignment.Status
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Counts of rows and tokens, US dollars and seconds; None where these cannot be told.
+
+    Of the `rows`, `missing` have no result. `reused` of them will be taken from equal requests,
+    `calls` will be asked. `cost_unknown` and `time_unknown` say why there is no figure, `notes`
+    what is guessed.
+    """
+
+    rows: int
+    missing: int
+    reused: int
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    concurrency: int
+    cost: Decimal | None = None
+    seconds: float | None = None
+    cost_unknown: str = ""
+    time_unknown: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The estimate in words, for people."""
+        if not self.missing:
+            return f"Nothing will be asked: all {self.rows:,} have a result."
+        line = f"{self.calls:,} of {self.rows:,} will be asked"
+        if self.reused:
+            line += f" and {self.reused:,} taken from equal requests"
+        line += " at no cost" if self.cost == 0 else ""
+        known = [money(self.cost)] if self.cost else []
+        known += [] if self.seconds is None else [duration(self.seconds)]
+        line += f", about {' and '.join(known)}" if known else ""
+        unknown = [why for why in (self.cost_unknown, self.time_unknown) if why]
+        return "; ".join([line, *unknown]) + "."
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What earlier calls of a model tell; None where there were none that do."""
+
+    characters: float | None
+    completion: float | None
+    cached_share: float
+    seconds: float | None
+
+
+def estimate(
+    judge: Judge,
+    campaign: Campaign,
+    reuse: str = JudgeRun.Reuse.NEVER,
+    limit: int | None = None,
+    concurrency: int | None = None,
+    on: date | None = None,
+) -> Estimate:
+    """The estimate of a run that would begin now. It writes nothing.
+
+    Raises SetupError, PromptError.
+
+    Reused answers are counted one by one up to 1,000 rows, and from a sample above that.
+    """
+    backend = backend_of(judge)
+    preparer = preparer_of(campaign, judge, backend)
+    most = SAMPLE if reuse == JudgeRun.Reuse.NEVER else COMPARED
+    total, missing, rows = _missing(campaign, judge, most)
+    prepared = preparer.prepare_all(rows)
+    asked = missing if limit is None else min(missing, limit)
+    reused = round(asked * _share_reused(judge, campaign, reuse, prepared))
+    learned = _learn(judge, campaign)
+    prompt, completion = _tokens_a_call(judge, learned, prepared[:SAMPLE])
+    figures = Estimate(
+        rows=total,
+        missing=missing,
+        reused=reused,
+        calls=asked - reused,
+        prompt_tokens=round(prompt * (asked - reused)),
+        cached_tokens=round(prompt * learned.cached_share * (asked - reused)),
+        completion_tokens=round(completion * (asked - reused)),
+        concurrency=concurrency or int(judge.params.get("concurrency", CONCURRENCY)),
+        notes=tuple(_guessed(judge, learned)) if backend.endpoint else (),
+    )
+    rates = rates_of(judge.model, on or timezone.now().date()) if backend.endpoint else FREE
+    return _timed(_priced(figures, rates, judge), learned.seconds, judge)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, in the unit that suits it."""
+    if seconds < 90:
+        whole = max(1, round(seconds))
+        return f"{whole} second" + "s" * (whole > 1)
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, list[Assignment]]:
+    """How many rows there are and how many have no result, and at most so many of these."""
+    there = rows_of(campaign, judge)
+    waiting = there.filter(status__in=(Status.OPEN, Status.LEASED, Status.CANCELLED))
+    drawn: list[int | Assignment] = []
+    missing = new = 0
+    chance = random.Random(0)
+    for row in _each(waiting, planning.unplanned(campaign, judge)):
+        missing += 1
+        new += isinstance(row, Assignment)
+        if len(drawn) < most:
+            drawn.append(row)
+        elif (place := chance.randrange(missing)) < most:
+            drawn[place] = row
+    return there.count() + new, missing, list(_loaded(campaign, drawn))
+
+
+def _each(there: QuerySet[Assignment], new: Iterable[Assignment]) -> Iterator[int | Assignment]:
+    """Rows that are stored, by their ids, and rows that are not."""
+    yield from there.order_by("id").values_list("pk", flat=True).iterator(chunk_size=2000)
+    yield from new
+
+
+def _loaded(campaign: Campaign, rows: Iterable[int | Assignment]) -> Iterator[Assignment]:
+    """The rows with all that a request is made of, those of an item together."""
+    new = [row for row in rows if isinstance(row, Assignment)]
+    ids = sorted(row for row in rows if isinstance(row, int))
+    for start in range(0, len(ids), CHUNK):
+        found = Assignment.objects.filter(pk__in=ids[start : start + CHUNK])
+        new += found.select_related("item__query").order_by("id")
+    for row in sorted(new, key=lambda row: row.item_id):
+        row.item.campaign = campaign
+        yield row
+
+
+def _share_reused(
+    judge: Judge, campaign: Campaign, reuse: str, prepared: Sequence[Prepared]
+) -> float:
+    run = JudgeRun(judge=judge, campaign=campaign, reuse=reuse)
+    found = reusing.answers_to(run, (each.request_hash for each in prepared))
+    return sum(p.request_hash in found for p in prepared) / len(prepared) if prepared else 0.0
+
+
+def _learn(judge: Judge, campaign: Campaign) -> Learned:
+    """From the newest calls of the same model, for the same kind of question where that matters."""
+    calls = JudgeCall.objects.filter(
+        state=ANSWERED,
+        reused_from=None,
+        repair=False,
+        run__judge__backend=judge.backend,
+        run__judge__model=judge.model,
+        run__campaign__protocol=campaign.protocol,
+        run__judge__granularity=judge.granularity,
+    )
+    newest = list(calls.order_by("-id").values_list("usage", "seconds")[:LEARNED])
+    counts = [tokens for usage, _ in newest if (tokens := tokens_in(usage)) and tokens[0]]
+    # Answers that came in a file say nothing of their time.
+    seconds = [each for _, each in newest if each > 0]
+    prompt = sum(each[0] for each in counts)
+    return Learned(
+        characters=_characters(calls) if counts else None,
+        completion=sum(each[2] for each in counts) / len(counts) if counts else None,
+        cached_share=sum(each[1] for each in counts) / prompt if prompt else 0.0,
+        seconds=sum(seconds) / len(seconds) if seconds else None,
+    )
+
+
+def _characters(calls: QuerySet[JudgeCall]) -> float | None:
+    """Characters for a token, in requests that can still be made as they were sent."""
+    preparers: dict[int, Preparer] = {}
+    sent = tokens = 0
+    for call in _with_rows(calls):
+        run = call.run
+        if run.pk not in preparers:
+            preparers[run.pk] = preparer_of(run.campaign, run.judge, backend_of(run.judge))
+        prepared = preparers[run.pk].prepare(call.assignment)
+        if prepared.request_hash == call.request_hash and (counts := tokens_in(call.usage)):
+            sent += length_of(prepared.request)
+            tokens += counts[0]
+    return sent / tokens if tokens else None
+
+
+def _with_rows(calls: QuerySet[JudgeCall]) -> QuerySet[JudgeCall]:
+    needed = ("run__campaign", "run__judge__rater", "assignment__item__campaign",
+              "assignment__item__query")  # fmt: skip
+    return calls.select_related(*needed).order_by("-id")[:MEASURED]
+
+
+def length_of(request: Request) -> int:
+    """The characters of a request's messages."""
+    return sum(len(message.content) for message in request.messages)
+
+
+def _tokens_a_call(
+    judge: Judge, learned: Learned, prepared: Sequence[Prepared]
+) -> tuple[float, float]:
+    """Tokens of a prompt and of a completion, on average."""
+    if not prepared:
+        return 0.0, 0.0
+    length = sum(length_of(each.request) for each in prepared) / len(prepared)
+    units = sum(len(each.units) for each in prepared) / len(prepared)
+    guessed = judge.params.get("max_tokens", TOKENS_A_UNIT * units)
+    completion = guessed if learned.completion is None else learned.completion
+    return length / (learned.characters or CHARACTERS), completion
+
+
+def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:
+    if learned.characters is None:
+        yield f"{CHARACTERS:g} characters are taken for a token"
+    if learned.completion is None:
+        most = judge.params.get("max_tokens")
+        yield (
+            f"each answer is taken to be as long as it may be, {most:,} tokens"
+            if most
+            else f"answers are taken to be {TOKENS_A_UNIT} tokens for a unit"
+        )
+
+
+def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
+    if rates is None:
+        why = f"the cost is unknown, as {judge.model} has no price (create_price)"
+        return replace(figures, cost_unknown=why)
+    counts = figures.prompt_tokens, figures.cached_tokens, figures.completion_tokens
+    return replace(figures, cost=rates.of(*counts))
+
+
+def _timed(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:
+    if seconds is None:
+        who = judge.model or judge
+        why = f"the time is unknown, as {who} has answered no such question yet"
+        return replace(figures, time_unknown=why)
+    at_once = min(figures.concurrency, figures.calls) or 1
+    return replace(figures, seconds=figures.calls * seconds / at_once)

@@ -1,0 +1,260 @@
+"""The forms of judges: one to define a judge, one to try it, one to start a run."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from annotation.models import Campaign, Rater, User
+from annotation.people.members import readable
+from judging import servers as guarding
+from judging.backends.base import SetupError
+from judging.judges import LONGEST_PROMPT, PARAMS, Definition, ParamError, has_controls, read_params
+from judging.models import Judge, JudgeRun
+from judging.prompts.template import PromptError, read_prompt
+from judging.servers import GUARDED, KEY_PREFIX, Server
+
+NEW = "new"
+MOST_TRIED = 1024
+PARAM_HELP = {
+    "temperature": ("Temperature", "0 to 2. At 0, the default, a model mostly repeats itself."),
+    "top_p": ("Top p", "Above 0 and up to 1. Leave it empty unless you know why."),
+    "seed": ("Seed", "A whole number, 0 unless you say otherwise. Not every server heeds it."),
+    "max_tokens": ("Longest answer", "In tokens. Empty: as long as the server allows."),
+    "logprobs": (
+        "Log probabilities",
+        "Alternatives a token, 0 to 20. Scores come from them.",
+    ),
+    "samples": (
+        "Samples",
+        "How often the same is asked, 1 to 20. Above 1 give a temperature above 0.",
+    ),
+    "repair": ("Repair", "An answer that cannot be read is sent back once, and paid again."),
+    "timeout": (
+        "Time limit",
+        "Seconds until a request is given up. Empty: by what the server takes, 30 to 600.",
+    ),
+    "concurrency": ("Requests at once", "16 unless you say otherwise."),
+}
+BACKENDS = (
+    ("openai", "A model on a server that speaks OpenAI's protocol"),
+    ("lexical", "Word overlap: no model, no cost, the floor that a model has to beat"),
+)
+GRANULARITIES = (
+    (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
+    (Judge.Granularity.UNIT, "One request for each unit: no answer leans on another"),
+)
+REPAIR = (("", "No"), ("1", "Once"))
+REUSE = (
+    (JudgeRun.Reuse.NEVER, "No: ask everything anew"),
+    (JudgeRun.Reuse.CAMPAIGN, "Take answers to equal requests from runs over this campaign"),
+    (JudgeRun.Reuse.ALL, "Take answers to equal requests from all runs"),
+)
+
+
+class JudgeForm(forms.Form):
+    """A judge as somebody defines it in the browser; `definition` once it is valid."""
+
+    name = forms.CharField(
+        max_length=150,
+        error_messages={"required": "Give it a name."},
+        help_text="Its labels stand under this name in reports and exports. No other rater has it.",
+    )
+    backend = forms.ChoiceField(label="What answers", choices=BACKENDS, widget=forms.RadioSelect)
+    server = forms.ChoiceField(
+        required=False, help_text="A server with its key, or an address of your own."
+    )
+    base_url = forms.CharField(
+        label="Another address",
+        required=False,
+        max_length=500,
+        help_text="Such as https://host.example/v1. It has to be public, unless the operator "
+        "listed it in TANDEM_JUDGE_HOSTS.",
+    )
+    api_key_env = forms.CharField(
+        label="Variable of its key",
+        required=False,
+        max_length=100,
+        help_text=f"The name of an environment variable, {KEY_PREFIX}…, never the key itself. "
+        "Empty where the server asks for none.",
+    )
+    model = forms.CharField(
+        required=False, max_length=200, help_text="As the server calls it, such as gpt-4.1-mini."
+    )
+    prompt = forms.CharField(
+        label="Prompt of its own",
+        required=False,
+        strip=False,
+        max_length=LONGEST_PROMPT,
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
+        help_text="Empty: the prompt of the protocol that it is run on. What stands before a line "
+        "--- is the system message. {texts}, {units} and {answer} must stand below it; "
+        "{guideline} and {query} may stand anywhere.",
+    )
+    granularity = forms.ChoiceField(
+        label="Asked", choices=GRANULARITIES, widget=forms.RadioSelect, initial="item"
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self.servers = {server.name: server for server in guarding.known_servers()}
+        known = [(name, str(server)) for name, server in self.servers.items()]
+        self.fields["server"] = _choice(self.fields["server"], [*known, (NEW, "Another address")])
+        if user.role != User.Role.ADMIN:
+            del self.fields["api_key_env"]
+        for name, (label, words) in PARAM_HELP.items():
+            self.fields[name] = forms.CharField(
+                label=label, required=False, max_length=40, help_text=words, widget=_widget(name)
+            )
+
+    @property
+    def sampling(self) -> list[forms.BoundField]:
+        return [self[name] for name in PARAM_HELP]
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        if has_controls(name):
+            raise forms.ValidationError("A name stands on one line; take the line break out.")
+        if Rater.objects.filter(name=name).exists():
+            raise forms.ValidationError("A rater has this name already; choose another.")
+        return name
+
+    def clean_prompt(self) -> str:
+        text = str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
+        if not text.strip():
+            return ""
+        try:
+            read_prompt(text)
+        except PromptError as error:
+            raise forms.ValidationError(_sentence(error)) from error
+        return text
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        self.params = self._params(data)
+        if data.get("backend") == "openai":
+            if not data.get("model"):
+                self.add_error("model", "Say which model the server shall run.")
+            self.chosen = self._server(data)
+        return data
+
+    def definition(self) -> Definition:
+        """What the form says, checked."""
+        data = self.cleaned_data
+        if data["backend"] == "lexical":
+            return Definition(data["name"], "lexical", granularity=data["granularity"])
+        # A server without a key never gets the default one.
+        guarded = self.chosen.guarded or not self.chosen.api_key_env
+        return Definition(
+            data["name"],
+            data["backend"],
+            data["model"],
+            self.chosen.base_url,
+            self.chosen.api_key_env,
+            granularity=data["granularity"],
+            params={**self.params, **({GUARDED: 1} if guarded else {})},
+            text=data["prompt"],
+        )
+
+    def _params(self, data: dict[str, Any]) -> dict[str, int | float | str]:
+        found: dict[str, int | float | str] = {}
+        for name in PARAM_HELP:
+            if not (text := (data.get(name) or "").strip()):
+                continue
+            try:
+                found |= read_params([f"{name}={text}"])
+            except ParamError:
+                self.add_error(name, f"Give {PARAMS[name][1]}.")
+        if int(found.get("samples", 1)) > 1 and not found.get("temperature"):
+            wrong = "At temperature 0 all samples are alike; give a temperature, such as 0.7."
+            self.add_error("samples", wrong)
+        return found
+
+    def _server(self, data: dict[str, Any]) -> Server:
+        named = self.servers.get(data.get("server") or "")
+        url = (data.get("base_url") or "").strip()
+        if named and not url:
+            return named
+        if not url:
+            self.add_error("base_url", "Give an address, or choose a server above.")
+            return Server("")
+        if named:
+            self.add_error("server", "Choose “Another address” for an address of your own.")
+        try:
+            return guarding.new_server(url, (data.get("api_key_env") or "").strip(), self.user)
+        except SetupError as error:
+            field = "api_key_env" if "key" in str(error) and self._takes_keys else "base_url"
+            self.add_error(field, _sentence(error))
+            return Server("")
+
+    @property
+    def _takes_keys(self) -> bool:
+        return "api_key_env" in self.fields
+
+
+class CampaignForm(forms.Form):
+    """Which campaign a run is to go over: one that the account may read."""
+
+    campaign = forms.ModelChoiceField(Campaign.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["campaign"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = readable(user)
+
+
+class TryForm(CampaignForm):
+    """One item to try a judge on; by chance where no number is given."""
+
+    item = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="Its number in the campaign, from 1. Empty: one by chance.",
+    )
+
+
+class StartForm(forms.Form):
+    """How far a run may go."""
+
+    limit = forms.IntegerField(
+        label="Most requests", required=False, min_value=1, max_value=2**31 - 1,
+        help_text="Empty: all that is open. Try 20 first.",
+    )  # fmt: skip
+    most_tokens = forms.IntegerField(
+        required=False, min_value=1, max_value=2**53, help_text="Of prompts and answers together."
+    )
+    most_cost = forms.DecimalField(
+        label="Most US dollars", required=False, min_value=Decimal("0.000001"), max_digits=12,
+        decimal_places=6, help_text="Counts only where a price of the model is known.",
+    )  # fmt: skip
+    concurrency = forms.IntegerField(
+        label="Requests at once", required=False, min_value=1, max_value=MOST_TRIED,
+        help_text="The most; how many the server bears is found out on the way.",
+    )  # fmt: skip
+    reuse = forms.ChoiceField(
+        label="Earlier answers", choices=REUSE, initial=JudgeRun.Reuse.NEVER,
+        widget=forms.RadioSelect,
+    )  # fmt: skip
+
+
+class ConcurrencyForm(forms.Form):
+    """A new number of requests at once for a run that is under way."""
+
+    concurrency = forms.IntegerField(label="Requests at once", min_value=1, max_value=MOST_TRIED)
+
+
+def _widget(param: str) -> forms.Widget:
+    return forms.Select(choices=REPAIR) if param == "repair" else forms.TextInput()
+
+
+def _choice(field: forms.Field, choices: list[tuple[str, str]]) -> forms.ChoiceField:
+    return forms.ChoiceField(required=False, choices=choices, help_text=field.help_text)
+
+
+def _sentence(error: Exception) -> str:
+    said = str(error)
+    return f"{said[:1].upper()}{said[1:]}."

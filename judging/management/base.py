@@ -1,0 +1,42 @@
+"""What the commands of preparation name: batches, authors, reviewers."""
+
+from __future__ import annotations
+
+from django.core.management.base import CommandError
+
+from annotation.models import Campaign, Rater, User
+from annotation.models.people import rater_of
+from annotation.preparation.base import Step
+from datasets.models import Batch
+from judging.preparation.review import AuthorError, author_of
+from judging.preparation.status import name_of
+
+
+def batch_called(name: str) -> Batch:
+    batch = Batch.objects.filter(name=name).first()
+    if batch is None:
+        raise CommandError(f"There is no batch {name!r}; load it with load_batch.")
+    return batch
+
+
+def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
+    """The campaign of a step over a batch, and its author."""
+    campaign = Campaign.objects.filter(name=name_of(batch, step)).first()
+    if campaign is None:
+        raise CommandError(f"Nobody has worked on {step.name} of {batch}; run prepare_batch first.")
+    try:
+        return campaign, author_of(campaign, judge)
+    except AuthorError as error:
+        raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
+
+
+def account_called(name: str) -> User:
+    """A researcher's or administrator's account."""
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None or user.role == User.Role.ANNOTATOR:
+        raise CommandError(f"{name!r} is no account of a researcher; make one with create_account.")
+    return user
+
+
+def reviewer_called(name: str) -> Rater:
+    return rater_of(account_called(name))

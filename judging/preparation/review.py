@@ -1,0 +1,315 @@
+"""Authored answers, reviews, accept."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.models import Assignment, Campaign, Rater, Response
+from annotation.preparation.base import Result, Step
+from annotation.presenting import asked_units, present, schema, shown_texts
+from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.checking import Door, RefusedError
+from audit.recording import record
+from datasets.rows import InputError, Place
+from judging.models import JudgeCall, Review
+from judging.prompts.repair import Units, doubts_about
+
+
+class AuthorError(ValueError):
+    """It cannot be told whose answers are meant: what is wrong, and what to do."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A standing answer with its review, if there is one yet."""
+
+    step: Step
+    response: Response
+
+    @property
+    def assignment(self) -> Assignment:
+        return self.response.assignment
+
+    @property
+    def review(self) -> Review | None:
+        return getattr(self.response, "review", None)
+
+    @cached_property
+    def spec(self) -> ItemSpec:
+        return present(self.assignment.item)
+
+    @cached_property
+    def units(self) -> dict[str, UnitSpec]:
+        return asked_units(self.assignment, self.spec)
+
+    @property
+    def own(self) -> Units:
+        """What the author wrote, by unit name."""
+        units: Units = self.response.payload["units"]
+        return units
+
+    @property
+    def standing(self) -> Units:
+        """What holds: the reviewer's words where these changed it."""
+        review = self.review
+        return review.answer if review is not None and review.answer else self.own
+
+    def problems(self, units: Units, door: Door = "judge") -> list[str]:
+        """Why an answer cannot become part of a batch, in words; none where it can."""
+        asked = schema(self.assignment.item.campaign)
+        try:
+            return doubts_about(asked, self.spec, self.units, units, door)
+        except RefusedError as error:
+            return [str(problem) for problem in error.problems]
+
+    def result(self, units: Units | None = None) -> Result:
+        """The answer for the step. Probabilities stand only beside the words that they are of."""
+        given = self.standing if units is None else units
+        passage = self.assignment.item.passage
+        return Result(
+            item=self.assignment.item.key,
+            answers={(self.units[n].kind, self.units[n].key): given[n] for n in given},
+            scores=dict(self._scores(given)),
+            provenance=self.provenance,
+            passage=passage.key if passage else None,
+            texts=shown_texts(self.spec),
+        )
+
+    def _scores(self, given: Units) -> Iterator[tuple[tuple[str, str], float]]:
+        for label in self.response.labels.all():
+            name = label.unit.name
+            if label.score is not None and given.get(name) == self.own[name]:
+                yield (label.unit.key, label.variable), label.score
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Who wrote it, how, and who let it through."""
+        told: dict[str, Any] = {"author": self.assignment.rater.name, **self._of_run}
+        if (review := self.review) is not None:
+            told |= {"verdict": review.verdict, "by": review.by.name}
+        return told
+
+    @property
+    def _of_run(self) -> dict[str, Any]:
+        calls: list[JudgeCall] = [
+            call for call in self.assignment.judge_calls.all() if call.state == "answered"
+        ]
+        if not calls:
+            return {}
+        run = calls[-1].run
+        return {
+            "model": run.judge.model or run.judge.backend,
+            "prompt": run.judge.prompt_name or self.step.protocol,
+            "prompt_sha256": run.prompt_sha256,
+            "run": run.pk,
+        }
+
+
+def author_of(campaign: Campaign, name: str = "") -> Rater:
+    """Whose answers are meant: the one that is named, or the only one there is."""
+    raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    found = list(raters.filter(name=name) if name else raters)
+    if len(found) == 1:
+        return found[0]
+    if name:
+        raise AuthorError(f"{name} has written nothing for {campaign}; name another")
+    if not found:
+        raise AuthorError(f"nobody has written anything for {campaign}; run prepare_batch first")
+    names = ", ".join(rater.name for rater in found)
+    raise AuthorError(f"several wrote for {campaign}: {names}; name one with --judge")
+
+
+def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
+    """The standing answers of an author, in the order of the items."""
+    responses = with_all(
+        Response.objects.filter(
+            current=True,
+            assignment__item__campaign=campaign,
+            assignment__rater=author,
+            assignment__replicate=0,
+        )
+    ).order_by("assignment__item__position", "assignment__scope", "id")
+    for response in responses.iterator(chunk_size=200):
+        yield Written(step, response)
+
+
+def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
+    """Responses with all that is told of them."""
+    return responses.select_related(
+        "assignment__item__campaign__batch",
+        "assignment__item__query",
+        "assignment__item__passage",
+        "assignment__rater",
+        "review__by",
+    ).prefetch_related("labels__unit", "assignment__judge_calls__run__judge__rater")
+
+
+def unanswered(campaign: Campaign, author: Rater) -> dict[str, int]:
+    """How many parts of the work have no answer, by the reason."""
+    found: dict[str, int] = {}
+    rows = Assignment.objects.filter(item__campaign=campaign, rater=author, replicate=0)
+    for status, reason in rows.exclude(status="done").values_list("status", "reason"):
+        found[reason or status] = found.get(reason or status, 0) + 1
+    asked = campaign.items.filter(assignments__rater=author).distinct().count()
+    if not_begun := campaign.items.count() - asked:
+        found["not begun"] = not_begun
+    return found
+
+
+Line = dict[str, Any]
+VERDICTS = tuple(Review.Verdict.values)
+
+
+class ProblemsError(ValueError):
+    """A review that cannot be kept: what is wrong, how to mend it, and the answer's problems."""
+
+    def __init__(self, wrong: str, mend: str = "mend it", problems: Sequence[str] = ()) -> None:
+        super().__init__(wrong)
+        self.mend, self.problems = mend, tuple(problems)
+
+
+def review_line(each: Written) -> Line:
+    """One answer as people review it: what it was given to, what was written, what is wrong."""
+    review = each.review
+    return {
+        "id": str(each.assignment.uid),
+        "step": each.step.name,
+        "item": each.assignment.item.key,
+        "query": each.assignment.item.query.text,
+        "author": each.assignment.rater.name,
+        "texts": [{"heading": t.heading, "text": t.text} for t in each.spec.texts],
+        "units": {name: unit.text for name, unit in each.units.items()},
+        "answer": each.standing,
+        "problems": each.problems(each.standing),
+        "verdict": review.verdict if review else None,
+        "note": review.note if review else "",
+    }
+
+
+def accept_all(campaign: Campaign, found: Iterable[Written], by: Rater) -> Counter[str]:
+    """Accepts what nobody has reviewed yet, but for what has a problem; the counts by outcome."""
+    counts: Counter[str] = Counter()
+    with transaction.atomic():
+        for each in found:
+            if each.review is not None:
+                counts["reviewed before"] += 1
+            elif each.problems(each.own):
+                counts["left, with a problem"] += 1
+            else:
+                _keep(each, Review.Verdict.ACCEPTED, None, "", by)
+                counts["accepted"] += 1
+        _tell(campaign, counts, by)
+    return counts
+
+
+def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater) -> Counter[str]:
+    """Takes in a reviewed file, all or nothing; the counts by outcome. Raises InputError.
+
+    A line without a verdict is left alone. An accepted line whose answer is another than the
+    author's is a changed one. The same file again changes nothing.
+    """
+    known = {str(each.assignment.uid): each for each in found}
+    counts: Counter[str] = Counter()
+    with transaction.atomic():
+        for place, line in _lines(path):
+            each = known.get(str(line.get("id")))
+            if each is None:
+                raise InputError(place, "its id is of no answer", "export the reviews anew")
+            counts[_take(place, line, each, by)] += 1
+        _tell(campaign, counts, by)
+    return counts
+
+
+def judge_one(
+    each: Written, verdict: str, answer: Units | None, note: str, by: Rater
+) -> Counter[str]:
+    """Keeps what a person says of one answer; the count by outcome. Raises ProblemsError.
+
+    An accepted one whose `answer` is another than the author's is a changed one.
+    """
+    with transaction.atomic():
+        counts = Counter({_judged(each, verdict, answer, note, by): 1})
+        _tell(each.assignment.item.campaign, counts, by)
+    return counts
+
+
+def _take(place: Place, line: Line, each: Written, by: Rater) -> str:
+    verdict, answer, note = line.get("verdict"), line.get("answer"), line.get("note") or ""
+    if verdict is None:
+        return "left without a verdict"
+    try:
+        return _judged(each, verdict, answer, note, by)
+    except ProblemsError as error:
+        raise InputError(place, str(error), error.mend) from error
+
+
+def _judged(each: Written, verdict: object, answer: Any, note: object, by: Rater) -> str:
+    if verdict not in VERDICTS:
+        raise ProblemsError(f"verdict {str(verdict)[:40]!r} is none of {', '.join(VERDICTS)}")
+    if not isinstance(note, str) or "\0" in note:
+        raise ProblemsError("its note is no text")
+    if verdict == Review.Verdict.REJECTED:
+        return _keep(each, Review.Verdict.REJECTED, None, note, by)
+    changed = answer != each.own
+    problems = each.problems(answer or {}, "page" if changed else "judge")
+    if problems:
+        told = f"cannot be accepted: {'; '.join(problems)}"
+        raise ProblemsError(told, "mend the answer, or reject it", problems)
+    if changed:
+        return _keep(each, Review.Verdict.CHANGED, answer, note, by)
+    return _keep(each, Review.Verdict.ACCEPTED, None, note, by)
+
+
+def _keep(
+    each: Written, verdict: Review.Verdict, answer: Units | None, note: str, by: Rater
+) -> str:
+    before = each.review
+    if before and (before.verdict, before.answer, before.note) == (verdict, answer, note):
+        return "unchanged"
+    Review.objects.update_or_create(
+        response=each.response,
+        defaults={
+            "verdict": verdict,
+            "answer": answer,
+            "note": note,
+            "by": by,
+            "made_at": timezone.now(),
+        },
+    )
+    return verdict.value
+
+
+def _tell(campaign: Campaign, counts: Counter[str], by: Rater) -> None:
+    made = {verdict: counts[verdict] for verdict in VERDICTS}
+    if any(made.values()):
+        record("preparation.reviewed", campaign.pk, campaign, by=by.user_id, **made)
+
+
+def _lines(path: Path) -> Iterator[tuple[Place, Line]]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(Place(str(path)), f"cannot be read ({error})", "give another") from error
+    for number, row in enumerate(text.split("\n"), start=1):
+        if row.strip():
+            yield Place(str(path), number), _line(Place(str(path), number), row)
+
+
+def _line(place: Place, row: str) -> Line:
+    try:
+        line = json.loads(row)
+    except (ValueError, RecursionError) as error:
+        raise InputError(place, "is no JSON", "mend it, one object a line") from error
+    if not isinstance(line, dict):
+        raise InputError(place, "is no JSON object", "mend it")
+    return line

@@ -1,0 +1,256 @@
+"""An authored answer as form fields, quotes highlighted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+
+from annotation.protocols.base import ItemSpec, Listed, Text, UnitSpec, Variable
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from datasets.text import Found, find_in_order, find_quote
+
+SPARE_POINTS = 1
+_EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+Answer = dict[str, dict[str, Any]]
+Form = MultiValueDict[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    name: str
+    variable: Variable
+    value: str
+
+    @property
+    def codes(self) -> list[tuple[str, str]]:
+        """Codes with the words that people read."""
+        return [(code, self.variable.words.get(code, code)) for code in self.variable.answers]
+
+
+@dataclass(frozen=True)
+class Point:
+    name: str
+    text: str
+    quotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnitFields:
+    """One unit's fields; what its kind does not have is None."""
+
+    unit: UnitSpec
+    choices: tuple[Choice, ...]
+    written: Point | None = None
+    listed: Listed | None = None
+    points: tuple[Point, ...] = ()
+    matches: Point | None = None
+    evidence: Point | None = None
+
+    def sent(self) -> Iterator[tuple[str, list[str]]]:
+        """The fields as a browser sends them where nobody has touched them."""
+        yield from ((choice.name, [choice.value]) for choice in self.choices)
+        for point in (self.written, self.matches, *self.points):
+            if point is not None:
+                yield point.name, [point.text]
+        for point in (self.evidence, *self.points):
+            if point is not None:
+                yield f"{point.name}.quote", list(point.quotes)
+
+
+def fields_of(
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Mapping[str, Any]
+) -> list[UnitFields]:
+    """The fields of an answer, with quotes in the words of the texts where these were found."""
+    return [
+        _fields(schema, spec, unit, f"{place}", answer.get(name) or {})
+        for place, (name, unit) in enumerate(units.items())
+    ]
+
+
+def _fields(
+    schema: Schema, spec: ItemSpec, unit: UnitSpec, place: str, own: Mapping[str, Any]
+) -> UnitFields:
+    written, listed = schema.written(unit.kind), schema.listed(unit.kind)
+    matching, evidence = schema.matching(unit.kind), schema.evidence(unit.kind)
+    choices = (Choice(f"{place}.{v.name}", v, own.get(v.name) or "") for v in schema.of(unit.kind))
+    prose = (own.get(written.name) or {}).get("text", "") if written else ""
+    numbers = ", ".join(map(str, own.get(matching.matches) or ())) if matching else ""
+    return UnitFields(
+        unit,
+        tuple(choices),
+        Point(f"{place}.written", prose) if written else None,
+        listed,
+        tuple(_points(spec, listed, place, own)) if listed else (),
+        Point(f"{place}.matches", numbers) if matching else None,
+        _quoted(spec, evidence.field, f"{place}.evidence", own) if evidence else None,
+    )
+
+
+def _points(spec: ItemSpec, rule: Listed, place: str, own: Mapping[str, Any]) -> Iterator[Point]:
+    points = own.get(rule.name) or ()
+    for number, (point, words) in enumerate(zip(points, _words(spec, rule, points), strict=True)):
+        name = f"{place}.point.{number}"
+        found = _quoted(spec, rule.field, name, point) if rule.quoted else Point(name, "")
+        yield Point(name, words, found.quotes)
+    for number in range(len(points), len(points) + SPARE_POINTS):
+        yield Point(f"{place}.point.{number}", "")
+
+
+def _words(spec: ItemSpec, rule: Listed, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The points' words; those of the text where they stand in it word for word."""
+    words = [point["text"] for point in points]
+    if rule.verbatim:
+        return [found.quote for found in find_in_order(_text(spec, rule.field), words)]
+    return words
+
+
+def _quoted(spec: ItemSpec, where: str, name: str, own: Mapping[str, Any]) -> Point:
+    text = _text(spec, where)
+    return Point(name, "", tuple(_as_it_stands(text, own.get(EVIDENCE_KEY) or ())))
+
+
+def _as_it_stands(text: str, evidence: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in evidence:
+        found = find_quote(text, each["quote"], each.get("start"))
+        whole = all(part.start is not None for part in found)
+        yield from (part.quote for part in found) if whole else (each["quote"],)
+
+
+def answer_in(
+    form: Form,
+    schema: Schema,
+    spec: ItemSpec,
+    units: Mapping[str, UnitSpec],
+    own: Mapping[str, Any],
+) -> Answer:
+    """The answer that stands in a form. Whether it can be taken, the step's check tells."""
+    return {
+        name: _answer(form, schema, spec, unit, f"{place}", own.get(name) or {})
+        for place, (name, unit) in enumerate(units.items())
+    }
+
+
+def _answer(
+    form: Form, schema: Schema, spec: ItemSpec, unit: UnitSpec, place: str, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if evidence := schema.evidence(unit.kind):
+        quotes = form.getlist(f"{place}.evidence.quote")
+        given[EVIDENCE_KEY] = _evidence(spec, evidence.field, quotes)
+    for variable in schema.of(unit.kind):
+        asked = schema.holds(variable.asked_if, given)
+        given[variable.name] = _of(form, f"{place}.{variable.name}") or None if asked else None
+    if written := schema.written(unit.kind):
+        text = _lines(_of(form, f"{place}.written"))
+        prose = {"text": text, "citations": (own.get(written.name) or {}).get("citations", [])}
+        given[written.name] = prose if schema.holds(written.asked_if, given) else None
+    if listed := schema.listed(unit.kind):
+        points = list(_points_in(form, spec, listed, place))
+        given[listed.name] = points if schema.holds(listed.asked_if, given) else None
+    if matching := schema.matching(unit.kind):
+        given[matching.matches] = _numbers(_of(form, f"{place}.matches"))
+    return given
+
+
+def _points_in(form: Form, spec: ItemSpec, rule: Listed, place: str) -> Iterator[dict[str, Any]]:
+    number = 0
+    while (name := f"{place}.point.{number}") in form:
+        number += 1
+        quotes = form.getlist(f"{name}.quote") if rule.quoted else []
+        for text in _texts_in(_of(form, name), spec, rule):
+            yield {"text": text, EVIDENCE_KEY: _evidence(spec, rule.field, quotes)}
+
+
+def _texts_in(given: str, spec: ItemSpec, rule: Listed) -> list[str]:
+    """The point that stands in a field, or the verbatim ones with empty lines between them."""
+    if not rule.verbatim:
+        return [text] if (text := _lines(given).strip()) else []
+    text, words = _text(spec, rule.field), given.strip()
+    several = [words] if _found(text, words) in text else _EMPTY_LINES.split(_lines(words))
+    return [_found(text, part) for each in several if (part := each.strip())]
+
+
+def _evidence(spec: ItemSpec, where: str, quotes: Sequence[str]) -> list[dict[str, Any]]:
+    text = _text(spec, where)
+    return [{"quote": _found(text, q), "start": None} for q in quotes if q.strip()]
+
+
+def _text(spec: ItemSpec, where: str) -> str:
+    return next((text.text for text in spec.texts if text.field == where), "")
+
+
+def _found(text: str, quote: str) -> str:
+    """A quote with the line ends of its text: a browser sends all of them as two characters."""
+    forms = (quote, _lines(quote), quote.replace("\r\n", "\r"))
+    return next((each for each in forms if each in text), _lines(quote))
+
+
+def _of(form: Form, name: str) -> str:
+    return str(form.get(name) or "")
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _numbers(words: str) -> list[int | str]:
+    """Numbers between commas; what is none stays, and is refused by its name."""
+    parts = words.replace(",", " ").split()
+    return [int(part) if part.isascii() and part.isdigit() else part for part in parts]
+
+
+Pieces = list[tuple[str, bool]]
+
+
+def marked_texts(
+    schema: Schema,
+    texts: tuple[Text, ...],
+    units: Mapping[str, UnitSpec],
+    answer: Mapping[str, Any],
+) -> list[tuple[Text, Pieces]]:
+    """Each text in pieces, those true that a quote or a verbatim point of it covers."""
+    told = [(unit, answer.get(name) or {}) for name, unit in units.items()]
+    return [
+        (
+            text,
+            pieces(text.text, (f for u, own in told for f in _quotes_found(schema, text, u, own))),
+        )
+        for text in texts
+    ]
+
+
+def _quotes_found(
+    schema: Schema, text: Text, unit: UnitSpec, own: Mapping[str, Any]
+) -> Iterator[Found]:
+    for quote in _quotes(schema, text.field, unit, own):
+        yield from find_quote(text.text, quote)
+    listed = schema.listed(unit.kind)
+    if listed is not None and listed.verbatim and listed.field == text.field:
+        yield from find_in_order(text.text, [p["text"] for p in own.get(listed.name) or ()])
+
+
+def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) -> Iterator[str]:
+    rule, listed = schema.evidence(unit.kind), schema.listed(unit.kind)
+    if rule is not None and rule.field == field:
+        yield from (each["quote"] for each in own.get(EVIDENCE_KEY) or ())
+    if listed is not None and listed.field == field:
+        points = own.get(listed.name) or ()
+        yield from (each["quote"] for point in points for each in point[EVIDENCE_KEY])
+
+
+def pieces(text: str, found: Iterable[Found]) -> Pieces:
+    """A text taken apart where its quotes begin and end; quotes that overlap are one piece."""
+    spans = sorted((f.start, f.end) for f in found if f.start is not None and f.end is not None)
+    made, at = Pieces(), 0
+    for start, end in spans:
+        if end <= at:
+            continue
+        if start > at:
+            made.append((text[at:start], False))
+        made.append((text[max(start, at) : end], True))
+        at = end
+    return [*made, (text[at:], False)] if at < len(text) else made

@@ -1,0 +1,280 @@
+"""What a run was made with and what it came to, as JSON that names its own hash.
+
+Whoever works on a run calls two functions under its lease:
+
+- `begin(run, backend, findings)` once the server was probed. Calling it again, as the next worker
+  does, keeps what was written and notes that the run was taken up.
+- `end(run, findings=None, limits=())` after `runs.finish`. `findings` are of a probe at the end,
+  where there was one; `limits` the history of the limit, as pairs of seconds and calls at once.
+
+A run whose process died has no end of its own: `manifest_of` makes it from what is stored. It also
+brings `controls` up to date, as trials come after the run that they try: `run_sha256` is over all
+but these and stays what it was when the run ended, `sha256` is over everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+from django.db.models import Count
+
+from annotation.declared import declared
+from annotation.models import Campaign
+from annotation.presenting import schema
+from judging.answers.calls import storable
+from judging.backends.base import Backend, Findings
+from judging.costs import spent_by
+from judging.engine.queue import Patience
+from judging.models import Judge, JudgeCall, JudgeRun
+from judging.prompts.perturbations import KINDS
+from judging.robustness.effects import (
+    asks_for_mass,
+    masses_of,
+    missing_of,
+    pairs,
+    trials_in,
+    units_asked,
+)
+from judging.runs import ledger
+
+JSON = dict[str, Any]
+FORM = 2
+RUN_HASH = "run_sha256"
+SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs", "samples")
+
+
+def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
+    """Writes down what the run is made with; a second time, only that it was taken up again."""
+    run.refresh_from_db(fields=["manifest"])
+    manifest = dict(run.manifest)
+    facts = storable(dict(findings.facts))
+    if "platform" in manifest:
+        again = {"at": _now(), "version": settings.TANDEM_VERSION, "facts": facts}
+        manifest["taken_up"] = [*manifest.get("taken_up", ()), again]
+    else:
+        manifest |= {"form": FORM, "run": run.pk, "platform": platform_facts()}
+        manifest["warnings"] = list(findings.warnings)
+        manifest["lane"] = {"endpoint": without_credentials(backend.endpoint), "facts": facts}
+        manifest |= _asked(run, backend)
+    _keep(run, manifest)
+
+
+def end(
+    run: JudgeRun, findings: Findings | None = None, limits: Sequence[tuple[float, int]] = ()
+) -> None:
+    """Adds what the run came to, and the hash over it all."""
+    run.refresh_from_db()
+    manifest = dict(run.manifest)
+    if findings is not None:
+        manifest["facts_at_end"] = storable(dict(findings.facts))
+    if limits:
+        manifest["limit_history"] = [list(each) for each in limits]
+    _keep(run, _outcome(run, manifest))
+
+
+def manifest_of(run: JudgeRun) -> JSON:
+    """The manifest as it was sealed, with the trials of its judge as far as they have come by now;
+    of a run without an end, as it would be now.
+    """
+    stored = dict(run.manifest)
+    if not is_sealed(stored):
+        return _outcome(run, stored)
+    return _sealed(stored | {"controls": _controls(run)})
+
+
+def is_sealed(manifest: Mapping[str, Any]) -> bool:
+    """Whether its hash stands in it and is right."""
+    return bool(manifest) and manifest.get("sha256") == _digest(manifest)
+
+
+def platform_facts() -> JSON:
+    return {
+        "version": settings.TANDEM_VERSION,
+        "commit": settings.TANDEM_COMMIT or commit_in(Path(settings.BASE_DIR)),
+        "python": platform.python_version(),
+        "requirements_sha256": _file_digest(Path(settings.BASE_DIR) / "requirements.txt"),
+    }
+
+
+def commit_in(folder: Path) -> str | None:
+    """The commit that is checked out in a folder; None where none can be told."""
+    git = folder / ".git"
+    try:
+        head = (git / "HEAD").read_text("utf-8").strip()
+        if not head.startswith("ref: "):
+            return head or None
+        name = head.removeprefix("ref: ")
+        if (git / name).is_file():
+            return (git / name).read_text("utf-8").strip() or None
+        packed = (git / "packed-refs").read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+
+
+def without_credentials(url: str) -> str:
+    """An address without user, query and fragment."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _asked(run: JudgeRun, backend: Backend) -> JSON:
+    judge, campaign = run.judge, run.campaign
+    params = dict(getattr(backend, "params", judge.params))
+    return {
+        "judge": {
+            "name": judge.rater.name,
+            "backend": judge.backend,
+            "model": judge.model,
+            "granularity": judge.granularity,
+            "base": judge.base.rater.name if judge.base else None,
+            "variation": judge.variation,
+        },
+        "prompt": _prompt(run),
+        "schema_sha256": _schema_digest(campaign),
+        "sampling": {name: params[name] for name in SAMPLING if name in params},
+        "data": _data(campaign),
+        "engine": {
+            "retries": asdict(Patience()),
+            "limit": run.limit,
+            "most_tokens": run.most_tokens,
+            "most_cost": _text(run.most_cost),
+            "reuse": run.reuse,
+            "concurrency": run.concurrency or judge.params.get("concurrency"),
+            "timeout": judge.params.get("timeout"),
+        },
+    }
+
+
+def _prompt(run: JudgeRun) -> JSON:
+    judge, protocol = run.judge, declared(run.campaign)
+    own = bool(judge.prompt)
+    return {
+        "name": judge.prompt_name if own else protocol.slug,
+        "version": None if own else getattr(protocol, "prompt_version", protocol.version),
+        "sha256": run.prompt_sha256,
+    }
+
+
+def _schema_digest(campaign: Campaign) -> str:
+    asked = schema(campaign)
+    kinds = sorted({variable.kind for variable in asked.variables})
+    return _digest({kind: asked.unit_schema(kind) for kind in kinds})
+
+
+def _data(campaign: Campaign) -> JSON:
+    digest, count = hashlib.sha256(), 0
+    keys = campaign.items.order_by("position").values_list("key", flat=True)
+    for key in keys.iterator(chunk_size=2000):
+        digest.update(f"{key}\n".encode())
+        count += 1
+    return {
+        "batch": campaign.batch.name,
+        "batch_sha256": campaign.batch.digest,
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "protocol_version": campaign.protocol_version,
+        "options": campaign.options,
+        "items": count,
+        "items_sha256": digest.hexdigest(),
+        "order": "the campaign's items by position, each line a key, hashed",
+    }
+
+
+def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
+    calls = JudgeCall.objects.filter(run=run).order_by()
+    by_state = calls.values("state").annotate(n=Count("id")).values_list("state", "n")
+    models = calls.exclude(model_returned="").values_list("model_returned", flat=True).distinct()
+    ended = run.ended_at.isoformat() if run.ended_at else None
+    added = {
+        "times": {"started_at": run.started_at.isoformat(), "ended_at": ended},
+        "state": run.state,
+        "error": run.error,
+        "counts": {
+            "done": run.done,
+            "failures": run.failures,
+            "calls": run.calls,
+            "calls_by_state": dict(by_state),
+            "calls_of_unknown_cost": calls.filter(cost=None).count(),
+            "reused": run.reused,
+            "left_open": ledger.waiting(run.campaign, run.judge),
+        },
+        "usage": {
+            "prompt_tokens": run.prompt_tokens,
+            "cached_tokens": run.cached_tokens,
+            "completion_tokens": run.completion_tokens,
+        },
+        "cost": _text(spent_by(run)),
+        "models_returned": sorted(models),
+        "label_mass": _mass(run.campaign, run.judge),
+        "controls": _controls(run),
+    }
+    return _sealed({**manifest, **added})
+
+
+def _sealed(manifest: JSON) -> JSON:
+    """With both hashes, each over what stands without it."""
+    of_run = {name: each for name, each in manifest.items() if name not in ("controls", RUN_HASH)}
+    whole = manifest | {RUN_HASH: _digest(of_run)}
+    return whole | {"sha256": _digest(whole)}
+
+
+def _controls(run: JudgeRun) -> list[JSON]:
+    """What came of the trials of the same judge by now, whichever runs asked them."""
+    return [_control(run.campaign, trial) for trial in trials_in(run.campaign, run.judge)]
+
+
+def _control(campaign: Campaign, trial: Judge) -> JSON:
+    runs = JudgeRun.objects.filter(campaign=campaign, judge=trial).order_by("pk")
+    return {
+        "judge": trial.rater.name,
+        "purpose": KINDS[trial.variation["kind"]].purpose,
+        "variation": trial.variation,
+        "runs": list(runs.values_list("pk", flat=True)),
+        "units": units_asked(campaign, trial),
+        "missing": missing_of(campaign, trial),
+        "label_mass": _mass(campaign, trial),
+        "variables": {name: pair.counts() for name, pair in pairs(campaign, trial).items()},
+    }
+
+
+def _mass(campaign: Campaign, judge: Judge) -> JSON | None:
+    return masses_of(campaign, judge) if asks_for_mass(judge) else None
+
+
+def _keep(run: JudgeRun, manifest: JSON) -> None:
+    run.manifest = manifest
+    JudgeRun.objects.filter(pk=run.pk).update(manifest=manifest)
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON, its own hash left out."""
+    left = {name: each for name, each in value.items() if name != "sha256"}
+    text = json.dumps(left, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _file_digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _text(amount: Any) -> str | None:
+    return None if amount is None else f"{amount:f}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

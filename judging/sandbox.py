@@ -1,0 +1,223 @@
+"""Try a judge on one item, rate limited."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.doors import from_judge
+from annotation.follows import asked_of_judges, ready_for_judges
+from annotation.follows.base import prerequisite_of
+from annotation.locating import Spans
+from annotation.models import Assignment, Campaign, Item, QueryDraw
+from annotation.places import order_for
+from annotation.protocols.checking import Problem, RefusedError
+from annotation.roles import DEVELOPMENT
+from annotation.submit import prepare
+from judging.backends.base import Answer, Backend, BackendError, TransientError
+from judging.costs import cost_of
+from judging.models import Judge
+from judging.prompts.perturbations import fields_in_order, turned_back
+from judging.prompts.request import Prepared, Preparer
+from judging.prompts.template import read_prompt
+from judging.runs.lanes import backend_of
+from judging.runs.lifecycle import prompt_of
+from judging.servers import GUARDED
+
+DEADLINE = 45.0
+# As long as the client waits for a connection at most, and a little more.
+UNCONNECTED_SECONDS = 5.5
+# Each keeps a thread of the web server for up to `DEADLINE`; by default a process has four.
+MOST_AT_ONCE = 2
+KEPT = (
+    "this item's query is kept for evaluation or an audit, and no prompt may see it; try an item "
+    "of a development query, or none by number for one by chance"
+)
+_places = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
+class BusyError(Exception):
+    """As many tries are under way in this process as there may be."""
+
+
+class NothingToTryError(LookupError):
+    """There is no such item, or none that judges are asked by now."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an answer says of one unit, and how many quotes stand with it."""
+
+    unit: str
+    text: str
+    values: dict[str, str]
+    quotes: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A request and what came of it: labels, or the reason why there are none."""
+
+    item: Item
+    prepared: Prepared
+    asked: int
+    seconds: float
+    answer: Answer | None = None
+    error: BackendError | None = None
+    problems: tuple[Problem, ...] = ()
+    entries: list[Entry] = field(default_factory=list)
+    cost: Decimal | None = None
+
+
+def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
+    """Asks about the item of that number, from 1, or about one by chance.
+
+    A judge that works unit by unit is asked about the first unit. Raises BusyError,
+    NothingToTryError, SetupError, PromptError.
+    """
+    if not _places.acquire(blocking=False):
+        raise BusyError
+    try:
+        return _tried(judge, campaign, number)
+    finally:
+        _places.release()
+
+
+def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
+    if judge.backend == "vllm":
+        raise NothingToTryError(
+            "Tandem would have to start the server of this judge first, which takes minutes; "
+            "run_judge --limit 1 does it on the command line"
+        )
+    item, names = _item(campaign, judge, number)
+    by_unit = judge.granularity == Judge.Granularity.UNIT
+    part = names[:1] if by_unit else names
+    row = Assignment(
+        item=item,
+        rater=judge.rater,
+        scope=part[0] if by_unit else "",
+        asked=part,
+        shown=fields_in_order(judge, item),
+    )
+    backend = backend_of(judge)
+    preparer = Preparer(campaign, judge, read_prompt(prompt_of(judge, campaign)), backend)
+    prepared = preparer.prepare(row)
+    started = time.monotonic()
+    answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
+    seconds = time.monotonic() - started
+    trial = Trial(item, prepared, len(names), seconds, answer, error)
+    return _read(trial, preparer, judge) if answer else trial
+
+
+def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, list[str]]:
+    items = campaign.items.select_related("campaign", "query", "report")
+    if prerequisite_of(campaign):
+        items = items.filter(ready_for_judges(campaign))
+    tunable = _for_prompts(campaign, items)
+    rows = tunable.order_by("?") if number is None else items.filter(position=number - 1)
+    if (item := rows.first()) is None:
+        raise NothingToTryError("there is no such item that judges are asked about by now")
+    if number is not None and not tunable.filter(pk=item.pk).exists():
+        raise NothingToTryError(KEPT)
+    names = asked_of_judges(item, order_for(item, judge.rater)[0])
+    if not names:
+        raise NothingToTryError("nobody is asked anything about this item yet; try another")
+    return item, names
+
+
+def _for_prompts(campaign: Campaign, items: QuerySet[Item]) -> QuerySet[Item]:
+    """The items that a prompt may be tuned on: where queries are drawn for that, only theirs."""
+    drawn = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
+    return items.filter(query__in=drawn) if drawn.exists() else items
+
+
+async def _asked(
+    backend: Backend, prepared: Prepared, guarded: bool
+) -> tuple[Answer | None, BackendError | None]:
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(DEADLINE), backend:
+            return await backend.ask(prepared.request), None
+    except TimeoutError:
+        return None, TransientError("deadline", f"no answer within {DEADLINE:g} s")
+    except BackendError as error:
+        if guarded and isinstance(error, TransientError) and error.unreachable:
+            # A refusal must not come sooner than silence, or it would tell what listens where.
+            await asyncio.sleep(max(0.0, UNCONNECTED_SECONDS - (time.monotonic() - started)))
+        return getattr(error, "answer", None), error
+
+
+def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
+    answer, prepared = trial.answer, trial.prepared
+    if answer is None:
+        raise ValueError("there is no answer to be read")
+    known: dict[str, Any] = {"cost": cost_of(answer.usage, judge.model, timezone.now().date())}
+    if trial.error is None:
+        try:
+            payload = from_judge(answer.text, prepared.units, preparer.by_unit)
+            names = prepared.names
+            payload["units"] = {names.get(n, n): each for n, each in payload["units"].items()}
+            payload = turned_back(prepared.assignment, payload)
+            ready = prepare(prepared.assignment, payload, "judge", prepared.spec, preparer.schema)
+        except RefusedError as error:
+            known["problems"] = tuple(error.problems)
+        else:
+            found, spans, _ = ready.checked
+            known["entries"] = [
+                Entry(e.name, e.unit.text, dict(e.values), _quotes(spans, e.name)) for e in found
+            ]
+    return Trial(**{**trial.__dict__, **known})
+
+
+def _quotes(spans: Spans, unit: str) -> int:
+    return sum(len(found) for (name, _), found in spans.items() if name == unit)
+
+
+TRIES, WINDOW = 10, 60
+
+
+class TooOftenError(Exception):
+    """The account has had its tries of this minute, or one is under way; `seconds` to wait."""
+
+    def __init__(self, sentence: str, seconds: int) -> None:
+        super().__init__(sentence)
+        self.seconds = seconds
+
+
+@contextmanager
+def one_try(user: int) -> Iterator[None]:
+    """Counts a try of an account, and holds the only one that it may have at once.
+
+    Raises TooOftenError.
+    """
+    if _tries(user) > TRIES:
+        left = WINDOW - int(time.time()) % WINDOW
+        raise TooOftenError(f"you tried {TRIES} times in this minute; wait a little", left)
+    if not cache.add(mine := f"judge-trying:{user}", 1, timeout=WINDOW):
+        # A try keeps a thread of the web server busy for up to 45 seconds.
+        raise TooOftenError("a try of yours is still under way; wait for its end", 5)
+    try:
+        yield
+    finally:
+        cache.delete(mine)
+
+
+def _tries(user: int) -> int:
+    """How many tries this account had in this minute, this one among them."""
+    key = f"judge-tries:{user}:{int(time.time()) // WINDOW}"
+    cache.add(key, 0, timeout=2 * WINDOW)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # The cache dropped the key in between, to make room.
+        return 1

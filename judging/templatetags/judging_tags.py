@@ -1,0 +1,38 @@
+"""Words and numbers of a machine in a template: `{{ detail|shown }}`, `{{ tokens|counted }}`,
+`{{ run|cost }}`, `{{ amount|dollars }}`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django import template
+
+from judging.costs import in_dollars, spent_by
+from judging.display import shown as made_harmless
+from judging.models import JudgeRun
+
+register = template.Library()
+
+
+@register.filter
+def shown(text: object) -> str:
+    """The text as it may be looked at; it is escaped like every other."""
+    return made_harmless(str(text))
+
+
+@register.filter
+def cost(run: JudgeRun) -> str:
+    """What a run has cost in US dollars, or that this is unknown; a dash where it asked nothing."""
+    return in_dollars(spent_by(run)) if run.calls else "–"
+
+
+@register.filter
+def dollars(amount: Decimal | None) -> str:
+    return in_dollars(amount)
+
+
+@register.filter
+def counted(number: object) -> object:
+    """A whole number in groups of three; anything else as it is."""
+    return f"{number:,}" if isinstance(number, int) else number

@@ -1,0 +1,331 @@
+"""Preparation pages."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.datastructures import MultiValueDict
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.design import DesignError
+from annotation.models import Campaign, Rater, Response, User
+from annotation.models.people import rater_of
+from annotation.people.members import readable
+from annotation.preparation.base import Step
+from annotation.preparation.steps import STEPS
+from annotation.presenting import schema
+from datasets.access import role_required
+from datasets.models import Batch
+from datasets.rows import InputError
+from judging.models import Judge, Review
+from judging.preparation.build import accepted, build
+from judging.preparation.review import (
+    ProblemsError,
+    Written,
+    accept_all,
+    judge_one,
+    with_all,
+    written,
+)
+from judging.preparation.review_form import answer_in, fields_of, marked_texts
+from judging.preparation.status import Author, authors_of, campaign_for, name_of, queue_of, works_on
+from judging.prompts.repair import Units
+from judging.views.access import READERS, blind_page, person
+
+
+def step_called(name: str) -> Step:
+    if name not in STEPS:
+        raise Http404
+    return STEPS[name]
+
+
+def step_of(campaign: Campaign) -> Step:
+    """The step that a campaign is of; any other campaign is none of preparation."""
+    for step in STEPS.values():
+        asked = step.protocol == campaign.protocol
+        if asked and name_of(campaign.batch, step) == campaign.name:
+            return step
+    raise Http404
+
+
+def written_by(user: User, uid: uuid.UUID) -> Written:
+    """A standing answer by its assignment, of a campaign that the account may read."""
+    there = Response.objects.filter(
+        current=True,
+        assignment__uid=uid,
+        assignment__replicate=0,
+        assignment__item__campaign__in=readable(user),
+    )
+    response = get_object_or_404(with_all(there))
+    return Written(step_of(response.assignment.item.campaign), response)
+
+
+HIDDEN = (
+    "This step is another researcher's work. Its people are named on the campaign's page; ask one "
+    "of them, or an administrator."
+)
+NO_JUDGE = "Choose the judge that is to write."
+
+
+@require_safe
+@role_required(*READERS)
+def overview(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, get_object_or_404(Batch, pk=pk))
+
+
+@require_POST
+@role_required(*READERS)
+def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
+    """Makes the step's campaign at first need, and leads to the run of the judge that is chosen."""
+    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    if not chosen.protocol:
+        raise Http404
+    given = request.POST.get("judge", "")
+    judge = Judge.objects.filter(pk=int(given)).first() if _is_key(given) else None
+    if judge is None:
+        return _page(request, batch, NO_JUDGE, 422)
+    there = Campaign.objects.filter(name=name_of(batch, chosen))
+    if there.exists() and not readable(person(request)).filter(pk__in=there).exists():
+        return _page(request, batch, HIDDEN, 403)
+    try:
+        campaign = campaign_for(batch, chosen, person(request))
+    except DesignError as error:
+        return _page(request, batch, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
+    return redirect(
+        f"{reverse('judge-start', args=[judge.pk])}?{urlencode({'campaign': campaign.pk})}"
+    )
+
+
+@require_POST
+@role_required(*READERS)
+def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
+    """Accepts what nobody has reviewed yet of an author, but for what has a problem."""
+    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    campaign = _campaign(request, batch, chosen)
+    author = _author(request, campaign)
+    if blind := blind_page(request, campaign):
+        return blind
+    accept_all(campaign, written(chosen, campaign, author), rater_of(person(request)))
+    left = queue_of(campaign, author).next_waiting
+    return redirect("review", left) if left else redirect("preparation", pk)
+
+
+def _page(request: HttpRequest, batch: Batch, wrong: str = "", status: int = 200) -> HttpResponse:
+    rows = [
+        {
+            "work": work,
+            "authors": [(a, queue_of(work.campaign, a.rater)) for a in work.authors]
+            if work.campaign
+            else [],
+        }
+        for work in works_on(batch, person(request))
+    ]
+    judges = Judge.objects.filter(base=None).select_related("rater").order_by("rater__name")
+    context = {"batch": batch, "rows": rows, "judges": judges, "wrong": wrong}
+    return render(request, "preparation/overview.html", context, status=status)
+
+
+def _campaign(request: HttpRequest, batch: Batch, step: Step) -> Campaign:
+    mine = readable(person(request)).filter(batch=batch, protocol=step.protocol)
+    return get_object_or_404(mine, name=name_of(batch, step))
+
+
+def _author(request: HttpRequest, campaign: Campaign) -> Rater:
+    given = request.POST.get("author", "")
+    wrote = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    return get_object_or_404(wrote, pk=int(given) if _is_key(given) else 0)
+
+
+def _is_key(given: str) -> bool:
+    return given.isascii() and given.isdigit() and len(given) < 10
+
+
+LONGEST_NOTE = 2000
+WORDS = {
+    Review.Verdict.ACCEPTED: ("Accepted", "yes"),
+    Review.Verdict.CHANGED: ("Accepted with changes", "yes"),
+    Review.Verdict.REJECTED: ("Rejected", "no"),
+}
+MEANWHILE = "Somebody reviewed this answer since you opened it; this is what holds now."
+NO_VERDICT = "Accept the answer or reject it."
+LONG_NOTE = f"The note is longer than {LONGEST_NOTE} characters; shorten it."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """One answer. A verdict leads on to the next answer that waits, or back to the overview."""
+    each = written_by(person(request), uid)
+    campaign = each.assignment.item.campaign
+    if blind := blind_page(request, campaign):
+        return blind
+    if request.method != "POST":
+        return _review_page(request, each, each.standing)
+    if request.POST.get("seen", "") != seen_of(each):
+        return _review_page(request, each, each.standing, [MEANWHILE], status=409)
+    given = _given(request, each)
+    verdict, note = request.POST.get("verdict", ""), request.POST.get("note", "").strip()
+    if verdict not in (Review.Verdict.ACCEPTED, Review.Verdict.REJECTED):
+        return _review_page(request, each, given, [NO_VERDICT], note, 422)
+    if len(note) > LONGEST_NOTE:
+        return _review_page(request, each, given, [LONG_NOTE], note, 422)
+    try:
+        judge_one(each, verdict, given, note, rater_of(person(request)))
+    except ProblemsError as error:
+        return _review_page(request, each, given, list(error.problems) or [str(error)], note, 422)
+    after = queue_of(campaign, each.assignment.rater, uid).next_waiting
+    return redirect("review", after) if after else redirect("preparation", campaign.batch_id)
+
+
+def seen_of(each: Written) -> str:
+    """Which review of an answer somebody has seen; empty where there was none."""
+    return each.review.made_at.isoformat() if each.review else ""
+
+
+def _given(request: HttpRequest, each: Written) -> Units:
+    """What stands in the form: the author's own words where nothing in them was changed.
+
+    A form cannot give back every answer as it was, such as a quote in the model's own spelling.
+    """
+    asked = schema(each.assignment.item.campaign)
+    given = answer_in(request.POST, asked, each.spec, each.units, each.own)
+    for known in (each.own, each.standing):
+        if given == _as_sent(each, known):
+            return known
+    return given
+
+
+def _as_sent(each: Written, answer: Units) -> Units:
+    asked = schema(each.assignment.item.campaign)
+    form = MultiValueDict[str, str]()
+    for unit in fields_of(asked, each.spec, each.units, answer):
+        for name, values in unit.sent():
+            form.setlist(name, values)
+    return answer_in(form, asked, each.spec, each.units, each.own)
+
+
+def _review_page(
+    request: HttpRequest,
+    each: Written,
+    answer: Units,
+    wrong: list[str] | None = None,
+    note: str | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    campaign, asked = each.assignment.item.campaign, schema(each.assignment.item.campaign)
+    made = each.review
+    context: dict[str, Any] = {
+        "each": each,
+        "batch": campaign.batch,
+        "query": each.assignment.item.query,
+        "texts": marked_texts(asked, each.spec.texts, each.units, answer),
+        "units": fields_of(asked, each.spec, each.units, answer),
+        "problems": [] if wrong else each.problems(answer),
+        "wrong": wrong,
+        "queue": queue_of(campaign, each.assignment.rater, each.assignment.uid),
+        "verdict": WORDS[Review.Verdict(made.verdict)] if made else None,
+        "note": note if note is not None else (made.note if made else ""),
+        "seen": seen_of(each),
+        "longest": LONGEST_NOTE,
+    }
+    return render(request, "preparation/review.html", context, status=status)
+
+
+TAKEN = "A batch has this name already; choose another."
+MOST_QUERIES = 2000
+"""More than these take longer than a page should; the command has no such bound."""
+
+
+class BuildForm(forms.Form):
+    """The name of the new batch, whose answers it is made of, and the step's thresholds."""
+
+    name = forms.CharField(max_length=200, label="Name of the new batch")
+    author = forms.ModelChoiceField(Rater.objects.none(), label="Author", empty_label=None)
+    partial = forms.BooleanField(
+        required=False,
+        label="A partial batch",
+        help_text="Even where answers are missing or wait for their review.",
+    )
+
+    def __init__(self, *args: Any, step: Step, authors: list[Author], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.step = step
+        if step.protocol:
+            field = self.fields["author"]
+            assert isinstance(field, forms.ModelChoiceField)
+            field.queryset = Rater.objects.filter(pk__in=[each.rater.pk for each in authors])
+        else:
+            del self.fields["author"], self.fields["partial"]
+        for name, number in step.numbers.items():
+            self.fields[f"number_{name}"] = forms.FloatField(label=name, initial=number)
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if Batch.objects.filter(name=name).exists():
+            raise forms.ValidationError(TAKEN)
+        return name
+
+    def numbers(self) -> dict[str, float]:
+        return {name: self.cleaned_data[f"number_{name}"] for name in self.step.numbers}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
+    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    campaign = _campaign_to_build(person(request), batch, chosen)
+    if campaign and (blind := blind_page(request, campaign)):
+        return blind
+    authors = authors_of(campaign) if campaign else []
+    posted = request.method == "POST"
+    initial = {"name": f"{batch.name}, {chosen.name}"[:200]}
+    form = BuildForm(
+        request.POST if posted else None, step=chosen, authors=authors, initial=initial
+    )
+    if not posted or not form.is_valid():
+        return _build_page(request, batch, form, authors, 422 if posted else 200)
+    if batch.counts.get("queries", 0) > MOST_QUERIES:
+        told = f"This batch has more than {MOST_QUERIES} queries; build it with build_batch."
+        return _refused(request, batch, form, authors, told)
+    try:
+        made = _made(batch, campaign, form)
+    except (InputError, ValueError) as error:
+        return _refused(request, batch, form, authors, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    return redirect("batch", made.pk)
+
+
+def _made(batch: Batch, campaign: Campaign | None, form: BuildForm) -> Batch:
+    results = {}
+    if campaign is not None:
+        told = form.cleaned_data
+        results = accepted(form.step, campaign, told["author"], told["partial"])
+    build(form.step, batch, results, form.numbers(), form.cleaned_data["name"])
+    return Batch.objects.get(name=form.cleaned_data["name"])
+
+
+def _campaign_to_build(user: User, batch: Batch, step: Step) -> Campaign | None:
+    """None where the step asks nobody; not there where nobody was asked, or others were."""
+    if not step.protocol:
+        return None
+    mine = readable(user).filter(batch=batch, protocol=step.protocol)
+    return get_object_or_404(mine, name=name_of(batch, step))
+
+
+def _refused(
+    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[Author], told: str
+) -> HttpResponse:
+    form.add_error(None, told)
+    return _build_page(request, batch, form, authors, 409)
+
+
+def _build_page(
+    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[Author], status: int
+) -> HttpResponse:
+    context = {"batch": batch, "step": form.step, "form": form, "authors": authors}
+    return render(request, "preparation/build.html", context, status=status)
