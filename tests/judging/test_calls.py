@@ -199,7 +199,7 @@ class TestRecorded:
         def killed(rows: list[int]) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("judging.results._forget_strikes", killed)
+        monkeypatch.setattr("judging.answers.results._forget_strikes", killed)
         with pytest.raises(KeyboardInterrupt):
             self.record(run, call(None, "too-long"), verdict=Failure("too-long"))
         assert not JudgeCall.objects.exists()

@@ -272,7 +272,7 @@ def test_a_mistake_of_ours_ends_the_run_with_its_name(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.results.submit_many", broken)
+    monkeypatch.setattr("judging.answers.results.submit_many", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     run = JudgeRun.objects.get()

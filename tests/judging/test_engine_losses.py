@@ -36,7 +36,7 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.results.details_of", broken)
+    monkeypatch.setattr("judging.answers.results.details_of", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     monkeypatch.undo()
@@ -193,7 +193,7 @@ def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
         told.append(answer.logprobs)
         return {}
 
-    monkeypatch.setattr("judging.results.details_of", details)
+    monkeypatch.setattr("judging.answers.results.details_of", details)
     run_scripted(campaign, rater)
     assert logprobs is not None
     assert told == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])
