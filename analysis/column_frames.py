@@ -20,7 +20,7 @@ from analysis.frames import (
 )
 from analysis.statistics import Ints
 from analysis.statistics.arrays import distinct
-from annotation.files.columns import Codes
+from annotation.imports.columns import Codes
 
 
 def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame:

@@ -12,8 +12,8 @@ from analysis.labels import number_of
 from analysis.metas import meta_strata
 from analysis.statistics import Bools, Ints
 from analysis.statistics.arrays import distinct
-from annotation.files.columns import Codes, LabelColumns, Metas
-from annotation.files.rows import LabelRow
+from annotation.imports.columns import Codes, LabelColumns, Metas
+from annotation.label_rows import LabelRow
 
 
 def _moved(of: Metas, place: Ints) -> Metas:

@@ -14,10 +14,10 @@ from django.db.models import Count, Max, Q
 from analysis.blocks.resampling import JSON
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.follows.base import prerequisite_of
-from annotation.follows.validating import verdict_campaign
 from annotation.models import Assignment, Campaign, Label, Response
-from annotation.people.exclusions import excluded
+from annotation.people.membership import excluded
+from annotation.prerequisites.base import prerequisite_of
+from annotation.prerequisites.verdict_validation import verdict_campaign
 from judging.models import JudgeRun
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from analysis.columns import Labels
 from analysis.labels import Inputs, LabelFact
 from analysis.statistics import Ints
-from annotation.files.columns import Codes
+from annotation.imports.columns import Codes
 
 AT_ONCE = 10_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode

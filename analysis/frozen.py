@@ -18,7 +18,7 @@ from analysis.freezing import frozen_reports
 from analysis.models import FrozenReport
 from analysis.strata import campaign_offers, campaign_strata
 from analysis.views import READERS, attached, report_address
-from annotation.people.members import readable
+from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from annotation.files.rows import LabelRow
+from annotation.label_rows import LabelRow
 from annotation.models import Campaign, Item, Rater, Span
-from annotation.presenting import items_of, schema, shown_texts
+from annotation.presentation import items_of, schema, shown_texts
 from datasets.material import as_rows
 from datasets.models import Query
 

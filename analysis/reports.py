@@ -40,7 +40,7 @@ from analysis.statistics import Level, resamples_of
 from analysis.strata import campaign_strata
 from analysis.written import written_answers
 from annotation.models import Campaign
-from annotation.presenting import schema
+from annotation.presentation import schema
 
 Held = Collection[str] | None
 """The items that judges are held against people on; None for all."""

@@ -18,7 +18,7 @@ from django.utils import timezone
 from analysis.blocks.trials import Samples, compared
 from analysis.statistics import resamples_of
 from annotation.models import Campaign, Label
-from annotation.presenting import schema
+from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from judging.models import Judge
 from judging.prompts.perturbations import FAMILIES, KINDS, is_unconstrained

@@ -14,8 +14,8 @@ import numpy as np
 
 from analysis.choices import Choices, Strata
 from analysis.statistics import Bools
+from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
 from annotation.models import Campaign, Item, QueryDraw
-from annotation.roles import AUDIT, DEVELOPMENT, EVALUATION
 
 JSON = dict[str, Any]
 STRATUM = "role"

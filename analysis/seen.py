@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from analysis.blocks.resampling import JSON
 from analysis.blocks.warnings import Warning
+from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QueryDraw
-from annotation.roles import DEVELOPMENT
 from judging.models import Judge
 
 SHORTEST = 40

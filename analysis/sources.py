@@ -19,16 +19,15 @@ from analysis.marks import campaign_marks, file_marks
 from analysis.metas import OF_META, meta_strata
 from analysis.statistics import Level
 from analysis.uncollected import uncollected
-from annotation.files.columns import read_columns
-from annotation.files.labels import read_labels
-from annotation.files.rows import LabelRow
-from annotation.follows.validating import validated_judge, verdict_campaign
-from annotation.grouping import group_rows
-from annotation.known import CheckedRow
-from annotation.missing import reasons
+from annotation.imports.columns import read_columns
+from annotation.imports.grouping import group_rows
+from annotation.imports.index import CheckedRow
+from annotation.imports.labels import read_labels
+from annotation.label_rows import LabelRow, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
-from annotation.people.exclusions import excluded
-from annotation.presenting import schema
+from annotation.people.membership import excluded
+from annotation.prerequisites.verdict_validation import validated_judge, verdict_campaign
+from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema

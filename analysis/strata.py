@@ -13,7 +13,7 @@ from analysis.metas import OF_META, in_order, length_strata, telling, text_of
 from analysis.roles import STRATUM, roles_of_items
 from analysis.sources import scale_of
 from annotation.models import Campaign, Item, Rater
-from annotation.presenting import schema
+from annotation.presentation import schema
 from datasets.models import Grounding
 
 

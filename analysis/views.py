@@ -22,8 +22,8 @@ from analysis.freezing import UnequalError, as_frozen, freeze, frozen_reports
 from analysis.robustness import sheet
 from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
-from annotation.people.members import readable
-from annotation.views.mine import is_blind
+from annotation.people.membership import readable
+from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person, runs_of

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q
 
 from analysis.blocks.written import Rounds, WrittenAnswers
-from annotation.follows.base import prerequisite_of
-from annotation.follows.grounded_answer import first_answers, lines_of
 from annotation.models import Assignment, Campaign, Label, Response
-from annotation.people.exclusions import excluded
-from annotation.presenting import schema
+from annotation.people.membership import excluded
+from annotation.prerequisites.base import prerequisite_of
+from annotation.prerequisites.grounded_answer import first_answers, lines_of
+from annotation.presentation import schema
 from datasets.readers.clapnq import NO_ANSWER
 
 

@@ -10,7 +10,7 @@ class Annotation(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        from annotation.tallies.installing import after_migrating, before_migrating
+        from annotation.counters import after_migrating, before_migrating
 
         pre_migrate.connect(before_migrating, sender=self)
         post_migrate.connect(after_migrating, sender=self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.counting import count_answers
+from annotation.audit_log import count_answers
 from audit.sealing import seal
 
 

@@ -1,4 +1,4 @@
-"""The addresses of accounts, of a person's work and of campaigns."""
+"""URL table of all pages."""
 
 from __future__ import annotations
 
@@ -6,53 +6,81 @@ from django.urls import path
 
 from annotation.views import (
     accounts,
+    adjudication,
+    answers,
+    audit,
     campaigns,
     exports,
-    feedback,
-    item,
-    jumping,
-    nuggets,
-    saving,
-    tokens,
-    trail,
+    items,
+    people,
+    progress,
     work,
 )
-from annotation.views.studies import looking, making
 
 urlpatterns = [
     path("", accounts.home, name="home"),
     path("login/", accounts.LogIn.as_view(), name="login"),
     path("login/who", accounts.who, name="who"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
-    path("tokens/", tokens.tokens, name="tokens"),
-    path("tokens/<int:pk>/take-back/", tokens.take_back_one, name="token-take-back"),
+    path("tokens/", accounts.tokens, name="tokens"),
+    path("tokens/<int:pk>/take-back/", accounts.take_back_one, name="token-take-back"),
     path("tasks/", work.work, name="work"),
     path("tasks/next/<int:pk>/", work.take_next, name="take-next"),
     path("tasks/finished/<int:pk>/", work.finished, name="finished"),
-    path("tasks/<uuid:uid>/", item.item, name="item"),
-    path("tasks/<uuid:uid>/jump", jumping.jump, name="jump"),
-    path("tasks/<uuid:uid>/draft", saving.keep_draft, name="draft"),
-    path("tasks/<uuid:uid>/submit", saving.take_answer, name="submit"),
-    path("tasks/<uuid:uid>/guideline/", item.guideline, name="guideline"),
-    path("tasks/<uuid:uid>/feedback/", feedback.feedback, name="feedback"),
-    path("tasks/<uuid:uid>/progress/", item.how_far, name="progress"),
-    path("tasks/<uuid:uid>/nugget/<int:place>/", nuggets.nugget, name="nugget"),
+    path("tasks/<uuid:uid>/", items.item, name="item"),
+    path("tasks/<uuid:uid>/jump", work.jump, name="jump"),
+    path("tasks/<uuid:uid>/draft", answers.keep_draft, name="draft"),
+    path("tasks/<uuid:uid>/submit", answers.take_answer, name="submit"),
+    path("tasks/<uuid:uid>/guideline/", items.guideline, name="guideline"),
+    path("tasks/<uuid:uid>/feedback/", work.feedback, name="feedback"),
+    path("tasks/<uuid:uid>/progress/", items.how_far, name="progress"),
+    path("tasks/<uuid:uid>/nugget/<int:place>/", items.nugget, name="nugget"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
-    path("campaigns/new/", making.new_campaign, name="campaign-new"),
-    path("campaigns/<int:pk>/", looking.campaign, name="campaign"),
-    path("campaigns/<int:pk>/terms/", looking.change_terms, name="campaign-terms"),
-    path("campaigns/<int:pk>/turn/", looking.turn, name="campaign-turn"),
-    path("campaigns/<int:pk>/known/", looking.set_known, name="campaign-known"),
-    path("campaigns/<int:pk>/admit/", looking.let_in, name="campaign-admit"),
-    path("campaigns/<int:pk>/draws.csv", looking.draw, name="campaign-draws"),
-    path("campaigns/<int:pk>/audit/", trail.campaign_trail, name="campaign-audit"),
-    path("campaigns/<int:pk>/audit.jsonl", trail.campaign_trail_file, name="campaign-audit-file"),
-    path("audit/", trail.trail, name="audit"),
-    path("audit.jsonl", trail.trail_file, name="audit-file"),
+    path("campaigns/new/", campaigns.new_campaign, name="campaign-new"),
+    path("campaigns/<int:pk>/", campaigns.campaign, name="campaign"),
+    path("campaigns/<int:pk>/terms/", campaigns.change_terms, name="campaign-terms"),
+    path("campaigns/<int:pk>/turn/", campaigns.turn, name="campaign-turn"),
+    path("campaigns/<int:pk>/known/", campaigns.set_known, name="campaign-known"),
+    path("campaigns/<int:pk>/admit/", campaigns.let_in, name="campaign-admit"),
+    path("campaigns/<int:pk>/draws.csv", campaigns.draw, name="campaign-draws"),
+    path("campaigns/<int:pk>/audit/", audit.campaign_trail, name="campaign-audit"),
+    path("campaigns/<int:pk>/audit.jsonl", audit.campaign_trail_file, name="campaign-audit-file"),
+    path("audit/", audit.trail, name="audit"),
+    path("audit.jsonl", audit.trail_file, name="audit-file"),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
         exports.export_file,
         name="export-file",
     ),
+]
+
+
+urlpatterns += [
+    path("adjudication/<int:pk>/", adjudication.disputes, name="adjudication"),
+    path("adjudication/<int:pk>/next/", adjudication.go_on, name="adjudication-next"),
+    path("adjudication/<int:pk>/guideline/", adjudication.guideline, name="adjudication-guideline"),
+    path("adjudication/<int:pk>/<int:unit>/", adjudication.dispute, name="adjudication-unit"),
+    path("adjudication/<int:pk>/<int:unit>/decide/", adjudication.take_decision, name="decide"),
+]
+
+
+urlpatterns += [
+    path("people/", people.people, name="people"),
+    path("people/invite/", people.new_invitation, name="invite"),
+    path("people/<int:pk>/", people.person, name="person"),
+    path("people/<int:pk>/change/", people.change, name="person-change"),
+    path("people/invitations/<int:pk>/revoke/", people.take_back, name="invitation-revoke"),
+    path("campaigns/<int:pk>/people/", people.campaign_people, name="campaign-people"),
+    path("campaigns/<int:pk>/people/change/", people.order, name="campaign-people-change"),
+    path("campaigns/<int:pk>/people/invite/", people.invite_here, name="campaign-invite"),
+    path("join/", people.accept_invitation, name="join"),
+    path("prolific/<int:pk>/", people.arrive, name="prolific"),
+]
+
+
+urlpatterns += [
+    path("campaigns/<int:pk>/progress/", progress.campaign, name="campaign-progress"),
+    path("campaigns/<int:pk>/raters/<int:rater>/", progress.person, name="campaign-rater"),
+    path("campaigns/<int:pk>/raters/<int:rater>/labels/", progress.labels, name="rater-labels"),
 ]

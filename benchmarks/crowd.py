@@ -95,7 +95,7 @@ def seconds(path: Path, resamples: int) -> Figures:
 
     from analysis.choices import Choices
     from analysis.reports import labels_report
-    from annotation.files.columns import read_columns
+    from annotation.imports.columns import read_columns
 
     started, began = process_time(), perf_counter()
     report = labels_report([path], {}, Choices(resamples=resamples))

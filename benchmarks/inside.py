@@ -44,8 +44,8 @@ def _load(path: str, name: str) -> Work:
 
 
 def _campaign(name: str, batch: str, raters: str) -> Work:
-    from annotation.campaigns import create_campaign
-    from annotation.design import Design
+    from annotation.campaigns.creation import create_campaign
+    from annotation.campaigns.design import Design
     from datasets.models import Batch
 
     def make() -> dict[str, Any]:

@@ -12,18 +12,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.labelled import chunks
-from annotation.models import (
-    Assignment,
-    Campaign,
-    Draft,
-    Item,
-    Label,
-    Rater,
-    Response,
-    Span,
-    User,
-)
+from annotation.exports.rows import chunks
+from annotation.models import Assignment, Campaign, Draft, Item, Label, Rater, Response, Span, User
 from benchmarks.study_names import PASSWORD, QUOTE, name_of
 from datasets.db.bulk import bulk_write, refresh_statistics, reserve
 

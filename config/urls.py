@@ -11,9 +11,6 @@ handler500 = "config.middleware.broken"
 urlpatterns = [
     path("api/", include("config.api")),
     path("", include("annotation.urls")),
-    path("", include("annotation.views.people.urls")),
-    path("", include("annotation.views.progress.urls")),
-    path("", include("annotation.views.adjudication.urls")),
     path("", include("datasets.urls")),
     path("", include("judging.urls")),
     path("", include("analysis.urls")),

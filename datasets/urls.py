@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets import views
-from datasets import views as format_views
 from datasets.native_format import FORMAT_FILES
 from datasets.uploads import views as views_urls
 
@@ -16,7 +15,7 @@ urlpatterns = [
     *(
         path(
             f"batches/format/{each.name}",
-            format_views.format_file,
+            views.format_file,
             {"name": name},
             name=f"batch-{name}",
         )

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
-from judging.answers import cache as reusing
+from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request
 from judging.batch_api.requests import preparer_of
@@ -25,7 +25,7 @@ from judging.costs import FREE, Rates, money, rates_of, tokens_in
 from judging.engine.worker import CONCURRENCY
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger as planning
+from judging.runs import ledger
 from judging.runs.lanes import backend_of
 from judging.runs.ledger import rows_of
 
@@ -141,7 +141,7 @@ def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, lis
     drawn: list[int | Assignment] = []
     missing = new = 0
     chance = random.Random(0)
-    for row in _each(waiting, planning.unplanned(campaign, judge)):
+    for row in _each(waiting, ledger.unplanned(campaign, judge)):
         missing += 1
         new += isinstance(row, Assignment)
         if len(drawn) < most:
@@ -173,7 +173,7 @@ def _share_reused(
     judge: Judge, campaign: Campaign, reuse: str, prepared: Sequence[Prepared]
 ) -> float:
     run = JudgeRun(judge=judge, campaign=campaign, reuse=reuse)
-    found = reusing.answers_to(run, (each.request_hash for each in prepared))
+    found = cache.answers_to(run, (each.request_hash for each in prepared))
     return sum(p.request_hash in found for p in prepared) / len(prepared) if prepared else 0.0
 
 

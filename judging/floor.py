@@ -16,9 +16,8 @@ from itertools import islice
 from django.core.cache import caches
 from django.db.models import QuerySet
 
-from annotation.first_answers import validates_answers
 from annotation.models import Campaign, Item
-from annotation.presenting import ForgottenItemError, bring, present, schema
+from annotation.presentation import ForgottenItemError, bring, present, schema, validates_answers
 from annotation.protocols.base import name_units
 from annotation.protocols.schema import Schema
 from datasets.text import sentences

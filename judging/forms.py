@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 
 from annotation.models import Campaign, Rater, User
-from annotation.people.members import readable
-from judging import servers as guarding
+from annotation.people.membership import readable
+from judging import servers
 from judging.backends.base import SetupError
 from judging.judges import LONGEST_PROMPT, PARAMS, Definition, ParamError, has_controls, read_params
 from judging.models import Judge, JudgeRun
@@ -100,7 +100,7 @@ class JudgeForm(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        self.servers = {server.name: server for server in guarding.known_servers()}
+        self.servers = {server.name: server for server in servers.known_servers()}
         known = [(name, str(server)) for name, server in self.servers.items()]
         self.fields["server"] = _choice(self.fields["server"], [*known, (NEW, "Another address")])
         if user.role != User.Role.ADMIN:
@@ -184,7 +184,7 @@ class JudgeForm(forms.Form):
         if named:
             self.add_error("server", "Choose “Another address” for an address of your own.")
         try:
-            return guarding.new_server(url, (data.get("api_key_env") or "").strip(), self.user)
+            return servers.new_server(url, (data.get("api_key_env") or "").strip(), self.user)
         except SetupError as error:
             field = "api_key_env" if "key" in str(error) and self._takes_keys else "base_url"
             self.add_error(field, _sentence(error))

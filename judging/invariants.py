@@ -14,9 +14,9 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from annotation import integrity as answers
+from annotation.counters import wrong as wrong_tallies
 from annotation.integrity import Seen
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
-from annotation.tallies.checking import wrong as wrong_tallies
 from audit.sealing import broken
 from audit.violations import Check, Violation
 from datasets import digests
@@ -254,7 +254,7 @@ def _run(run: JudgeRun) -> str:
 _TALLIES = Check(
     "Tallies",
     "the numbers that pages show are those of the rows they count",
-    "Safe: they are counted anew by `manage.py shell -c 'from annotation.tallies.installing import "
+    "Safe: they are counted anew by `manage.py shell -c 'from annotation.counters import "
     "recount; recount()'`.",
 )
 _TRAIL = Check(

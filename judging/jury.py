@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 from django.db import transaction
 
-from annotation.merging import details_of
-from annotation.missing import Reasons, reasons
+from annotation.answers.submission import Circumstances, submit
+from annotation.imports.importer import details_of
+from annotation.label_rows import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
-from annotation.presenting import present, schema
+from annotation.presentation import present, schema
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.submit import Circumstances, submit
 from judging.judges import has_controls
 from judging.models import Judge
 from judging.runs.ledger import samples_of

@@ -15,15 +15,15 @@ from django.core.cache import cache
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.doors import from_judge
-from annotation.follows import asked_of_judges, ready_for_judges
-from annotation.follows.base import prerequisite_of
-from annotation.locating import Spans
+from annotation.answers.evidence import Spans
+from annotation.answers.payloads import from_judge
+from annotation.answers.submission import prepare
+from annotation.assignments.queue import order_for
+from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QueryDraw
-from annotation.places import order_for
-from annotation.protocols.checking import Problem, RefusedError
-from annotation.roles import DEVELOPMENT
-from annotation.submit import prepare
+from annotation.prerequisites import asked_of_judges, ready_for_judges
+from annotation.prerequisites.base import prerequisite_of
+from annotation.protocols.validation import Problem, RefusedError
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of
 from judging.models import Judge

@@ -17,8 +17,7 @@ from audit.recording import record
 from judging.engine import Control
 from judging.engine.worker import ended_with_the_worker, is_ending, work
 from judging.models import ACTIVE, Judge, JudgeRun
-from judging.runs import lanes, ledger
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 
 logger = logging.getLogger("tandem.judging")
 
@@ -58,13 +57,13 @@ def pump(run: int) -> None:
     if is_ending():
         return
     found = JudgeRun.objects.select_related("campaign", "judge__rater").filter(pk=run).first()
-    lease = runs.take(found) if found and found.queued else None
+    lease = lifecycle.take(found) if found and found.queued else None
     if found is None or lease is None:
         return
     control = Control(seconds=BUDGET_SECONDS)
     with ended_with_the_worker(control):
         work(found, lease, control)
-    following = None if is_ending() else runs.next_after(found)
+    following = None if is_ending() else lifecycle.next_after(found)
     if following is not None:
         transaction.on_commit(partial(ring, following.pk))
 
@@ -72,8 +71,8 @@ def pump(run: int) -> None:
 @shared_task
 def sweep() -> None:
     """Rings for every run that nobody works on, and ends those that were only to end."""
-    runs.heed_wishes()
-    for run in runs.neglected().values_list("pk", flat=True):
+    lifecycle.heed_wishes()
+    for run in lifecycle.neglected().values_list("pk", flat=True):
         ring(run)
 
 
@@ -96,13 +95,13 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 
     Raises NothingOpenError, ChangedPromptError, OutError, HeldError, SetupError, PromptError.
     """
-    runs.plan(campaign, judge)
+    lifecycle.plan(campaign, judge)
     if not ledger.waiting(campaign, judge):
         raise NothingOpenError("nothing is open: the judge is through with this campaign")
     try:
-        run = runs.start(campaign, judge, queued=True, **limits)
-    except runs.HeldError:
-        run = runs.queue_active(campaign, judge)
+        run = lifecycle.start(campaign, judge, queued=True, **limits)
+    except lifecycle.HeldError:
+        run = lifecycle.queue_active(campaign, judge)
     transaction.on_commit(lambda: ring(run.pk))
     return run
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import judges, runs
-from judging.views import preparation as building
-from judging.views import preparation as overview
-from judging.views import preparation as reviewing
-from judging.views import runs as calls
-from judging.views import runs as comparing
+from judging.views import judges, preparation, runs
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),
@@ -21,22 +16,24 @@ urlpatterns = [
     path("judges/runs/<int:pk>/live/", runs.live, name="judge-run-live"),
     path("judges/runs/<int:pk>/order/", runs.order, name="judge-run-order"),
     path("judges/runs/<int:pk>/manifest.json", runs.manifest, name="judge-run-manifest"),
-    path("judges/runs/<int:pk>/calls/", calls.calls, name="judge-calls"),
-    path("judges/calls/<int:pk>/", calls.call, name="judge-call"),
-    path("batches/<int:pk>/preparation/", overview.overview, name="preparation"),
+    path("judges/runs/<int:pk>/calls/", runs.calls, name="judge-calls"),
+    path("judges/calls/<int:pk>/", runs.call, name="judge-call"),
+    path("batches/<int:pk>/preparation/", preparation.overview, name="preparation"),
     path(
-        "batches/<int:pk>/preparation/<slug:step>/begin/", overview.begin, name="preparation-begin"
+        "batches/<int:pk>/preparation/<slug:step>/begin/",
+        preparation.begin,
+        name="preparation-begin",
     ),
     path(
         "batches/<int:pk>/preparation/<slug:step>/accept/",
-        overview.accept,
+        preparation.accept,
         name="preparation-accept",
     ),
     path(
         "batches/<int:pk>/preparation/<slug:step>/build/",
-        building.build_batch,
+        preparation.build_batch,
         name="preparation-build",
     ),
-    path("preparation/<uuid:uid>/", reviewing.review, name="review"),
-    path("campaigns/<int:pk>/judges/", comparing.compare, name="judges-compared"),
+    path("preparation/<uuid:uid>/", preparation.review, name="review"),
+    path("campaigns/<int:pk>/judges/", runs.compare, name="judges-compared"),
 ]

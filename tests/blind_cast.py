@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation.declared import DECLARED
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, User
+from annotation.preparation.registry import DECLARED
 from annotation.protocols import PROTOCOLS
 from tests.cast import BRIDGE, FULL, RIVER, SHORT, Line
 from tests.page_cast import Study, study_of

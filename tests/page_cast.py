@@ -12,12 +12,11 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 from django.urls import reverse
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Campaign, Draft, Rater, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Draft, Rater, User, rater_of
 from datasets.models import Batch, Query, Question, Report
 from tests import cast
 

@@ -80,7 +80,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 def test_it_sees_the_code() -> None:
     assert {path.parts[0] for path in modules()} >= {*APPS, "tests", "manage.py"}
-    assert "annotation.submit" in set(imported(Path("annotation/importing.py")))
+    assert "annotation.answers.submission" in set(imported(Path("annotation/imports/importer.py")))
     assert {"load_batch", "run_judge", "measures", "seal_audit"} <= set(COMMANDS)
 
 

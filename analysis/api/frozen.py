@@ -19,9 +19,9 @@ from analysis.choices import Choices
 from analysis.computed import computed_report
 from analysis.freezing import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
-from annotation.api.visible import check_blind, person, visible_studies
+from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
-from annotation.people.members import readable
+from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.api.base import (
     READERS,

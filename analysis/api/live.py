@@ -20,7 +20,7 @@ from analysis.choices import (
 )
 from analysis.reports import campaign_report
 from analysis.strata import campaign_offers, campaign_strata
-from annotation.api.visible import check_blind, person, visible_studies
+from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.api.base import READERS, Number, Resource, Strict, described

@@ -22,7 +22,7 @@ from analysis.measuring.asking import (
     slices_called,
 )
 from analysis.measuring.shown import Shown, shown_of
-from annotation.api.visible import check_blind, person, visible_studies
+from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from audit.recording import record_export
 from datasets.api.base import READERS, Resource, Strict, described

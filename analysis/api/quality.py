@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from analysis.crowd.agreement import KAPPA, PERCENT, WithOthers
 from analysis.crowd.quality import Quality, quality
 from analysis.crowd.views import labels_address
-from annotation.api.visible import check_blind, person, visible_studies
+from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign
-from annotation.progress.hints import TITLES, Hint
+from annotation.progress.flags import TITLES, Hint
 from datasets.api.base import READERS, Resource, described
 from datasets.api.throttling import PerReport
 

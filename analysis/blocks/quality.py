@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from analysis.blocks.resampling import JSON
-from annotation.elsewhere import Misplaced
+from annotation.answers.evidence import Misplaced, misplaced
 from annotation.models import Campaign
-from annotation.rationales import misplaced
 
 
 def hints(campaign: Campaign) -> list[JSON]:

@@ -9,10 +9,10 @@ from analysis.crowd.agreement import WithOthers, with_others
 from analysis.crowd.reading import Newest, Said, newest_labels
 from analysis.crowd.standing_out import apart, one_sided
 from annotation.models import Campaign
-from annotation.presenting import schema
-from annotation.progress.hints import Hint, hints
-from annotation.progress.keeping import kept
-from annotation.progress.standing import Standing, standing
+from annotation.presentation import schema
+from annotation.progress.counts import kept
+from annotation.progress.flags import Hint, hints
+from annotation.progress.status import Standing, standing
 from annotation.protocols.base import Variable
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.crowd.agreement import WithOthers
 from analysis.crowd.reading import Said
 from analysis.statistics import Ints
-from annotation.progress.hints import Hint
+from annotation.progress.flags import Hint
 
 FEWEST = 20
 """Units of a person, and labels of others on them, below which nothing is said."""

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 
 from analysis.crowd.quality import Quality, quality
 from annotation.models import Campaign
-from annotation.progress.hints import TITLES, Hint
-from annotation.progress.standing import person_of
-from annotation.views.mine import is_blind, user_of
-from annotation.views.progress.pages import READERS, campaign_of
+from annotation.progress.flags import TITLES, Hint
+from annotation.progress.status import person_of
+from annotation.views.access import is_blind, user_of
+from annotation.views.progress import READERS, campaign_of
 from datasets.access import role_required
 
 

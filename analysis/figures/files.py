@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.figures.base import Figure, Subject
 from analysis.figures.pdf import as_pdf, can_make_pdf
 from analysis.formats.document import Cell, Number, Table
-from annotation.files.spreadsheet import write_rows
+from annotation.exports.spreadsheet import write_rows
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analysis.formats.base import JSON, Format
 from analysis.formats.facts import COLUMNS, facts
-from annotation.files.spreadsheet import write_rows
+from annotation.exports.spreadsheet import write_rows
 
 
 def as_csv(report: JSON) -> str:

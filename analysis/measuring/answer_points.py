@@ -6,8 +6,8 @@ from analysis.choices import Choices
 from analysis.frames import Frame
 from analysis.measuring.slicing import check_same_batch
 from analysis.sources import campaign_frame
-from annotation.declared import declared
 from annotation.models import Campaign
+from annotation.preparation.registry import declared
 
 RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
 

@@ -15,10 +15,10 @@ from analysis.measures.options import PRESETS, Options
 from analysis.measuring.answer_points import RECALL, VERIFICATION
 from analysis.measuring.computing import JSON, measures_report
 from analysis.measuring.slicing import SLICING
-from annotation.declared import declared
 from annotation.models import Campaign, Rater, Response, User
-from annotation.people.members import readable
-from annotation.views.mine import is_blind
+from annotation.people.membership import readable
+from annotation.preparation.registry import declared
+from annotation.views.access import is_blind
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"

@@ -13,9 +13,9 @@ from django.db.models import Exists, OuterRef
 
 from analysis.measures.powered import Labelled
 from analysis.statistics import Bools, Floats
+from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, Item, QueryDraw, Response
-from annotation.people.exclusions import excluded
-from annotation.roles import EVALUATION
+from annotation.people.membership import excluded
 
 NO_DRAW = "no draw of the queries for people is stored"
 

@@ -19,8 +19,8 @@ from analysis.measuring.labelled import (
 from analysis.measuring.parts import Part
 from analysis.measuring.rated import preference_parts, rated_parts
 from analysis.measuring.written import written_parts
-from annotation.declared import declared
 from annotation.models import Campaign
+from annotation.preparation.registry import declared
 from datasets.rows import Query
 
 Parting = Callable[

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.measuring.parts import TOGETHER
-from annotation.files.spreadsheet import write_rows
+from annotation.exports.spreadsheet import write_rows
 
 JSON = dict[str, Any]
 COLUMNS = (

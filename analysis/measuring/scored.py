@@ -17,8 +17,8 @@ from analysis.measuring.labelled import verified_parts
 from analysis.measuring.parts import PEOPLE
 from analysis.measuring.voices import voices
 from analysis.statistics import Ints, calibration
-from annotation.declared import declared
 from annotation.models import Campaign
+from annotation.preparation.registry import declared
 from datasets.rows import Query
 
 JSON = dict[str, Any]

@@ -16,7 +16,7 @@ from analysis.measuring.parts import Rows
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools
 from annotation.models import Campaign
-from annotation.presenting import schema
+from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 
 JSON = dict[str, Any]

@@ -16,8 +16,8 @@ from analysis.measuring.slice_tables import slice_views
 from analysis.measuring.trec import trec_archive
 from analysis.views import READERS, attached
 from annotation.models import Campaign
-from annotation.people.members import readable
-from annotation.views.mine import is_blind
+from annotation.people.membership import readable
+from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.views.access import blind_page, person

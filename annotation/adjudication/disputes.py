@@ -1,20 +1,29 @@
-"""Which units are in dispute: people disagree, or a judge does with most of them.
-
-The labels that count are those that the report compares: of the study's items, neither of excluded
-raters nor made with a judge's verdict in view, and of a judge that was asked several times the
-first. An escape is an answer like any other here.
-"""
+"""Find, describe and order disputes; who may adjudicate."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from annotation.models import Campaign, Exclusion, Item, Label, Rater
+from annotation.models import (
+    Campaign,
+    Decision,
+    Exclusion,
+    Item,
+    Label,
+    Membership,
+    Rater,
+    Response,
+    Unit,
+    User,
+)
+from annotation.people.membership import Role
+from annotation.presentation import bring, present
+from annotation.protocols.base import name_units
 
 Of = Literal["all", "people", "judges"]
 Place = tuple[int, int, int, int]
@@ -168,3 +177,116 @@ def _numbers(counts: Counter[str]) -> tuple[int, ...]:
 def in_dispute(labels: QuerySet[Label], unit: int) -> list[Split]:
     """The splits of one unit, none where it is not in dispute."""
     return [split for each in disputes(labels.filter(unit=unit)) for split in each.splits]
+
+
+def adjudicable(user: User) -> QuerySet[Campaign]:
+    """The campaigns, open or closed, that an account adjudicates.
+
+    A researcher who answered in a campaign knows too much of it to decide there. An annotator who
+    answered before the change of roles decides on the rest: see `own_units`.
+    """
+    if not user.is_active or user.role == User.Role.ADMIN:
+        return Campaign.objects.none()
+    there = Membership.objects.filter(
+        campaign=OuterRef("pk"), user=user, role=Role.ADJUDICATOR, ended_at=None
+    )
+    found = Campaign.objects.filter(Exists(there))
+    if user.role != User.Role.RESEARCHER:
+        return found
+    answered = Response.objects.filter(
+        assignment__rater__user=user, assignment__item__campaign=OuterRef("pk")
+    )
+    return found.exclude(Exists(answered))
+
+
+def own_units(user: User, campaign: Campaign) -> QuerySet[Label, int]:
+    """The units that somebody labelled, in whatever revision: not theirs to decide."""
+    mine = Label.objects.filter(
+        response__assignment__rater__user=user, response__assignment__item__campaign=campaign
+    )
+    return mine.order_by().values_list("unit", flat=True)
+
+
+def worded(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[Dispute, str, str]]:
+    """Each dispute with its request and the words of its unit.
+
+    A handful of queries, however many there are.
+    """
+    items = Item.objects.filter(pk__in={each.item for each in found}).select_related("query")
+    there = {item.pk: item for item in items}
+    for item in there.values():
+        item.campaign = campaign
+    bring(campaign, there.values())
+    units = Unit.objects.filter(pk__in=[each.unit for each in found]).order_by()
+    names = dict(units.values_list("pk", "name"))
+    for each in found:
+        item = there[each.item]
+        yield each, item.query.text, name_units(present(item).units)[names[each.unit]].text
+
+
+State = Literal["open", "decided"]
+OF: dict[Of, str] = {
+    "all": "All disputes",
+    "people": "People disagree",
+    "judges": "A judge disagrees with most people",
+}
+STATES: dict[State, str] = {"open": "To decide", "decided": "Decided"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A part of the queue: disputes of one kind, of one variable (none: of any), open or decided.
+
+    `item` looks at one item alone.
+    """
+
+    of: Of = "all"
+    variable: str = ""
+    state: State = "open"
+    item: int | None = None
+
+
+def queue(campaign: Campaign, user: User, wanted: Wanted = Wanted()) -> list[Dispute]:
+    """What an adjudicator is to decide, or decided has been, in order; the own units stay out."""
+    return _ordered(_found(campaign, wanted, user))
+
+
+def sizes(campaign: Campaign, wanted: Wanted = Wanted()) -> dict[State, int]:
+    """How many units are in dispute and not decided yet, and how many are decided."""
+    return {state: len(_found(campaign, replace(wanted, state=state))) for state in STATES}
+
+
+def following(campaign: Campaign, user: User, unit: Unit, wanted: Wanted) -> int | None:
+    """The unit to go on with after one, by its primary key; none where nothing is left.
+
+    What else is in dispute on the same item comes first: its texts were read just now.
+    """
+    for part in (replace(wanted, item=unit.item_id), wanted):
+        others = [each.unit for each in queue(campaign, user, part) if each.unit != unit.pk]
+        if others:
+            return others[0]
+    return None
+
+
+def decided_units(campaign: Campaign) -> set[int]:
+    rows = Decision.objects.filter(unit__item__campaign=campaign, response__current=True)
+    return set(rows.order_by().values_list("unit", flat=True))
+
+
+def _found(campaign: Campaign, wanted: Wanted, user: User | None = None) -> list[Dispute]:
+    labels = counted(campaign)
+    if wanted.item is not None:
+        labels = labels.filter(unit__item=wanted.item)
+    if user is not None:
+        labels = labels.exclude(unit__in=own_units(user, campaign))
+    done, found = decided_units(campaign), disputes(labels, wanted.of, wanted.variable)
+    return [each for each in found if (each.unit in done) == (wanted.state == "decided")]
+
+
+def _ordered(found: list[Dispute]) -> list[Dispute]:
+    """Items by their most useful dispute, and within an item the most useful first."""
+    items: dict[int, list[Dispute]] = defaultdict(list)
+    for each in sorted(found, key=lambda d: (d.rank, d.position)):
+        items[each.item].append(each)
+    blocks = sorted(items.values(), key=lambda block: (block[0].rank, block[0].item_position))
+    return [each for block in blocks for each in block]

@@ -1,4 +1,4 @@
-"""The queue of an adjudicator, one dispute, and the decision on it."""
+"""Disputes and decisions."""
 
 from __future__ import annotations
 
@@ -8,38 +8,186 @@ from typing import Any, cast
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.adjudication.case import Case, case_of, is_by
-from annotation.adjudication.deciding import NotYoursError, decide
-from annotation.adjudication.disputes import Dispute, Split
-from annotation.adjudication.queue import Wanted, queue
-from annotation.adjudication.side_by_side import Opinion, opinions
-from annotation.adjudication.wording import worded
-from annotation.api import adjudication_examples as examples
-from annotation.api.adjudication_shapes import (
-    CaseShape,
-    DecisionConflictShape,
-    DecisionShape,
-    DisputeShape,
-    DisputesParameters,
-    NewDecisionShape,
+from annotation.adjudication.decisions import (
+    Case,
+    NotYoursError,
+    Opinion,
+    case_of,
+    decide,
+    is_by,
+    opinions,
 )
+from annotation.adjudication.disputes import OF, STATES, Dispute, Split, Wanted, queue, worded
+from annotation.answers.payloads import from_api
+from annotation.answers.submission import Circumstances, ConflictError
+from annotation.api.access import person, visible_adjudications
 from annotation.api.answers import HEADERS, KEY
 from annotation.api.assignments import asked_shape, text_shape
-from annotation.api.visible import person, visible_adjudications
-from annotation.doors import from_api
+from annotation.api.serializers import (
+    PRESENTED,
+    QUESTION,
+    UNITS,
+    AskedShape,
+    EvidenceShape,
+    TextShape,
+)
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
-from annotation.presenting import schema
-from annotation.protocols.checking import Problem, RefusedError
-from annotation.submit import Circumstances, ConflictError
-from annotation.views.sheet import sheet_of
-from datasets.api.base import WORKERS, List, Resource, checked, described, page_shape, rendered
+from annotation.presentation import schema
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import Problem, RefusedError
+from annotation.views.answers import LONGEST
+from annotation.views.item_context import sheet_of
+from datasets.api.base import (
+    WORKERS,
+    ErrorShape,
+    List,
+    Number,
+    PageParameters,
+    Resource,
+    Strict,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import LABEL, READ
+
+ANSWER = UNITS["q1:1"]
+REASON = "The year stands in the second sentence."
+DISPUTE: dict[str, Any] = {
+    "unit": 7,
+    "query": PRESENTED["query"],
+    "text": QUESTION.text,
+    "splits": [{"variable": "answerable", "raters": [1, 1]}],
+}
+NEW: dict[str, Any] = {"answer": ANSWER, "reason": REASON, "revision": 0, "seconds": 30.0}
+DECISION: dict[str, Any] = {
+    "revision": 1,
+    "current": True,
+    "answer": ANSWER,
+    "reason": REASON,
+    "decided_at": "2026-11-22T09:31:00Z",
+    "own": True,
+}
+CASE: dict[str, Any] = {
+    "unit": 7,
+    "query": PRESENTED["query"],
+    "texts": PRESENTED["texts"],
+    "at_issue": None,
+    "beside": None,
+    "kind": "question",
+    "text": QUESTION.text,
+    "variables": PRESENTED["units"][0]["variables"],
+    "evidence": PRESENTED["units"][0]["evidence"],
+    "answer_schema": schema_of(PROTOCOLS["report-coverage"]).unit_schema("question"),
+    "raters": [
+        {
+            "name": "Rater A",
+            "values": {"answerable": "yes"},
+            "spans": [{"field": "report", "start": 3, "end": 17, "text": "opened in 1901"}],
+            "comment": None,
+        },
+        {"name": "Rater B", "values": {"answerable": "no"}, "spans": [], "comment": None},
+    ],
+    "revision": 0,
+    "decisions": [],
+}
+
+
+class DisputesParameters(PageParameters):
+    of = serializers.ChoiceField(
+        list(OF), default="all", help_text="where people disagree, or a judge with most of them"
+    )
+    state = serializers.ChoiceField(list(STATES), default="open", help_text="to decide, or decided")
+    variable = serializers.CharField(
+        required=False, default="", allow_blank=True, help_text="only disputes of this variable"
+    )
+
+
+class SplitShape(serializers.Serializer[Any]):
+    variable = serializers.CharField()
+    raters = serializers.ListField(
+        child=serializers.IntegerField(), help_text="how many raters gave each value, most first"
+    )
+
+
+class DisputeShape(serializers.Serializer[Any]):
+    unit = serializers.IntegerField(help_text="what addresses call it")
+    query = serializers.CharField()
+    text = serializers.CharField(help_text="the words of the unit")
+    splits = SplitShape(many=True)
+
+
+class SaidSpanShape(serializers.Serializer[Any]):
+    field = serializers.CharField(allow_blank=True, help_text="empty where there is no such text")
+    start = serializers.IntegerField(allow_null=True)
+    end = serializers.IntegerField(allow_null=True)
+    text = serializers.CharField()
+
+
+class OpinionShape(serializers.Serializer[Any]):
+    """What one rater said, a person or a judge, under a letter that is drawn for this unit."""
+
+    name = serializers.CharField()
+    values = serializers.DictField(child=serializers.CharField())
+    spans = SaidSpanShape(many=True)
+    comment = serializers.CharField(allow_null=True)
+
+
+class DecisionShape(serializers.Serializer[Any]):
+    revision = serializers.IntegerField(help_text="from 1")
+    current = serializers.BooleanField(help_text="false where a newer one has taken its place")
+    answer = serializers.DictField(help_text="as the `answer_schema` says")
+    reason = serializers.CharField()
+    decided_at = serializers.DateTimeField()
+    own = serializers.BooleanField(
+        allow_null=True, help_text="whether one decided it oneself; null where a file brought it"
+    )
+
+
+class CaseShape(serializers.Serializer[Any]):
+    """A dispute as its page shows it: nothing tells who said what, or which system wrote what."""
+
+    unit = serializers.IntegerField()
+    query = serializers.CharField()
+    texts = TextShape(many=True)
+    at_issue = serializers.CharField(
+        allow_null=True, help_text="the field of the one among several texts that it is about"
+    )
+    beside = serializers.CharField(
+        allow_null=True, help_text="the field of the passage that is judged beside that answer"
+    )
+    kind = serializers.CharField()
+    text = serializers.CharField(help_text="the words of the unit")
+    variables = AskedShape(many=True)
+    evidence = EvidenceShape(allow_null=True)
+    answer_schema = serializers.DictField(help_text="the JSON Schema of `answer` in a decision")
+    raters = OpinionShape(many=True)
+    revision = serializers.IntegerField(help_text="of the decision that stands, 0 for none")
+    decisions = DecisionShape(many=True, help_text="the newest first")
+
+
+class NewDecisionShape(Strict):
+    answer = serializers.DictField(help_text="as the `answer_schema` says")
+    reason = serializers.CharField(trim_whitespace=False)
+    revision = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, help_text="of the decision that one had seen, 0 for none"
+    )
+    seconds = Number(
+        required=False, allow_null=True, min_value=0, max_value=LONGEST, help_text="time on task"
+    )
+
+
+class DecisionConflictShape(ErrorShape):
+    current = DecisionShape()
 
 
 class Disputes(List):
@@ -54,7 +202,7 @@ class Disputes(List):
         "everybody else.",
         {200: page_shape(DisputeShape)},
         tag="adjudication",
-        example={"count": 1, "next": None, "previous": None, "results": [examples.DISPUTE]},
+        example={"count": 1, "next": None, "previous": None, "results": [DISPUTE]},
         operation_id="disputes_list",
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -81,7 +229,7 @@ class OneDispute(Resource):
         "decisions so far. 404 where raters agree, or where one labelled it oneself.",
         {200: CaseShape},
         tag="adjudication",
-        example=examples.CASE,
+        example=CASE,
         operation_id="disputes_read",
     )
     def get(self, request: Request, pk: int, unit: int) -> Response:
@@ -96,8 +244,8 @@ class OneDispute(Resource):
         {201: DecisionShape, 200: DecisionShape, 409: DecisionConflictShape},
         tag="adjudication",
         request=NewDecisionShape,
-        sent=examples.NEW,
-        example=examples.DECISION,
+        sent=NEW,
+        example=DECISION,
         status=201,
         refuses=(422,),
         parameters=HEADERS[:1],

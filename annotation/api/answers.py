@@ -1,4 +1,4 @@
-"""One's own answers: reading, giving and revising them, by the same `submit` as the page."""
+"""Own answers."""
 
 from __future__ import annotations
 
@@ -13,27 +13,54 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api import examples
-from annotation.api.blind import shown_names, stored_names
-from annotation.api.shapes import (
+from annotation.answers.drafts import StaleDraftError, check_fresh, standing
+from annotation.answers.payloads import Payload, from_api
+from annotation.answers.submission import (
+    Circumstances,
+    ConflictError,
+    LostLeaseError,
+    Outcome,
+    submit,
+)
+from annotation.api import serializers
+from annotation.api.access import GONE, mine, still_mine
+from annotation.api.serializers import (
     AnswerShape,
     ConflictShape,
     CurrentShape,
     NewAnswerShape,
     SavedShape,
 )
-from annotation.api.visible import GONE, mine, still_mine
-from annotation.blinding import hidden_problems
-from annotation.doors import Payload, from_api
-from annotation.drafts import StaleDraftError, check_fresh, standing
+from annotation.assignments.queue import is_put_out
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
-from annotation.places import is_put_out
-from annotation.protocols.checking import Problem, RefusedError
-from annotation.submit import Circumstances, ConflictError, LostLeaseError, Outcome, submit
+from annotation.presentation import Blinding, alias_of, blinding_of, hidden_problems, present
+from annotation.protocols.validation import Problem, RefusedError
 from datasets.api.base import WORKERS, Resource, checked, described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import LABEL, READ
+
+PLAIN = Blinding({}, {})
+
+
+def blinding(assignment: Assignment) -> Blinding:
+    """How an assignment's units are called; its texts are looked up only where they hide any."""
+    if not alias_of(assignment):
+        return PLAIN
+    return blinding_of(assignment, present(assignment.item))
+
+
+def stored_names(assignment: Assignment, payload: Payload) -> Payload:
+    """An answer that was sent, under the stored names. Raises RefusedError."""
+    known = blinding(assignment)
+    known.check_names(payload["units"])
+    return known.revealed(payload)
+
+
+def shown_names(assignment: Assignment, payload: Payload) -> Payload:
+    """A stored answer or draft as the page names its units and codes."""
+    return blinding(assignment).hidden(payload) or payload
+
 
 KEY = re.compile(r"[!-~]{1,64}")
 SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
@@ -63,8 +90,8 @@ def _submitting(operation_id: str) -> Any:
         {201: SavedShape, 200: SavedShape, 409: ConflictShape},
         tag="work",
         request=NewAnswerShape,
-        sent=examples.ANSWER,
-        example=examples.SAVED,
+        sent=serializers.ANSWER,
+        example=serializers.SAVED,
         status=201,
         refuses=(422,),
         parameters=HEADERS,
@@ -82,7 +109,7 @@ class OneAnswer(Resource):
         "revision.",
         {200: AnswerShape},
         tag="work",
-        example=examples.SAVED,
+        example=serializers.SAVED,
         operation_id="responses_read_own",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:

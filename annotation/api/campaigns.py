@@ -1,40 +1,265 @@
-"""Campaigns: those that one may see, and new ones."""
+"""Campaigns, design, settings, known answers."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.designshapes import NewCampaignShape
-from annotation.api.shapes import CampaignParameters, CampaignShape
-from annotation.api.visible import person, visible_campaigns
-from annotation.basis import guideline_digest
-from annotation.campaigns import Made, create_once
-from annotation.declared import declared
-from annotation.design import Design, DesignError, design_of
-from annotation.models import Campaign, User
-from annotation.terms import Terms, read_deadline
-from annotation.views.mine import progress_of
+from annotation.answers.provenance import guideline_digest
+from annotation.api.access import check_blind, person, visible_campaigns, visible_studies
+from annotation.api.serializers import CampaignParameters, CampaignShape
+from annotation.campaigns.creation import Made, create_once
+from annotation.campaigns.design import (
+    GATES,
+    ITEM_ORDERS,
+    ORDERS,
+    POINTS,
+    SAMPLINGS,
+    Design,
+    DesignError,
+    design_of,
+)
+from annotation.campaigns.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
+from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
+from annotation.campaigns.settings import Terms, change, read_deadline
+from annotation.gold.loading import keep_known
+from annotation.label_rows import LabelRow
+from annotation.models import Campaign, QueryDraw, UnitDraw, User
+from annotation.preparation.registry import declared
+from annotation.protocols import PROTOCOLS
+from annotation.views.access import progress_of
 from datasets.api.base import (
     EVERYBODY,
     READERS,
     WORKERS,
+    ErrorShape,
     List,
+    Number,
+    PageParameters,
     Resource,
+    Strict,
     checked,
     described,
     page_shape,
     rendered,
 )
 from datasets.api.batches import visible_batches
-from datasets.api.concurrency import etag_of, once
+from datasets.api.concurrency import IF_MATCH, check_seen, etag_of, once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.permissions import ANY, MANAGE
+from datasets.api.permissions import ANY, MANAGE, READ
+from datasets.api.throttling import PerReport
 from datasets.models import Batch
+from datasets.rows import InputError, Place
+
+MOST_KNOWN = 5_000
+
+
+class Word(serializers.CharField):
+    """A word of one of a design's lists, which the command parts at commas."""
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if "," in word:
+            raise serializers.ValidationError("holds a comma, which parts words; leave it out")
+        return word
+
+
+class TermsShape(Strict):
+    """What may change while a campaign runs."""
+
+    deadline = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="no answer counts after it: a moment, or a day, which counts to its end",
+    )
+    language = serializers.CharField(
+        required=False, max_length=35, help_text="of its texts, such as en or pt-BR"
+    )
+    guideline = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Markdown instead of the protocol's guideline; empty takes that back",
+    )
+    gold_every = serializers.IntegerField(
+        required=False, min_value=0, max_value=999, help_text="one gold item in so many; 0 for none"
+    )
+    practice_of = serializers.CharField(
+        required=False, allow_blank=True, trim_whitespace=False,
+        help_text="the campaign whose practice people pass first, by name",
+    )  # fmt: skip
+    qualify = Number(
+        required=False, min_value=0, max_value=1, help_text="the share right that lets them in"
+    )
+
+
+class OptionsShape(Strict):
+    """The options of `create_campaign --option`."""
+
+    variables = serializers.ListField(child=Word(), required=False, allow_empty=False)
+    categories = serializers.ListField(child=Word(), required=False, allow_empty=False)
+    sampling = serializers.ChoiceField(SAMPLINGS, required=False)
+    per_passage = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+    order = serializers.ChoiceField(ORDERS, required=False)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    passages = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="all, relevant or relevant:CAMPAIGN"
+    )
+    prerequisite = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="the campaign that comes first, by name"
+    )
+    strata = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="the judge whose labels part a shared draw"
+    )
+    validates = serializers.CharField(
+        required=False,
+        trim_whitespace=False,
+        help_text="JUDGE or JUDGE@CAMPAIGN: its verdicts show",
+    )
+    gate = serializers.ChoiceField(GATES, required=False)
+    points = serializers.ChoiceField(
+        POINTS, required=False, help_text="answers: of the points that reports themselves make"
+    )
+    development = Number(
+        required=False, min_value=0, max_value=1, help_text="the share of queries to tune on"
+    )
+    audit = Number(
+        required=False, min_value=0, max_value=1, help_text="the share of queries kept aside"
+    )
+    items = serializers.ChoiceField(
+        ITEM_ORDERS, required=False, help_text="in which order a person gets them"
+    )
+
+
+class NewCampaignShape(TermsShape):
+    """The arguments of `create_campaign`."""
+
+    name = serializers.CharField(max_length=200, trim_whitespace=False)
+    protocol = serializers.ChoiceField(sorted(PROTOCOLS))
+    batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
+    raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
+    overlap = Number(
+        min_value=0, max_value=1, default=1.0, help_text="the share of items with several people"
+    )
+    human_share = Number(
+        min_value=0, max_value=1, default=1.0, help_text="the share of queries people are asked"
+    )
+    options = OptionsShape(required=False)
+
+
+class AssumptionsShape(Strict):
+    """What nobody knows beforehand."""
+
+    kappa = Number(required=False, min_value=0, max_value=1, help_text="the true agreement")
+    prevalence = Number(required=False, min_value=0, max_value=1, help_text="the share of yes")
+    icc = Number(
+        required=False, min_value=0, max_value=1, help_text="how alike units of a query are"
+    )
+    correlation = Number(
+        required=False, min_value=0, max_value=1, help_text="of judge and people, over queries"
+    )
+
+
+class NewRehearsalShape(NewCampaignShape):
+    """A campaign to be, how many people are expected, and what is assumed."""
+
+    people = serializers.IntegerField(required=False, min_value=1, max_value=MOST_PEOPLE)
+    assumptions = AssumptionsShape(required=False)
+
+
+class ExpectedShape(serializers.Serializer[Any]):
+    width = serializers.FloatField(allow_null=True, help_text="of the 95 % interval")
+    units = serializers.IntegerField()
+    queries = serializers.IntegerField()
+    effective = serializers.FloatField(help_text="what the units are worth, were they independent")
+    reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
+
+
+class ShareShape(serializers.Serializer[Any]):
+    items = serializers.IntegerField()
+    units = serializers.IntegerField()
+
+
+class RehearsalShape(serializers.Serializer[Any]):
+    queries = serializers.IntegerField()
+    asked_queries = serializers.IntegerField(help_text="queries that people are asked")
+    judge_only = serializers.IntegerField(help_text="queries for judges alone")
+    roles = serializers.DictField(child=serializers.IntegerField(), help_text="queries by role")
+    items = serializers.IntegerField()
+    units = serializers.IntegerField()
+    places = serializers.IntegerField(help_text="answers of people that the design asks for")
+    several = serializers.IntegerField(help_text="items with several people")
+    people = serializers.IntegerField()
+    unfilled = serializers.IntegerField(help_text="places for which so many people do not suffice")
+    shares = ShareShape(many=True, help_text="what each person gets, all at the same pace")
+    common = serializers.ListField(
+        child=serializers.IntegerField(), allow_null=True,
+        help_text="the fewest and the most units that two people share",
+    )  # fmt: skip
+    kappa = ExpectedShape()
+    share = ExpectedShape(help_text="of a share such as coverage, by people alone")
+    powered = ExpectedShape(allow_null=True, help_text="the same with a judge on all queries")
+    assumptions = serializers.DictField(child=serializers.FloatField())
+
+
+class ChangedTermsShape(TermsShape):
+    is_open = serializers.BooleanField(required=False, help_text="false closes it, true opens it")
+    no_deadline = serializers.BooleanField(required=False, help_text="takes the deadline away")
+    no_qualify = serializers.BooleanField(
+        required=False, help_text="lets people in once their practice is done"
+    )
+
+
+class DrawParameters(PageParameters):
+    of = serializers.ChoiceField(
+        ("query", "unit"), default="query", help_text="draws of queries, or of units"
+    )
+
+
+class DrawShape(serializers.Serializer[Any]):
+    of = serializers.ChoiceField(("query", "unit"))
+    query = serializers.CharField()
+    item = serializers.CharField(allow_null=True)
+    unit = serializers.CharField(allow_null=True)
+    unit_kind = serializers.CharField(allow_null=True)
+    kind = serializers.CharField(help_text="all, simple, turns or own")
+    seed = serializers.IntegerField()
+    wave = serializers.IntegerField()
+    stratum = serializers.CharField(allow_null=True)
+    probability = serializers.FloatField(allow_null=True)
+    drawn = serializers.BooleanField(allow_null=True, help_text="null: not drawn yet, or each own")
+    role = serializers.CharField(help_text="development, evaluation or audit")
+    role_probability = serializers.FloatField(allow_null=True)
+    use = serializers.CharField(allow_null=True, help_text="study, gold or practice")
+
+
+class KnownShape(Strict):
+    item = serializers.CharField(max_length=600, trim_whitespace=False)
+    unit = serializers.CharField(max_length=600, trim_whitespace=False)
+    kind = serializers.CharField(max_length=20, required=False)
+    variable = serializers.CharField(max_length=40)
+    value = serializers.CharField(max_length=255)
+    reason = serializers.CharField(max_length=2000, required=False)
+
+
+class NewKnownShape(Strict):
+    use = serializers.ChoiceField(("gold", "practice"))
+    answers = serializers.ListField(child=KnownShape(), allow_empty=False, max_length=MOST_KNOWN)
+
+
+class KeptKnownShape(serializers.Serializer[Any]):
+    answers = serializers.IntegerField()
+    items = serializers.IntegerField()
+    unchanged = serializers.BooleanField(help_text="whether all of it stood before")
+
 
 A_CAMPAIGN: dict[str, Any] = {
     "id": 1,
@@ -202,3 +427,198 @@ def design_from(wanted: dict[str, Any]) -> Design:
     options = wanted.get("options", {})
     pairs = [f"{k}={','.join(v) if isinstance(v, list) else v}" for k, v in options.items()]
     return design_of(wanted["raters_per_item"], wanted["overlap"], wanted["human_share"], pairs)
+
+
+MOST_ITEMS = 20_000
+AN_EXPECTED = {"width": 0.31, "units": 300, "queries": 20, "effective": 78.9, "reason": None}
+A_REHEARSAL: dict[str, Any] = {
+    "queries": 20,
+    "asked_queries": 20,
+    "judge_only": 0,
+    "roles": {"evaluation": 20},
+    "items": 60,
+    "units": 300,
+    "places": 120,
+    "several": 60,
+    "people": 3,
+    "unfilled": 0,
+    "shares": [{"items": 40, "units": 200}],
+    "common": [100, 100],
+    "kappa": AN_EXPECTED,
+    "share": AN_EXPECTED,
+    "powered": None,
+    "assumptions": asdict(Assumptions()),
+}
+A_DRAW = {
+    "of": "query", "query": "q1", "item": None, "unit": None, "unit_kind": None, "kind": "simple",
+    "seed": 7, "wave": 1, "stratum": None, "probability": 0.2, "drawn": True,
+    "role": "evaluation", "role_probability": 0.8, "use": None,
+}  # fmt: skip
+
+
+class ChangedShape(ErrorShape):
+    current = CampaignShape(help_text="as it stands")
+
+
+class Rehearsals(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (READ, MANAGE)}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Try a campaign's design",
+        "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
+        "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
+        f"stored. A design of more than {MOST_ITEMS} items is for the command.",
+        {200: RehearsalShape},
+        tag="campaigns",
+        request=NewRehearsalShape,
+        sent={**NEW, "people": 3},
+        example=A_REHEARSAL,
+        refuses=(422,),
+        operation_id="campaigns_rehearse",
+    )
+    def post(self, request: Request) -> Response:
+        wanted = checked(NewRehearsalShape, request.data)
+        batch = batch_named(person(request), wanted["batch"])
+        try:
+            given = Assumptions(**wanted.get("assumptions", {}))
+            found = rehearse(
+                wanted["name"], wanted["protocol"], batch, design_from(wanted), terms_from(wanted),
+                wanted.get("people"), given, most=MOST_ITEMS, by=person(request),
+            )  # fmt: skip
+        except (DesignError, AssumptionError) as error:
+            sentence = "this campaign cannot be made"
+            raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        shares = [share._asdict() for share in found.shares]
+        return Response(RehearsalShape({**asdict(found), "shares": shares}).data)
+
+
+class ChangedTerms(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Change, close or open a campaign",
+        "What may change while a campaign runs: deadline, language, guideline (which makes a new "
+        "version), gold, practice, and whether it is open. What is left out stays.",
+        {200: CampaignShape, 409: ChangedShape},
+        tag="campaigns",
+        request=ChangedTermsShape,
+        sent={"deadline": "2026-12-31", "is_open": True},
+        example={**A_CAMPAIGN, "study": A_STUDY},
+        refuses=(422,),
+        parameters=[IF_MATCH],
+        operation_id="campaigns_change",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        user, wanted = person(request), checked(ChangedTermsShape, request.data)
+        with transaction.atomic():
+            campaign = still_as_seen(request, pk)
+            try:
+                change(campaign, terms_from(wanted), wanted.get("is_open"), user)
+            except DesignError as error:
+                sentence = "the campaign stays as it was"
+                raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        return Response(_shown(user, pk), headers={"ETag": terms_tag(campaign)})
+
+
+def still_as_seen(request: Request, pk: int) -> Campaign:
+    """A campaign, held until the transaction ends. Raises StandingError where its terms changed."""
+    user = person(request)
+    rows = visible_studies(user).select_related(None).select_for_update()
+    campaign = get_object_or_404(rows, pk=pk)
+    check_seen(request, terms_tag(campaign), lambda: _shown(user, pk))
+    return campaign
+
+
+def _shown(user: User, pk: int) -> Any:
+    return as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0]
+
+
+class Draws(List):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+    takes = DrawParameters
+
+    @described(
+        "Read a campaign's draw",
+        "Every query, or every unit, drawn or not: kind, seed, wave, probability and role. A "
+        "unit's probability holds once its item is asked. `draws --check` makes it anew.",
+        {200: page_shape(DrawShape)},
+        tag="campaigns",
+        example={"count": 1, "next": None, "previous": None, "results": [A_DRAW]},
+        parameters=[DrawParameters],
+        operation_id="campaigns_draws",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        user = person(request)
+        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        # A stratum tells what others, or a judge, said of a unit.
+        check_blind(user, campaign)
+        if self.chosen["of"] == "query":
+            return self.page(visible_query_draws(user, campaign), lambda r: [*map(query_line, r)])
+        return self.page(visible_unit_draws(user, campaign), lambda r: [*map(unit_line, r)])
+
+
+class KnownAnswers(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Set known answers",
+        "Makes items gold (mixed in, never told) or practice (first of all, with feedback), with "
+        "the answers that are known of them; they leave the study. All or nothing. They cannot "
+        "be read back.",
+        {200: KeptKnownShape},
+        tag="campaigns",
+        request=NewKnownShape,
+        sent={
+            "use": "gold",
+            "answers": [{"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}],
+        },
+        example={"answers": 1, "items": 1, "unchanged": False},
+        refuses=(422,),
+        operation_id="campaigns_known",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        check_blind(person(request), campaign)  # what is refused or unchanged would tell an answer
+        wanted = checked(NewKnownShape, request.data)
+        rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
+        try:
+            kept = keep_known(rows, campaign, wanted["use"])
+        except InputError as error:
+            sentence = "no known answer was taken"
+            raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        return Response(asdict(kept))
+
+
+def visible_query_draws(user: User, campaign: Campaign) -> QuerySet[QueryDraw]:
+    if user.role not in READERS:
+        return QueryDraw.objects.none()
+    return query_rows(campaign)
+
+
+def visible_unit_draws(user: User, campaign: Campaign) -> QuerySet[UnitDraw]:
+    if user.role not in READERS:
+        return UnitDraw.objects.none()
+    return unit_rows(campaign)
+
+
+def _row(known: dict[str, Any], number: int) -> LabelRow:
+    reason = known.get("reason")
+    return LabelRow(
+        item=known["item"],
+        unit=known["unit"],
+        kind=known.get("kind"),
+        variable=known["variable"],
+        value=known["value"],
+        rater="known",
+        meta={"reason": reason} if reason else None,
+        place=Place("answers", number),
+    )

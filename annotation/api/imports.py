@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import check_blind, person, visible_studies
-from annotation.importing_rows import import_rows
+from annotation.api.access import check_blind, person, visible_studies
+from annotation.imports.importer import import_rows
 from datasets.api.base import READERS, Resource, Strict, checked, described
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, problem

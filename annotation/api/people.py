@@ -1,33 +1,28 @@
-"""Accounts and invitations by the API."""
+"""Accounts, invitations, members."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.people_shapes import (
-    A_PERSON,
-    AN_INVITATION,
-    ForgetShape,
-    ForgottenShape,
-    InvitationShape,
-    MadeInvitationShape,
-    NewInvitationShape,
-    PersonChangeShape,
-    PersonShape,
-)
-from annotation.api.visible import person, visible_studies
-from annotation.models import User
-from annotation.people import accounts
-from annotation.people.errors import PeopleError
+from annotation.api.access import person, visible_studies
+from annotation.gold.scoring import LONGEST as LONGEST_ADMISSION
+from annotation.gold.scoring import admissible, admit
+from annotation.models import LONGEST_REASON, Campaign, Invitation, Membership, Rater, User
+from annotation.people import accounts, membership
+from annotation.people import membership as members
+from annotation.people.accounts import Answering, answering, invitations_of
 from annotation.people.invitations import invite, revoke
-from annotation.people.overview import invitations_of
+from annotation.people.leases import LONGEST, free, set_hold
+from annotation.people.membership import PeopleError
 from datasets.api.base import (
     ADMIN,
     READERS,
@@ -35,6 +30,7 @@ from datasets.api.base import (
     List,
     PageParameters,
     Resource,
+    Strict,
     checked,
     described,
     page_shape,
@@ -44,6 +40,151 @@ from datasets.api.concurrency import IF_MATCH, check_seen, done_once, etag_of, k
 from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
 from datasets.api.permissions import PEOPLE
 from datasets.api.throttling import seconds_to_wait
+
+LARGEST_ID = 2**31 - 1
+A_PERSON: dict[str, Any] = {
+    "id": 3,
+    "name": "ada",
+    "pseudonym": "person-7kq2mx",
+    "role": "annotator",
+    "is_guest": False,
+    "is_active": True,
+}
+AN_INVITATION: dict[str, Any] = {
+    "id": 1,
+    "state": "open",
+    "role": "annotator",
+    "campaign": 1,
+    "campaign_role": "annotator",
+    "note": "Ada",
+    "created_at": "2026-11-20T09:30:00Z",
+    "expires_at": "2026-11-27T09:30:00Z",
+}
+A_RATER: dict[str, Any] = {
+    "id": 5,
+    "name": "person-7kq2mx",
+    "kind": "human",
+    "done": 12,
+    "held": 1,
+    "held_until": "2026-11-20T10:30:00Z",
+    "excluded": None,
+}
+SETTINGS: dict[str, Any] = {"pool": "named", "hold_minutes": 60, "items_per_person": 20}
+A_CAST = {**SETTINGS, "members": [{"name": "ada", "role": "annotator"}], "raters": [A_RATER]}
+
+
+class PersonShape(serializers.Serializer[User]):
+    id = serializers.IntegerField()
+    name = serializers.CharField(source="username", help_text="of the account; in no export")
+    pseudonym = serializers.SerializerMethodField(help_text="as exports have it; null before work")
+    role = serializers.ChoiceField(User.Role.values)
+    is_guest = serializers.BooleanField(help_text="came from Prolific, without an account")
+    is_active = serializers.BooleanField()
+
+    def get_pseudonym(self, user: User) -> str | None:
+        rater = getattr(user, "rater", None)
+        return rater.name if rater else None
+
+
+class PersonChangeShape(Strict):
+    role = serializers.ChoiceField(User.Role.values, required=False)
+    is_active = serializers.BooleanField(required=False)
+    pseudonym = serializers.CharField(
+        max_length=150, required=False, allow_blank=True, help_text="empty: one is made up"
+    )
+
+
+class ForgetShape(Strict):
+    name = serializers.CharField(max_length=150, help_text="of the account, to be sure of it")
+
+
+class ForgottenShape(serializers.Serializer[Any]):
+    pseudonym = serializers.CharField(
+        allow_null=True, help_text="that the answers stay under; null where there are none"
+    )
+
+
+class InvitationShape(serializers.Serializer[Invitation]):
+    id = serializers.IntegerField()
+    state = serializers.ChoiceField(("open", "used", "expired", "revoked"))
+    role = serializers.ChoiceField(User.Role.values)
+    campaign = serializers.IntegerField(source="campaign_id", allow_null=True)
+    campaign_role = serializers.ChoiceField(Membership.Role.values)
+    note = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+
+
+class MadeInvitationShape(InvitationShape):
+    link = serializers.CharField(
+        source="address", allow_null=True, help_text="told once: a digest is kept; then null"
+    )
+
+
+class NewInvitationShape(Strict):
+    role = serializers.ChoiceField(User.Role.values, default=User.Role.ANNOTATOR)
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST_ID, required=False)
+    campaign_role = serializers.ChoiceField(
+        Membership.Role.values, default=Membership.Role.ANNOTATOR
+    )
+    note = serializers.CharField(max_length=150, allow_blank=True, default="")
+
+
+class MemberShape(serializers.Serializer[Membership]):
+    name = serializers.CharField(source="user.username")
+    role = serializers.ChoiceField(Membership.Role.values)
+
+
+class AnsweringShape(serializers.Serializer[Answering]):
+    """Somebody with an answer or a place, by the name that exports have."""
+
+    id = serializers.IntegerField(source="rater")
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(("human", "judge", "reference"))
+    done = serializers.IntegerField(help_text="items answered")
+    held = serializers.IntegerField(help_text="places held and not answered")
+    held_until = serializers.DateTimeField(allow_null=True, help_text="null: for good, or none")
+    excluded = serializers.CharField(
+        source="excluded.reason", default=None, allow_null=True, help_text="why it is left out"
+    )
+
+
+class CastShape(serializers.Serializer[Any]):
+    pool = serializers.ChoiceField(Campaign.Pool.values)
+    hold_minutes = serializers.IntegerField(allow_null=True, help_text="null: for good")
+    items_per_person = serializers.IntegerField(allow_null=True, help_text="null: no limit")
+    members = MemberShape(many=True)
+    raters = AnsweringShape(many=True)
+
+
+class CastChangeShape(Strict):
+    """What is left out stays as it is."""
+
+    pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
+    hold_minutes = serializers.IntegerField(
+        min_value=5, max_value=LONGEST, allow_null=True, required=False
+    )
+    items_per_person = serializers.IntegerField(
+        min_value=1, max_value=10**6, allow_null=True, required=False
+    )
+
+
+class MemberChangeShape(Strict):
+    name = serializers.CharField(max_length=150, help_text="of an account")
+    role = serializers.ChoiceField(
+        Membership.Role.values, allow_null=True, help_text="null puts the account out"
+    )
+
+
+class AdmissionShape(Strict):
+    reason = serializers.CharField(max_length=LONGEST_ADMISSION, help_text="why, for the record")
+
+
+class ExclusionShape(Strict):
+    reason = serializers.CharField(
+        max_length=LONGEST_REASON, allow_null=True, help_text="null counts the rater again"
+    )
+
 
 OWN = "this is your own account; let another admin do it"
 
@@ -249,3 +390,201 @@ class TakeBack(Resource):
 
 def refused(error: PeopleError) -> RefusedBodyError:
     return RefusedBodyError(str(error))
+
+
+def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:
+    """Those who were asked anything in a campaign that the account may read."""
+    rows = Rater.objects.exclude(kind=Rater.Kind.TRIAL)
+    return rows.filter(assignments__item__campaign=campaign).distinct()
+
+
+def visible_beginners(user: User, campaign: Campaign) -> QuerySet[Rater]:
+    """Those whom a reader of the campaign may let in."""
+    return admissible(campaign)
+
+
+def visible_named(user: User, name: str) -> QuerySet[User]:
+    """The account of exactly this name: who gives a role has to know it."""
+    if user.role not in READERS:
+        return User.objects.none()
+    return User.objects.filter(username=name, is_guest=False)
+
+
+def _named(me: User, name: str) -> User:
+    found = visible_named(me, name).first()
+    if found is None:
+        wrong = [problem("names no account; invite the person", "name")]
+        raise RefusedBodyError("nobody is given a role", wrong)
+    return found
+
+
+class ChangedCastShape(ErrorShape):
+    current = CastShape(help_text="as it stands")
+
+
+class Cast(Resource):
+    roles = {"GET": READERS, "PUT": READERS}
+    scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
+
+    @described(
+        "Read the people of a campaign",
+        "Who may take part, by account, and who answers, by pseudonym.",
+        {200: CastShape},
+        tag="people",
+        example=A_CAST,
+        operation_id="campaign_people_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return _cast(_study(request, pk))
+
+    @described(
+        "Set who takes part",
+        "The pool, how long a place is held, and how many items one person answers.",
+        {200: CastShape, 409: ChangedCastShape},
+        tag="people",
+        request=CastChangeShape,
+        sent=SETTINGS,
+        example=A_CAST,
+        parameters=[IF_MATCH],
+        operation_id="campaign_people_change",
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        wanted = checked(CastChangeShape, request.data)
+        with transaction.atomic():
+            rows = visible_studies(person(request)).select_related(None).select_for_update()
+            campaign = get_object_or_404(rows, pk=pk)
+            check_seen(request, _members_tag(campaign), lambda: _shown(campaign))
+            self._change(campaign, wanted, person(request))
+        return _cast(campaign)
+
+    def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
+        with members.arranging(campaign):
+            if "hold_minutes" in wanted:
+                set_hold(campaign, wanted["hold_minutes"])
+            if "pool" in wanted:
+                members.set_pool(campaign, wanted["pool"], user)
+            if "items_per_person" in wanted:
+                members.set_most_items(campaign, wanted["items_per_person"])
+
+
+class Member(Resource):
+    roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
+
+    @described(
+        "Give an account a role in a campaign",
+        "Or, with null, put it out: places go back and answers stay.",
+        {200: CastShape},
+        tag="people",
+        request=MemberChangeShape,
+        sent={"name": "ada", "role": "annotator"},
+        example=A_CAST,
+        refuses=(422,),
+        operation_id="members_change",
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        campaign, me = _study(request, pk), person(request)
+        wanted = checked(MemberChangeShape, request.data)
+        user = _named(me, wanted["name"])
+        try:
+            if wanted["role"] is None:
+                members.end_membership(campaign, user, me)
+            else:
+                members.add_member(campaign, user, wanted["role"], me)
+        except PeopleError as error:
+            raise refused(error) from error
+        return _cast(campaign)
+
+
+class Excluded(Resource):
+    roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
+
+    @described(
+        "Leave a rater out, or count it again",
+        "Its labels stay; no statistic of the campaign counts them, and the report says why.",
+        {200: CastShape},
+        tag="people",
+        request=ExclusionShape,
+        sent={"reason": "answered faster than one can read"},
+        example=A_CAST,
+        refuses=(422,),
+        operation_id="exclusions_change",
+    )
+    def put(self, request: Request, pk: int, rater: int) -> Response:
+        campaign, me = _study(request, pk), person(request)
+        found = get_object_or_404(visible_raters(me, campaign), pk=rater)
+        reason = checked(ExclusionShape, request.data)["reason"]
+        try:
+            if reason is None:
+                membership.include(campaign, found, me)
+            else:
+                membership.exclude(campaign, found, reason, me)
+        except PeopleError as error:
+            raise refused(error) from error
+        return _cast(campaign)
+
+
+class Admitted(Resource):
+    roles = {"PUT": READERS}
+    scopes = {"PUT": (PEOPLE,)}
+
+    @described(
+        "Let somebody in",
+        "Who did not pass the practice that the campaign requires may take part all the same. The "
+        "first reason stands.",
+        {200: CastShape},
+        tag="people",
+        request=AdmissionShape,
+        sent={"reason": "a slip of the mouse, and the rest was right"},
+        example=A_CAST,
+        operation_id="admissions_change",
+    )
+    def put(self, request: Request, pk: int, rater: int) -> Response:
+        campaign, me = _study(request, pk), person(request)
+        found = get_object_or_404(visible_beginners(me, campaign), pk=rater)
+        admit(campaign, found, checked(AdmissionShape, request.data)["reason"], me)
+        return _cast(campaign)
+
+
+class Freed(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (PEOPLE,)}
+
+    @described(
+        "Free the places that a rater holds",
+        "Others may take them. What comes late from the page is kept as a draft.",
+        {200: CastShape},
+        tag="people",
+        example=A_CAST,
+        operation_id="places_free",
+    )
+    @once
+    def post(self, request: Request, pk: int, rater: int) -> Response:
+        campaign = _study(request, pk)
+        found = get_object_or_404(visible_raters(person(request), campaign), pk=rater)
+        free(campaign, found.pk)
+        return _cast(campaign)
+
+
+def _study(request: Request, pk: int) -> Campaign:
+    return get_object_or_404(visible_studies(person(request)), pk=pk)
+
+
+def _cast(campaign: Campaign) -> Response:
+    return Response(_shown(campaign), headers={"ETag": _members_tag(campaign)})
+
+
+def _members_tag(campaign: Campaign) -> str:
+    """The ETag of what the people's page sets; how far they are is no part of it."""
+    roles = campaign.memberships.filter(ended_at=None).order_by("user").values_list("user", "role")
+    return etag_of(campaign.pk, *(getattr(campaign, name) for name in SETTINGS), *roles)
+
+
+def _shown(campaign: Campaign) -> Mapping[str, Any]:
+    shown = {
+        **{name: getattr(campaign, name) for name in SETTINGS},
+        "members": campaign.memberships.filter(ended_at=None).select_related("user"),
+        "raters": answering(campaign),
+    }
+    return CastShape(shown).data

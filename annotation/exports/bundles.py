@@ -1,20 +1,198 @@
-"""Several exports together: every one of a campaign, or a dataset folder for the Hugging Face hub.
-
-Files come one after the other, and each must be read to its end before the next.
-"""
+"""Export offers, multi-file bundles, dataset card, manifest."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from annotation.exports.card import card
-from annotation.exports.forms import FORMS
-from annotation.exports.manifest import ExportedFile, Exporting, Tick, manifest
-from annotation.exports.registry import exports_of
-from annotation.models import Campaign
+from django.conf import settings
+from django.db.models import Count
+from django.utils import timezone
+from django.utils.text import slugify
+
+from annotation.exports.registry import EXPORTS, TABLE, exports_of
+from annotation.exports.writers import FORMS, Subject, zipped
+from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
+from annotation.preparation.registry import declared
+from annotation.presentation import schema
+
+SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
+         (10**7, "1M<n<10M"))  # fmt: skip
+
+
+def card(campaign: Campaign, manifest: Mapping[str, Any]) -> str:
+    """The card of the files that a manifest lists."""
+    return "\n".join((*_head(campaign, manifest), *_body(campaign, manifest), ""))
+
+
+def _head(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
+    files = manifest["files"]
+    first = next((file for file in files if file["what"] == "labels"), None)
+    yield "---"
+    yield f"pretty_name: {_quoted(campaign.name)}"
+    yield "tags:"
+    yield from (f"- {tag}" for tag in ("rag-evaluation", "annotation", campaign.protocol))
+    yield "size_categories:"
+    yield f"- {_size(first['rows'] if first else 0)}"
+    yield "configs:"
+    for file in files:
+        yield f"- config_name: {file['what']}"
+        if file is first:
+            yield "  default: true"
+        yield "  data_files:"
+        yield "  - split: train"
+        yield f"    path: {file['path']}"
+    yield "---"
+
+
+def _quoted(text: str) -> str:
+    """A string of JSON, one of YAML too once what cannot be seen is escaped."""
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
+
+
+def _size(rows: int) -> str:
+    return next((name for limit, name in SIZES if rows < limit), "n>10M")
+
+
+def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
+    counts, made = manifest["counts"], manifest["generated_at"]
+    raters = ", ".join(f"{number} {kind}" for kind, number in sorted(counts["raters"].items()))
+    title = declared(campaign).title
+    yield f"\n# {_inline(campaign.name)}\n"
+    yield (
+        f"Labels of the campaign {_inline(campaign.name)} over the batch "
+        f"{_inline(campaign.batch.name)}, made under the protocol *{title}* "
+        f"(`{campaign.protocol}`, version {campaign.protocol_version}). Exported by Tandem "
+        f"{manifest['version']} at {made}."
+    )
+    yield f"\n{counts['items']} items, {counts['units']} units, {counts['labels']} labels, "
+    yield f"{counts['spans']} spans; raters: {raters or 'none'}.\n"
+    yield "## What was asked\n\n| variable | of a | codes | level |\n| --- | --- | --- | --- |"
+    for v in schema(campaign).variables:
+        codes = ", ".join(_inline(code).replace("|", "\\|") for code in v.answers)
+        yield f"| `{v.name}` | {v.kind} | {codes} | {v.level} |"
+    yield "\n## Files\n\n| file | rows | a row is |\n| --- | --- | --- |"
+    for file in manifest["files"]:
+        yield f"| `{file['path']}` | {file['rows']} | {EXPORTS[file['what']].row} |"
+    yield _CLOSING
+
+
+def _inline(text: str) -> str:
+    """A name as code on one line, which no markup in it can leave."""
+    return f"`{' '.join(text.replace('`', chr(39)).split())}`"
+
+
+_CLOSING = """
+`manifest.json` has each file's columns, size and SHA-256, and the design of the campaign.
+
+## How to read it
+
+- `labels` has one row a label. Where a rater gave none, `value` is null and `missing` says why; it
+  never stands for a category.
+- `rater` is a pseudonym, `rater_kind` says human, judge or reference. Labels with `assisted_by`
+  were made with a judge's verdict in view, and are not independent of it.
+- Spans count Unicode code points, end exclusive: in Python, `text[start:end]` is the quote.
+- The columns `meta`, `texts` and `units` are JSON in a string.
+- Each configuration has the one split `train`, since a split is a choice of whoever uses the data.
+
+## Before it is published
+
+No licence is named here: add one, and see that the texts may be passed on and that what raters
+wrote names nobody."""
+
+
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """A file as it was written; `defused` where cells that a spreadsheet would run are quoted."""
+
+    path: str
+    what: str
+    form: str
+    rows: int
+    bytes: int
+    sha256: str
+    columns: tuple[str, ...]
+    defused: bool
+
+
+class Exporting:
+    """One file on its way: its pieces, once, and then what was written."""
+
+    def __init__(
+        self, campaign: Campaign, path: str, what: str, form: str, tick: Tick = lambda rows: None
+    ) -> None:
+        self.campaign, self.path, self.what, self.form = campaign, path, what, form
+        self.rows = self.bytes = 0
+        self._tick, self._hash = tick, hashlib.sha256()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The file. Raises NoGradesError and BlankError, as the export and its form do."""
+        export = EXPORTS[self.what]
+        subject = Subject(self.what, export.columns, self.campaign.name)
+        for piece in FORMS[self.form].write(subject, self._counted(export.lines(self.campaign))):
+            self.bytes += len(piece)
+            self._hash.update(piece)
+            yield piece
+
+    def written(self) -> ExportedFile:
+        return ExportedFile(
+            self.path, self.what, self.form, self.rows, self.bytes, self._hash.hexdigest(),
+            EXPORTS[self.what].columns, self.form == "csv",
+        )  # fmt: skip
+
+    def _counted(self, lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        for line in lines:
+            self.rows += 1
+            self._tick(self.rows)
+            yield line
+
+
+def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
+    """The manifest of some files. Counts are of what stands at this moment in the database."""
+    guideline, batch = schema(campaign).protocol.guideline, campaign.batch
+    return {
+        "version": settings.TANDEM_VERSION,
+        "generated_at": timezone.now().isoformat(),
+        "campaign": {
+            "name": campaign.name,
+            "protocol": campaign.protocol,
+            "protocol_version": campaign.protocol_version,
+            "guideline_sha256": hashlib.sha256(guideline.encode("utf-8")).hexdigest(),
+            "raters_per_item": campaign.raters_per_item,
+            "overlap": campaign.overlap,
+            "human_share": campaign.human_share,
+            "seed": campaign.seed,
+            "options": campaign.options,
+        },
+        "batch": {"name": batch.name, "format": batch.format, "digest": batch.digest},
+        "counts": counts(campaign),
+        "files": [asdict(file) for file in files],
+    }
+
+
+def counts(campaign: Campaign) -> dict[str, Any]:
+    """How much a campaign holds; raters by kind, trials of judges left out."""
+    current = Response.objects.filter(current=True, assignment__item__campaign=campaign).exclude(
+        assignment__rater__kind=Rater.Kind.TRIAL
+    )
+    said = Assignment.objects.filter(item__campaign=campaign, status="done").order_by()
+    kinds = said.exclude(rater__kind=Rater.Kind.TRIAL).values_list("rater__kind")
+    return {
+        "items": campaign.items.count(),
+        "units": Unit.objects.filter(item__campaign=campaign).count(),
+        "responses": current.count(),
+        "labels": Label.objects.filter(response__in=current).count(),
+        "spans": Span.objects.filter(label__response__in=current).count(),
+        "raters": dict(kinds.annotate(raters=Count("rater", distinct=True))),
+    }
+
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -69,3 +247,64 @@ def bundled(
 
 def as_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+
+
+ZIP = "application/zip"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One export or bundle of a campaign with the forms that it comes in."""
+
+    what: str
+    row: str
+    forms: tuple[str, ...]
+
+    @property
+    def buttons(self) -> list[tuple[str, str]]:
+        """Each form with what it is called."""
+        return [(form, FORMS[form].label) for form in self.forms]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file on its way, in pieces."""
+
+    name: str
+    media_type: str
+    pieces: Iterator[bytes]
+
+
+def offers(campaign: Campaign) -> list[Offer]:
+    return [
+        *(Offer(name, each.row, each.forms) for name, each in exports_of(campaign).items()),
+        *(Offer(name, each.label, forms_of(name)) for name, each in BUNDLES.items()),
+    ]
+
+
+def forms_of(bundle: str) -> tuple[str, ...]:
+    return ("parquet",) if BUNDLES[bundle].has_card else TABLE
+
+
+def tells_answers(what: str) -> bool:
+    return what in BUNDLES or EXPORTS[what].tells_answers
+
+
+def download(campaign: Campaign, what: str, form: str) -> Download:
+    """The file of an offer; several files come as a ZIP archive.
+
+    Raises KeyError where the campaign has no such offer, and BlankError before anything is sent.
+    """
+    offer = {each.what: each for each in offers(campaign)}[what]
+    if form not in offer.forms:
+        raise KeyError(form)
+    stem = f"{slugify(campaign.name) or 'campaign'}-{campaign.pk}-{what}"
+    if what in BUNDLES:
+        return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form)))
+    if form == "trec":
+        # An answer that has begun cannot become a refusal any more.
+        for _ in Exporting(campaign, stem, what, form).pieces():
+            pass
+    chosen = FORMS[form]
+    pieces = Exporting(campaign, stem, what, form).pieces()
+    return Download(f"{stem}.{chosen.suffix}", chosen.media_type, pieces)

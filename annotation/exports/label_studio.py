@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from annotation.exports.presented import ShownItem, labelled_items
-from annotation.files.rows import LabelRow, SpanRow
+from annotation.exports.rows import ShownItem, labelled_items
+from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
-from annotation.presenting import shown_texts
+from annotation.presentation import shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 
 Line = dict[str, Any]

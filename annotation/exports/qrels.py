@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import median_low
 
-from annotation.files.rows import LabelRow
-from annotation.labelled import label_rows
+from annotation.exports.rows import label_rows
+from annotation.label_rows import LabelRow
 from annotation.models import Campaign
 
 Line = dict[str, object]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import exporting
-from annotation.adjudication import references
+from annotation import label_rows, response_rows
+from annotation.exports import references
+from annotation.exports import rows as exporting
 from annotation.exports.label_studio import label_studio
 from annotation.exports.qrels import (
     NoGradesError,
@@ -17,7 +18,6 @@ from annotation.exports.qrels import (
     qrels,
 )
 from annotation.exports.web_annotations import web_annotations
-from annotation.files import responses, rows
 from annotation.models import Campaign
 
 Line = dict[str, Any]
@@ -60,12 +60,12 @@ EXPORTS: dict[str, Export] = {
         _UNITS,
     ),
     "labels": Export(
-        "one label, or one missing label, by one rater", exporting.labels, rows.COLUMNS
+        "one label, or one missing label, by one rater", exporting.labels, label_rows.COLUMNS
     ),
     "responses": Export(
         "one rater's whole answer to one item, with what was written",
         exporting.responses,
-        responses.COLUMNS,
+        response_rows.COLUMNS,
     ),
     "spans": Export("one highlight, with the label that it stands for", exporting.spans, _SPANS),
     "references": Export(

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from annotation.exports.presented import labelled_items
-from annotation.files.rows import LabelRow, SpanRow
+from annotation.exports.rows import labelled_items
+from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
-from annotation.presenting import shown_texts
+from annotation.presentation import shown_texts
 from annotation.protocols.base import ItemSpec
 
 Line = dict[str, Any]

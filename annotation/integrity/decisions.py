@@ -1,15 +1,14 @@
-"""Whether what adjudicators decided has its decision, its reason and its unit."""
+"""Decisions and drafts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from annotation.integrity.answered import Answered
-from annotation.integrity.stored import Answer
-from annotation.models import Decision, Rater
+from annotation.integrity.rows import Answer, Answered
+from annotation.models import Decision, Draft, Rater
 from audit.violations import Check, Violation
 
-CHECK = Check(
+DECISIONS = Check(
     "decisions",
     "each answer of the Reference that a page or the API took is one decision on one unit, by a "
     "person who gave a reason; nobody else's answer is a decision",
@@ -19,7 +18,7 @@ CHECK = Check(
 DECISION = Decision._meta.db_table
 
 
-def wrong(each: Answered) -> Iterator[Violation]:
+def wrong_decisions(each: Answered) -> Iterator[Violation]:
     if each.row.rater_kind != Rater.Kind.REFERENCE:
         return
     for answer in each.answers:
@@ -30,18 +29,20 @@ def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
     decision, revision = each.decisions.get(answer.pk), answer.revision
     if decision is None:
         if answer.door != "import":
-            yield each.of_answer(CHECK.name, answer, "is of the Reference, and nobody decided it")
+            yield each.of_answer(
+                DECISIONS.name, answer, "is of the Reference, and nobody decided it"
+            )
         return
     row = DECISION, decision.pk
     unit = each.units.get(decision.unit)
     if unit is None or list(each.row.asked) != [unit.name] or each.row.scope != unit.name:
         what = "its decision is on another unit than its answer"
-        yield each.wrong(CHECK.name, what, row, revision=revision)
+        yield each.wrong(DECISIONS.name, what, row, revision=revision)
     if decision.by_kind != Rater.Kind.HUMAN:
         what = "its decision is by a rater who is no person"
-        yield each.wrong(CHECK.name, what, row, revision=revision)
+        yield each.wrong(DECISIONS.name, what, row, revision=revision)
     if not answer.comment.strip():
-        yield each.of_answer(CHECK.name, answer, "its decision has no reason")
+        yield each.of_answer(DECISIONS.name, answer, "its decision has no reason")
 
 
 def strays() -> Iterator[Violation]:
@@ -55,4 +56,33 @@ def strays() -> Iterator[Violation]:
         place = {"campaign": campaign, "rater": rater, "item": item, "revision": revision}
         words = f"campaign {campaign}, {rater}, item {item}, revision {revision}"
         what = f"{words}: a decision hangs on it, and it is not the Reference's"
-        yield Violation(CHECK.name, what, {**place, "table": DECISION, "id": pk})
+        yield Violation(DECISIONS.name, what, {**place, "table": DECISION, "id": pk})
+
+
+DRAFTS = Check(
+    "drafts",
+    "a draft is a person's, has a version, and answers only units that this person was asked",
+    "A draft is no label, and no report reads it. Ask its person to open the item and save again; "
+    "delete the draft only where the person agrees that it holds nothing of worth.",
+)
+DRAFT = Draft._meta.db_table
+
+
+def wrong_drafts(each: Answered) -> Iterator[Violation]:
+    if (draft := each.draft) is None:
+        return
+    row, units = (DRAFT, draft.pk), None
+    if isinstance(draft.payload, dict):
+        units = draft.payload.get("units")
+    if each.row.rater_kind != Rater.Kind.HUMAN or each.row.scope:
+        yield each.wrong(DRAFTS.name, "has a draft, which only a person's item has", row)
+    if draft.version < 1:
+        yield each.wrong(DRAFTS.name, f"its draft has version {draft.version}", row)
+    if not isinstance(units, dict):
+        yield each.wrong(DRAFTS.name, "its draft holds no units", row)
+        return
+    for name in units:
+        if name not in each.row.asked:
+            yield each.wrong(
+                DRAFTS.name, "its draft answers it, and it was not asked", row, unit=name
+            )

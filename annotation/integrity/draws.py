@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from annotation.declared import DECLARED, declared
-from annotation.labelled import chunks
+from annotation.campaigns.replay import differences_of_queries, differences_of_units
+from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw
-from annotation.presenting import design
+from annotation.preparation.registry import DECLARED, declared
+from annotation.presentation import design
 from annotation.protocols.base import UnitSpec
-from annotation.redrawing import differences_of_queries, differences_of_units
 from audit.violations import Check, Place, Violation
 
 CHECK = Check(

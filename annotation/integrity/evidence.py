@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.integrity.answered import Answered
-from annotation.integrity.stored import Answer, Range, Value
+from annotation.integrity.rows import Answer, Answered, Range, Value
 from annotation.models import Label, Rater, Span
-from annotation.presenting import shown_texts
-from annotation.protocols.checking import Quote
+from annotation.presentation import shown_texts
+from annotation.protocols.validation import Quote
 from audit.violations import Check, Place, Violation
 from datasets.quotes import fold
 from datasets.text import find_quote

@@ -13,8 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation, Membership, User
-from annotation.people.errors import PeopleError
-from annotation.people.members import AT_MOST, add_member, readable
+from annotation.people.membership import AT_MOST, PeopleError, add_member, readable
 from audit.recording import folded, record
 
 LIFE = timedelta(days=7)

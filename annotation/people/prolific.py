@@ -14,11 +14,18 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Count, Exists, Q, QuerySet
 
-from annotation.models import Campaign, Membership, Participant, ProlificStudy, User
-from annotation.models.people import LETTERS, rater_of
+from annotation.models import (
+    LETTERS,
+    Campaign,
+    Membership,
+    Participant,
+    ProlificStudy,
+    User,
+    rater_of,
+)
 from annotation.people.accounts import switch_off, switch_on
-from annotation.people.errors import PeopleError
 from annotation.people.leases import Ended, give_back_all
+from annotation.people.membership import PeopleError
 from audit.recording import folded, record
 
 Status = Participant.Status

@@ -1,16 +1,12 @@
-"""What a step of preparation is: what its author is asked, and what accepted answers change.
-
-A step is one folder here, with `prompt.md` beside it, and one line in the registry. Its author (a
-judge, or a person) answers a task, which is a protocol that stands in no list for people; what was
-accepted of it makes of each query of the batch the query of the next one. Pure: no Django.
-"""
+"""Step, and key-point numbering."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from annotation.protocols.base import Protocol
 from datasets import rows
@@ -89,3 +85,41 @@ def own_words(text: str, evidence: Sequence[Mapping[str, Any]]) -> tuple[str, ..
     """The text's own words for each quote, without those that stand nowhere; each once."""
     found = (f for e in evidence for f in find_quote(text, e["quote"], e.get("start")))
     return tuple(dict.fromkeys(f.quote for f in found if f.start is not None))
+
+
+GIVEN = "numbers_given"
+Kind = Literal["k", "m"]
+_NUMBERED = re.compile(r"([km])([0-9]{1,9})")
+
+
+def next_number(query: rows.Query, kind: Kind) -> int:
+    """The first number behind all that key points of this kind have had in the query."""
+    return _given(query).get(kind, 0) + 1
+
+
+def remembered(before: rows.Query, after: rows.Query) -> rows.Query:
+    """A query after a step, which knows the highest numbers of the points that went with it."""
+    left = _given(after)
+    gone = {kind: number for kind, number in _given(before).items() if number > left.get(kind, 0)}
+    if not gone:
+        return after
+    return replace(after, meta={**(after.meta or {}), GIVEN: {**_kept(after), **gone}})
+
+
+def _given(query: rows.Query) -> dict[str, int]:
+    """The highest number of each kind, of points that are there and of those that went."""
+    found = _kept(query)
+    for point in query.key_points:
+        own = point.id.startswith(f"{query.id}:")
+        if own and (numbered := _NUMBERED.fullmatch(point.id, len(query.id) + 1)):
+            kind, number = numbered[1], int(numbered[2])
+            found[kind] = max(number, found.get(kind, 0))
+    return found
+
+
+def _kept(query: rows.Query) -> dict[str, int]:
+    """What the meta tells, which may come from a file that somebody wrote by hand."""
+    told = (query.meta or {}).get(GIVEN)
+    if not isinstance(told, Mapping):
+        return {}
+    return {kind: number for kind, number in told.items() if type(number) is int}

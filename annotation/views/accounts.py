@@ -1,17 +1,24 @@
-"""Log-in and log-out, and the home of each role."""
+"""Login, home, API tokens."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import User
-from annotation.views.mine import user_of
+from annotation.views.access import user_of
 from datasets.access import role_required
+from datasets.api.permissions import LEAST, MOST, SCOPES
+from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, take_back, tokens_of
 
 HOMES = {
     User.Role.ANNOTATOR: "work",
@@ -48,3 +55,60 @@ def who(request: HttpRequest) -> HttpResponseBase:
 @role_required(*User.Role.values)
 def home(request: HttpRequest) -> HttpResponseBase:
     return redirect(HOMES[User.Role(user_of(request).role)])
+
+
+LONGEST_DAYS = 365
+
+
+class TokenForm(forms.Form):
+    """What a new token is for. On the page it lasts a year at most."""
+
+    note = forms.CharField(
+        label="What it is for", required=False, max_length=LONGEST_NOTE, help_text="For yourself."
+    )
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one thing that it may do."},
+    )
+    days = forms.IntegerField(label="Days until it ends", min_value=1, max_value=LONGEST_DAYS)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["scopes"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(name, SCOPES[name]) for name in MOST[user.role]]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*User.Role.values)
+def tokens(request: HttpRequest) -> HttpResponse:
+    """The list with a form; after a POST with the new token's words, this once."""
+    user = _person(request)
+    form = TokenForm(request.POST if request.method == "POST" else None, user=user,
+                     initial={"scopes": LEAST[user.role], "days": min(DAYS, 90)})  # fmt: skip
+    words, status = "", 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                words, status = make_token(user, **form.cleaned_data)[1], 200
+            except TokenError as error:
+                form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    context = {"form": form, "words": words, "grants": tokens_of(user), "now": timezone.now()}
+    return render(request, "accounts/tokens.html", {**context, "section": "tokens"}, status=status)
+
+
+@require_POST
+@role_required(*User.Role.values)
+def take_back_one(request: HttpRequest, pk: int) -> HttpResponse:
+    take_back(get_object_or_404(tokens_of(_person(request)), pk=pk))
+    return redirect("tokens")
+
+
+def _person(request: HttpRequest) -> User:
+    """Whose tokens they are; a guest came for one campaign, and gets none."""
+    user = user_of(request)
+    if user.is_guest:
+        raise PermissionDenied
+    return user

@@ -1,25 +1,38 @@
-"""A person's work: campaigns to go on with, items done, and taking the next one."""
+"""My work, next item, jump, practice feedback."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import follows
-from annotation.adjudication.members import adjudicable
-from annotation.declared import declared
-from annotation.models import Assignment, Campaign, Draft, Rater, Response, User
-from annotation.models.people import rater_of
-from annotation.opening import open_now
-from annotation.people.members import workable
+from annotation import prerequisites
+from annotation.adjudication.disputes import adjudicable
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.settings import open_now
+from annotation.gold.scoring import Checked, checked, passes, score
+from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
+from annotation.people.membership import workable
 from annotation.people.prolific import completion
-from annotation.places import next_assignment
-from annotation.views.mine import MAY_WORK, Progress, my_assignments, progress_of, user_of
+from annotation.preparation.registry import declared
+from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
+from annotation.protocols.base import ItemSpec, Text, Variable
+from annotation.protocols.schema import Schema
+from annotation.views.access import (
+    MAY_WORK,
+    Progress,
+    my_assignment,
+    my_assignments,
+    own,
+    progress_of,
+    user_of,
+)
 from datasets.access import role_required
 
 RECENT = 200
@@ -37,7 +50,7 @@ def work(request: HttpRequest) -> HttpResponse:
             "campaign": campaign,
             "title": declared(campaign).title,
             "progress": numbers[campaign.pk],
-            "waits_for": follows.why(campaign),
+            "waits_for": prerequisites.why(campaign),
             "done": done.get(campaign.pk, []),
         }
         for campaign in campaigns
@@ -71,7 +84,7 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
-        "waits_for": follows.why(campaign),
+        "waits_for": prerequisites.why(campaign),
         "completion": completion(user, campaign) if user.is_guest else None,
     }
     return render(request, "work/finished.html", context)
@@ -105,3 +118,105 @@ def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     for row in rows:
         found.setdefault(row.item.campaign_id, []).append(row)
     return found
+
+
+LONGEST = 9
+
+
+@require_safe
+@role_required(*MAY_WORK)
+def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """To item `number`; one beyond the last is the last, and no number stays where it is."""
+    assignment = my_assignment(user_of(request), uid)
+    wanted = request.GET.get("number", "").strip()
+    if not wanted.isdecimal() or len(wanted) > LONGEST:
+        return redirect("item", uid)
+    rows = _all_of(assignment).order_by("pk")
+    number = min(max(1, int(wanted)), rows.count())
+    return redirect("item", rows.values_list("uid", flat=True)[number - 1])
+
+
+def _all_of(assignment: Assignment) -> QuerySet[Assignment]:
+    return own(
+        Assignment.objects.filter(
+            rater=assignment.rater_id, item__campaign=assignment.item.campaign_id
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """One known answer in the words of the page."""
+
+    heading: str
+    text: str
+    question: str
+    said: str
+    known: str
+    reason: str
+    is_right: bool
+
+
+def shows_feedback(assignment: Assignment) -> bool:
+    """Whether the known answers of an item may ever be shown to its people."""
+    return assignment.item.use == Item.Use.PRACTICE
+
+
+def feedback_address(assignment: Assignment) -> str:
+    return reverse("feedback", args=[assignment.uid])
+
+
+@require_safe
+@role_required(*MAY_WORK)
+def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    assignment = my_assignment(user_of(request), uid)
+    if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
+        raise Http404
+    campaign, rater = assignment.item.campaign, assignment.rater
+    spec = present(assignment.item)
+    told = score(campaign, rater, Item.Use.PRACTICE)
+    context = {
+        "assignment": assignment,
+        "campaign": campaign,
+        "rows": list(_told(assignment, spec)),
+        "texts": _texts(assignment, spec),
+        "score": told,
+        "passed": passes(campaign, told),
+        "percent": None if told.share is None else round(100 * told.share),
+        "wanted": None if campaign.qualify is None else round(100 * campaign.qualify),
+    }
+    return render(request, "work/feedback.html", context)
+
+
+def _texts(assignment: Assignment, spec: ItemSpec) -> list[tuple[str, Text]]:
+    texts = ordered_texts(assignment, spec)
+    return [(text.heading or f"Text {n}", text) for n, text in enumerate(texts, start=1)]
+
+
+def _told(assignment: Assignment, spec: ItemSpec) -> Iterator[Told]:
+    asked, units = schema(assignment.item.campaign), asked_units(assignment, spec)
+    turned = blinding_of(assignment, spec).turned
+    for each in checked(assignment):
+        unit = units[each.unit]
+        variable = asked.variable(each.variable, unit.kind)
+        if variable is not None:
+            yield _row(each, unit.text, variable, asked, turned)
+
+
+def _row(each: Checked, text: str, variable: Variable, asked: Schema, turned: bool) -> Told:
+    return Told(
+        heading=variable.name,
+        text=text,
+        question=variable.question,
+        said=_word(variable, each.said, turned) if each.said is not None else "nothing",
+        known=_word(variable, each.known, turned),
+        reason=each.reason,
+        is_right=each.is_right,
+    )
+
+
+def _word(variable: Variable, code: str, turned: bool) -> str:
+    """A code as people read it; a pair's sides are those that were shown."""
+    if turned:
+        code = {"first": "second", "second": "first"}.get(code, code)
+    return variable.words.get(code, code)

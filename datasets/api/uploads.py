@@ -35,8 +35,7 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
 from datasets.rows import InputError
-from datasets.uploads import decisions as deciding
-from datasets.uploads import quarantine
+from datasets.uploads import decisions, quarantine
 from datasets.uploads.decisions import twins
 from datasets.uploads.receiving import (
     FULL,
@@ -140,7 +139,7 @@ class UploadShape(serializers.Serializer[Upload]):
 
     def get_queries_read(self, upload: Upload) -> int | None:
         told = quarantine.progress(upload.key)
-        return told.done if told and upload.state in deciding.AT_WORK else None
+        return told.done if told and upload.state in decisions.AT_WORK else None
 
     @extend_schema_field(PreviewShape(allow_null=True))
     def get_preview(self, upload: Upload) -> dict[str, Any] | None:
@@ -254,8 +253,8 @@ class KeepUpload(Resource):
     def post(self, request: Request, key: str) -> Response:
         found, given = _upload(request.user, key), checked(Decision, request.data)
         try:
-            deciding.keep(found, given["digest"], given.get("name", ""))
-        except (deciding.StaleError, deciding.TakenNameError) as error:
+            decisions.keep(found, given["digest"], given.get("name", ""))
+        except (decisions.StaleError, decisions.TakenNameError) as error:
             raise StandingError(str(error)) from error
         except InputError as error:
             raise RefusedBodyError(str(error)) from error
@@ -280,8 +279,8 @@ class DiscardUpload(Resource):
     def post(self, request: Request, key: str) -> Response:
         found = _upload(request.user, key)
         try:
-            deciding.discard(found)
-        except deciding.StaleError as error:
+            decisions.discard(found)
+        except decisions.StaleError as error:
             raise StandingError(str(error)) from error
         return Response(UploadShape(_upload(request.user, key)).data)
 

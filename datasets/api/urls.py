@@ -6,12 +6,11 @@ from django.urls import path
 
 from datasets.access import takes_files
 from datasets.api import batches, uploads
-from datasets.api import batches as searching
 
 urlpatterns = [
     path("batches/", batches.Batches.as_view(), name="api-batches"),
     path("batches/<int:pk>/", batches.OneBatch.as_view(), name="api-batch"),
-    path("batches/<int:pk>/search/", searching.Search.as_view(), name="api-search"),
+    path("batches/<int:pk>/search/", batches.Search.as_view(), name="api-search"),
     path("batches/<int:pk>/queries/", batches.Queries.as_view(), name="api-queries"),
     path("batches/<int:pk>/queries/<int:position>/", batches.OneQuery.as_view(), name="api-query"),
     path("uploads/", takes_files(uploads.Uploads.as_view()), name="api-uploads"),

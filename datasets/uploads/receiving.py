@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.recording import record
-from datasets import tasks as cleaning
+from datasets import tasks
 from datasets.loading import check_name
 from datasets.models import Batch, Upload
 from datasets.readers import READERS
@@ -68,7 +68,7 @@ def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) ->
 
     Raises TooOftenError, and InputError for what can be seen at once; then nothing is kept.
     """
-    cleaning.clean()
+    tasks.clean()
     upload = Upload(user=user, name=name.strip(), format=format)
     upload.name = upload.name or _name_of(files)
     try:

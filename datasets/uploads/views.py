@@ -17,7 +17,7 @@ from datasets.access import role_required, takes_files, wants_data
 from datasets.models import Upload
 from datasets.readers import READERS
 from datasets.rows import InputError
-from datasets.uploads import decisions as deciding
+from datasets.uploads import decisions
 from datasets.uploads.decisions import shown
 from datasets.uploads.receiving import (
     FULL,
@@ -142,7 +142,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
         return _page(request, found, "choose what to do with it", 422)
     try:
         ordered(found, request)
-    except (deciding.StaleError, deciding.TakenNameError) as error:
+    except (decisions.StaleError, decisions.TakenNameError) as error:
         return _page(request, found, str(error), 409)
     except InputError as error:
         return _page(request, found, str(error), 422)
@@ -150,12 +150,12 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
 
 
 ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
-    "keep": lambda found, request: deciding.keep(
+    "keep": lambda found, request: decisions.keep(
         found, request.POST.get("seen", ""), request.POST.get("name", "")
     ),
-    "discard": lambda found, request: deciding.discard(found),
-    "read": lambda found, request: deciding.read_as(found, request.POST.get("format", "")),
-    "begin": lambda found, request: deciding.begin_here(found),
+    "discard": lambda found, request: decisions.discard(found),
+    "read": lambda found, request: decisions.read_as(found, request.POST.get("format", "")),
+    "begin": lambda found, request: decisions.begin_here(found),
 }
 
 

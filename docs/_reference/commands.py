@@ -9,7 +9,7 @@ from functools import cache
 from django.apps import apps
 from django.core.management import BaseCommand, get_commands, load_command_class
 
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
 from judging.judges import PARAMS
 

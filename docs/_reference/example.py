@@ -13,7 +13,7 @@ from typing import Any
 from analysis.blocks.quality import hint_of
 from analysis.choices import Choices
 from analysis.reports import labels_report
-from annotation.elsewhere import Misplaced
+from annotation.answers.evidence import Misplaced
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
 QUERIES = 16

@@ -8,14 +8,13 @@ from inspect import getmodule
 
 from analysis.formats import FORMATS, facts
 from analysis.formats.base import Format
-from annotation.exports import label_studio, web_annotations
+from annotation import label_rows, response_rows
+from annotation.answers.submission import REASONS
+from annotation.exports import label_studio, web_annotations, writers
 from annotation.exports.bundles import BUNDLES
-from annotation.exports.forms import FORMS
 from annotation.exports.registry import EXPORTS
-from annotation.files import parquet, responses
-from annotation.files import rows as labels
-from annotation.files.labels import KINDS
-from annotation.submit import REASONS
+from annotation.exports.writers import FORMS
+from annotation.imports.labels import KINDS
 from datasets import rows as batch
 from datasets.native_format import FORMAT_FILES, properties_of
 from datasets.readers import READERS
@@ -109,11 +108,11 @@ def _batch() -> Iterator[str]:
 
 def _labels() -> Iterator[str]:
     yield f"## The labels file\n\n{LABELS}"
-    yield _keys(labels.LabelRow, _of_labels(labels.LabelRow), labels.COLUMNS)
+    yield _keys(label_rows.LabelRow, _of_labels(label_rows.LabelRow), label_rows.COLUMNS)
     yield f"A line has exactly one of `value` and `missing`. Reasons: {codes(REASONS)}."
     yield f"Kinds of raters: {codes(KINDS)}."
     yield "### A span"
-    yield _keys(labels.SpanRow, _of_labels(labels.SpanRow))
+    yield _keys(label_rows.SpanRow, _of_labels(label_rows.SpanRow))
 
 
 def _exports() -> Iterator[str]:
@@ -133,9 +132,11 @@ def _exports() -> Iterator[str]:
     yield table(("name", "what it writes"), bundles)
     yield f"### Spans as web annotations\n\n{plain(web_annotations.__doc__)}"
     yield f"### Label Studio's JSON\n\n{plain(label_studio.__doc__)}"
-    yield f"### Parquet\n\n{plain(parquet.__doc__)}"
+    yield f"### Parquet\n\n{plain(writers.__doc__)}"
     yield "### A response"
-    rows = [(code(name), meaning("labels", f"response.{name}", name)) for name in responses.COLUMNS]
+    rows = [
+        (code(name), meaning("labels", f"response.{name}", name)) for name in response_rows.COLUMNS
+    ]
     yield table(("key", "meaning"), rows)
 
 

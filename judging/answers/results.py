@@ -10,11 +10,8 @@ from dataclasses import dataclass, replace
 from django.db import connection, transaction
 from django.db.models import F
 
-from annotation.doors import Payload, from_judge
-from annotation.models import Assignment
-from annotation.protocols.checking import RefusedError
-from annotation.protocols.schema import Schema
-from annotation.submit import (
+from annotation.answers.payloads import Payload, from_judge
+from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
     Ready,
@@ -22,6 +19,9 @@ from annotation.submit import (
     prepare,
     submit_many,
 )
+from annotation.models import Assignment
+from annotation.protocols.schema import Schema
+from annotation.protocols.validation import RefusedError
 from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls

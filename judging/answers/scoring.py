@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from annotation.answer import Detail
-from annotation.blinding import TURNED
+from annotation.answers.types import Detail
+from annotation.presentation import TURNED
 from judging.answers.calls import storable_text
 from judging.backends.base import Answer, AskedVariable
 from judging.backends.logprobs import (

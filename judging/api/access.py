@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
-from annotation.api.visible import person, visible_studies
+from annotation.api.access import person, visible_studies
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.preparation.base import Step

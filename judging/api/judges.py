@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import check_blind, person
+from annotation.api.access import check_blind, person
 from annotation.models import Campaign, User
-from annotation.presenting import ForgottenItemError
+from annotation.presentation import ForgottenItemError
 from datasets.api.base import (
     READERS,
     List,

@@ -13,13 +13,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import check_blind, person
-from annotation.design import DesignError
-from annotation.models import Campaign, Rater
-from annotation.models.people import rater_of
+from annotation.api.access import check_blind, person
+from annotation.campaigns.design import DesignError
+from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
-from annotation.preparation.steps import STEPS
-from annotation.presenting import schema
+from annotation.preparation.registry import STEPS
+from annotation.presentation import schema
 from datasets.api.base import (
     READERS,
     ErrorShape,

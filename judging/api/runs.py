@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.visible import check_blind, person, visible_studies
+from annotation.api.access import check_blind, person, visible_studies
 from audit.recording import record_export
 from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
 from datasets.api.concurrency import once
@@ -32,7 +32,7 @@ from judging.backends.base import SetupError
 from judging.display import progress_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from judging.runs.manifest import manifest_of
 from judging.tasks import NothingOpenError, begin, resume
 from judging.views.runs import compared
@@ -84,11 +84,11 @@ class Runs(List):
         wanted = checked(NewRunShape, request.data)
         campaign = campaign_named(request, wanted.pop("campaign"))
         judge = _judge_named(request, wanted.pop("judge"))
-        before = runs.active(campaign, judge).values_list("pk", flat=True).first()
+        before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
             begun = begin(judge, campaign, wanted)
         except (
-            NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError
+            NothingOpenError, lifecycle.ChangedPromptError, lifecycle.OutError, lifecycle.HeldError
         ) as error:  # fmt: skip
             raise StandingError(str(error)) from error
         except (SetupError, PromptError) as error:
@@ -171,11 +171,11 @@ def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
         if "concurrency" not in wanted:
             wrong = [problem("say how many requests at once", "concurrency")]
             raise RefusedBodyError("the run goes on as it did", wrong)
-        return runs.set_concurrency(run, wanted["concurrency"])
+        return lifecycle.set_concurrency(run, wanted["concurrency"])
     if order == "stop":
-        return runs.ask_to_stop(run)
+        return lifecycle.ask_to_stop(run)
     if order == "cancel":
-        return runs.ask_to_cancel(run)
+        return lifecycle.ask_to_cancel(run)
     return resume(run)
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 from django.urls import path
 
 from judging.api import judges, preparation, runs
-from judging.api import judges as trying
-from judging.api import preparation as prepared
-from judging.api import runs as calls
-from judging.api import runs as compared
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),
     path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
-    path("judges/<int:pk>/estimate/", trying.Estimated.as_view(), name="api-judge-estimate"),
-    path("judges/<int:pk>/try/", trying.Tried.as_view(), name="api-judge-try"),
-    path("campaigns/<int:pk>/judges/", compared.Compared.as_view(), name="api-judges-compared"),
+    path("judges/<int:pk>/estimate/", judges.Estimated.as_view(), name="api-judge-estimate"),
+    path("judges/<int:pk>/try/", judges.Tried.as_view(), name="api-judge-try"),
+    path("campaigns/<int:pk>/judges/", runs.Compared.as_view(), name="api-judges-compared"),
     path("runs/", runs.Runs.as_view(), name="api-runs"),
     path("runs/<int:pk>/", runs.OneRun.as_view(), name="api-run"),
     path("runs/<int:pk>/order/", runs.RunOrder.as_view(), name="api-run-order"),
     path("runs/<int:pk>/manifest/", runs.Manifest.as_view(), name="api-run-manifest"),
-    path("runs/<int:pk>/calls/", calls.Calls.as_view(), name="api-calls"),
-    path("calls/<int:pk>/", calls.OneCall.as_view(), name="api-call"),
+    path("runs/<int:pk>/calls/", runs.Calls.as_view(), name="api-calls"),
+    path("calls/<int:pk>/", runs.OneCall.as_view(), name="api-call"),
     path("batches/<int:pk>/preparation/", preparation.Steps.as_view(), name="api-preparation"),
     path(
         "batches/<int:pk>/preparation/<slug:step>/",
@@ -30,7 +26,7 @@ urlpatterns = [
     ),
     path(
         "batches/<int:pk>/preparation/<slug:step>/answers/",
-        prepared.Prepared.as_view(),
+        preparation.Prepared.as_view(),
         name="api-prepared-list",
     ),
     path(
@@ -43,6 +39,6 @@ urlpatterns = [
         preparation.BuildBatch.as_view(),
         name="api-preparation-build",
     ),
-    path("preparation/<uuid:uid>/", prepared.OnePrepared.as_view(), name="api-prepared"),
-    path("preparation/<uuid:uid>/review/", prepared.Reviewed.as_view(), name="api-review"),
+    path("preparation/<uuid:uid>/", preparation.OnePrepared.as_view(), name="api-prepared"),
+    path("preparation/<uuid:uid>/review/", preparation.Reviewed.as_view(), name="api-review"),
 ]

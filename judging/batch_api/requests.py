@@ -17,19 +17,17 @@ from typing import Any, Protocol, runtime_checkable
 
 from django.db import transaction
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
-from annotation.submit import LostLeaseError
 from datasets.console import Tick
-from judging.answers import cache as reusing
+from judging.answers import cache
 from judging.answers.results import record, stored_results
 from judging.backends.base import Backend, Findings, Request, SetupError
 from judging.batch_api.format import BatchError, Files, custom_id, unwritable
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
-from judging.runs import manifest as manifests
+from judging.runs import ledger, lifecycle, manifest
 from judging.runs.lanes import backend_of
 
 CLAIMED = 256
@@ -77,17 +75,17 @@ def write(
     backend = backend_of(judge)
     bodies_of(backend)
     preparer = preparer_of(campaign, judge, backend)
-    run = runs.start(campaign, judge, limit, reuse=reuse, offline=True)
-    if (lease := runs.take(run)) is None:
-        raise runs.HeldError(f"another run of judge {judge} has just begun")
-    manifests.begin(run, backend, Findings())
+    run = lifecycle.start(campaign, judge, limit, reuse=reuse, offline=True)
+    if (lease := lifecycle.take(run)) is None:
+        raise lifecycle.HeldError(f"another run of judge {judge} has just begun")
+    manifest.begin(run, backend, Findings())
     files = Files(path)
     try:
         _intend(run, lease, files)
         known = _fill(files, run, lease, preparer, tick)
         return _let_go(files, run, lease, known)
     except EndedError as ended:
-        _give_up(files, run, lease, runs.state_wished(run))
+        _give_up(files, run, lease, lifecycle.state_wished(run))
         wrong = f"{run} was ended while its requests were written, and none is out"
         raise BatchError(wrong) from ended
     except BaseException as error:
@@ -104,21 +102,21 @@ def go_on(campaign: Campaign, judge: Judge) -> Written | None:
     None where there are none. What one left that died before is thrown away. Raises BatchError,
     runs.HeldError.
     """
-    run = runs.active(campaign, judge).first()
-    intent = run.manifest.get(runs.INTENT) if run else None
+    run = lifecycle.active(campaign, judge).first()
+    intent = run.manifest.get(lifecycle.INTENT) if run else None
     if run is None or not intent:
         return None
-    if (lease := runs.take(run)) is None:
-        raise runs.HeldError(f"{run} of judge {judge} is at work")
+    if (lease := lifecycle.take(run)) is None:
+        raise lifecycle.HeldError(f"{run} of judge {judge} is at work")
     files = Files.intended(intent)
     try:
         if files.parts and files.go_on():
             return _out(files, run, lease, 0)
     except EndedError:
-        _give_up(files, run, lease, runs.state_wished(run))
+        _give_up(files, run, lease, lifecycle.state_wished(run))
         return None
     except BaseException:
-        runs.hand_over(run, lease)
+        lifecycle.hand_over(run, lease)
         raise
     _give_up(files, run, lease, JudgeRun.State.INTERRUPTED)
     return None
@@ -128,9 +126,9 @@ def _give_up(files: Files, run: JudgeRun, lease: uuid.UUID, state: str, error: s
     """Ends the run: nothing is out, and nothing is left of what was to be."""
     files.discard()
     run.refresh_from_db(fields=["manifest"])
-    run.manifest.pop(runs.INTENT, None)
+    run.manifest.pop(lifecycle.INTENT, None)
     JudgeRun.objects.filter(pk=run.pk, lease=lease).update(manifest=run.manifest)
-    runs.finish(run, lease, state, error)
+    lifecycle.finish(run, lease, state, error)
 
 
 def bodies_of(backend: Backend) -> Sends:
@@ -141,14 +139,14 @@ def bodies_of(backend: Backend) -> Sends:
 
 
 def preparer_of(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
-    return Preparer(campaign, judge, read_prompt(runs.prompt_of(judge, campaign)), backend)
+    return Preparer(campaign, judge, read_prompt(lifecycle.prompt_of(judge, campaign)), backend)
 
 
 def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tick: Tick) -> int:
     """Writes the requests of all open rows; the number that had an answer already."""
     known, left, sends = 0, run.limit, bodies_of(preparer.backend)
     while left is None or left > 0:
-        if (orders := runs.renew(run, lease)) is None:
+        if (orders := lifecycle.renew(run, lease)) is None:
             raise LostLeaseError
         if orders.wish:
             raise EndedError
@@ -169,7 +167,7 @@ def _parted(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepared], li
     """What is to be asked, and results of what is not."""
     found = stored_results(prepared)
     paid = {result.prepared.assignment.pk for result in found}
-    found += reusing.reused_results(run, [p for p in prepared if p.assignment.pk not in paid])
+    found += cache.reused_results(run, [p for p in prepared if p.assignment.pk not in paid])
     answered = {result.prepared.assignment.pk for result in found}
     return [p for p in prepared if p.assignment.pk not in answered], found
 
@@ -189,7 +187,7 @@ def _let_go(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Writte
     left_out = ledger.set_aside(run.campaign, run.judge)
     if not files.requests:
         _give_up(files, run, lease, JudgeRun.State.DONE)
-        manifests.end(run)
+        manifest.end(run)
         return Written(run, (), 0, known, left_out)
     files.close()
     # Told before and after, so that whoever dies in between leaves what `go_on` can finish.
@@ -200,7 +198,7 @@ def _let_go(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Writte
 
 def _intend(run: JudgeRun, lease: uuid.UUID, files: Files) -> None:
     with _held(run, lease) as held:
-        held.manifest[runs.INTENT] = files.intent
+        held.manifest[lifecycle.INTENT] = files.intent
         held.save(update_fields=["manifest"])
 
 
@@ -208,10 +206,10 @@ def _out(files: Files, run: JudgeRun, lease: uuid.UUID, known: int, left_out: in
     told = [{"name": p.path.name, "sha256": p.sha256, "requests": p.requests} for p in files.parts]
     with _held(run, lease) as held:
         held.manifest["batch"] = {"files": told, "requests": files.requests}
-        del held.manifest[runs.INTENT]
+        del held.manifest[lifecycle.INTENT]
         held.state, held.queued = JudgeRun.State.QUEUED, False
         held.save(update_fields=["manifest", "state", "queued"])
-        runs.hand_over(run, lease)
+        lifecycle.hand_over(run, lease)
     run.refresh_from_db()
     paths = tuple(part.path for part in files.parts)
     return Written(run, paths, files.requests, known, left_out)

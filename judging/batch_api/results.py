@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 from django.db import IntegrityError, transaction
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
-from annotation.submit import LostLeaseError
 from datasets.console import Tick
 from datasets.rows import InputError, Place
 from judging.answers.calls import Call
@@ -25,8 +25,7 @@ from judging.batch_api.requests import preparer_of
 from judging.engine.worker import by_reason
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import lifecycle as runs
-from judging.runs import manifest as manifests
+from judging.runs import lifecycle, manifest
 from judging.runs.lanes import backend_of
 from judging.runs.ledger import LEASED, OPEN
 from judging.runs.lifecycle import HeldError
@@ -78,8 +77,8 @@ def take_in(campaign: Campaign, judge: Judge, path: Path, tick: Tick = lambda do
     if taken.missing:
         _leave_out(run, lease)
     else:
-        runs.finish(run, lease, State.DONE)
-        manifests.end(run)
+        lifecycle.finish(run, lease, State.DONE)
+        manifest.end(run)
     return taken
 
 
@@ -132,16 +131,16 @@ def _lease(run: JudgeRun) -> uuid.UUID:
         with transaction.atomic():
             ended.update(state=State.QUEUED, wish=JudgeRun.Wish.NONE, error="", ended_at=None)
     except IntegrityError as error:
-        raise runs.HeldError(f"another run of judge {run.judge} is at work") from error
-    if (lease := runs.take(run)) is None:
-        raise runs.HeldError(f"{run} of judge {run.judge} is at work")
+        raise lifecycle.HeldError(f"another run of judge {run.judge} is at work") from error
+    if (lease := lifecycle.take(run)) is None:
+        raise lifecycle.HeldError(f"{run} of judge {run.judge} is at work")
     return lease
 
 
 def _leave_out(run: JudgeRun, lease: uuid.UUID) -> None:
     """Gives the lease back; the run waits for the rest of its answers."""
     with transaction.atomic():
-        runs.hand_over(run, lease)
+        lifecycle.hand_over(run, lease)
         waiting = JudgeRun.objects.filter(pk=run.pk, lease=None, state=State.RUNNING)
         # Workers have nothing to do with it, even where it was queued meanwhile.
         waiting.update(state=State.QUEUED, queued=False)
@@ -152,7 +151,7 @@ def _store_all(taken: Taken, lease: uuid.UUID, index: Index, tick: Tick) -> None
     preparer = preparer_of(run.campaign, run.judge, backend_of(run.judge))
     with opened(index.path) as file:
         for uids in _in_order(index):
-            if runs.renew(run, lease) is None:
+            if lifecycle.renew(run, lease) is None:
                 raise LostLeaseError
             _Group(taken, lease, preparer, uids).store(index, file)
             done += len(uids)

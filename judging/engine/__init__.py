@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 
-from annotation.submit import LostLeaseError
+from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import Equals
 from judging.answers.results import Result, record
 from judging.costs import Book, Budget
@@ -22,7 +22,7 @@ from judging.engine.queue import Patience
 from judging.models import JudgeRun
 from judging.prompts.repair import repair_of
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 
 End = Literal["finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget"]
 
@@ -141,7 +141,7 @@ class _Pump:
     ) -> None:
         self.judge_run, self.lease, self.preparer = run, lease, preparer
         self.concurrency, self.control = concurrency, control
-        self.allowed = runs.remaining(run)
+        self.allowed = lifecycle.remaining(run)
         self.settled = 0
         self.exhausted = False
         self.ending: Ending | None = None
@@ -318,17 +318,17 @@ class _Pump:
             await asyncio.sleep(RENEW_SECONDS)
         self.end(Ending("lost"))
 
-    def _renewed(self) -> runs.Orders | None:
+    def _renewed(self) -> lifecycle.Orders | None:
         """Holds the lease, and shows on the run whether its server is away."""
         run, trouble = self.judge_run, self.dispatcher.outcomes.trouble
         self.rates = self.book.on(datetime.now(UTC).date())
-        orders = runs.renew(run, self.lease, self.limit.under_way, self.limit.size)
+        orders = lifecycle.renew(run, self.lease, self.limit.under_way, self.limit.size)
         if orders is not None and trouble != self.shown:
             JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
             self.shown = trouble
         return orders
 
-    def _obey(self, orders: runs.Orders) -> None:
+    def _obey(self, orders: lifecycle.Orders) -> None:
         wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
         if orders.wish in wishes:
             self.end(Ending(wishes[orders.wish]))

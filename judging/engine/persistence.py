@@ -13,13 +13,12 @@ from typing import Any
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
-from annotation.submit import LostLeaseError
+from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import Equals, reused_results
 from judging.answers.results import ANSWERED, FINAL, Result, stored_results
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from judging.runs.ledger import brief_transaction
 
 ENOUGH_FAILED = 5
@@ -62,7 +61,7 @@ def claimed(
     """
     with brief_transaction():
         # Whoever wakes up after his lease went to another leases nothing any more.
-        if not runs.is_held(run, lease):
+        if not lifecycle.is_held(run, lease):
             raise LostLeaseError
         rows = ledger.claim(run.campaign, run.judge, lease, count)
     prepared = preparer.prepare_all(rows)

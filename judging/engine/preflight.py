@@ -19,7 +19,7 @@ from judging.backends.base import Backend, BackendError, FatalError, Findings, R
 from judging.backends.capabilities import differing
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 
 T = TypeVar("T")
 # One of a few answers may differ by itself: who is asked beside one moves probabilities a little.
@@ -150,7 +150,7 @@ def _looked(
 
 
 async def _held(run: JudgeRun, lease: uuid.UUID) -> None:
-    while (orders := await in_database(runs.renew, run, lease)) is not None:
+    while (orders := await in_database(lifecycle.renew, run, lease)) is not None:
         if orders.wish:
             raise _LeftError(Ending("stopped"))
         await asyncio.sleep(RENEW_SECONDS)

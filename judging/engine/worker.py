@@ -22,10 +22,7 @@ from judging.engine.queue import Patience
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import lanes, ledger
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
-from judging.runs import manifest as manifests
+from judging.runs import lanes, ledger, lifecycle, manifest
 from judging.runs.lanes import backend_of
 
 CONCURRENCY = 16
@@ -60,16 +57,16 @@ def work(
         _let_go(run, lease, ending)
     except RefusedRunError as refused:
         ending = Ending("fatal", str(refused))
-        runs.finish(run, lease, State.STOPPED, ending.error)
+        lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
         # The database was away for a moment, which is no fault of the run: whoever finds its lease
         # given back or run out goes on with it.
         with suppress(Error):
             connection.close()
-            runs.hand_over(run, lease)
+            lifecycle.hand_over(run, lease)
         raise
     except Exception as error:
-        runs.finish(run, lease, State.STOPPED, f"{type(error).__name__}: {error}")
+        lifecycle.finish(run, lease, State.STOPPED, f"{type(error).__name__}: {error}")
         raise
     return ending
 
@@ -82,13 +79,13 @@ def _worked(
     patience: Patience | None,
     hear: Callable[[Findings], None],
 ) -> Ending:
-    prompt = read_prompt(runs.prompt_of(run.judge, run.campaign))
+    prompt = read_prompt(lifecycle.prompt_of(run.judge, run.campaign))
     preparer = Preparer(run.campaign, run.judge, prompt, backend)
     findings = probed(run, lease, backend, control)
     if isinstance(findings, Ending):
         return _noted(run, findings)
     hear(findings)
-    manifests.begin(run, backend, findings)
+    manifest.begin(run, backend, findings)
     with _frozen():
         ending = _noted(run, _pumped(run, lease, preparer, control, patience))
     if ending.how == "finished" and (mixed := changed(run, lease, backend, control, at_end=True)):
@@ -118,9 +115,9 @@ def _pumped(
     while True:
         before = ledger.standing(run.campaign, run.judge)
         ending = pump(run, lease, preparer, concurrency, patience, control)
-        if ending.how != "finished" or runs.remaining(run) == 0:
+        if ending.how != "finished" or lifecycle.remaining(run) == 0:
             return ending
-        planning.plan(run.campaign, run.judge)
+        ledger.plan(run.campaign, run.judge)
         after = ledger.standing(run.campaign, run.judge)
         if not ledger.unclosed(after) or after == before:
             return ending
@@ -137,13 +134,13 @@ def _noted(run: JudgeRun, ending: Ending) -> Ending:
 
 def _let_go(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
     """Gives the lease back: to the next worker, or with the end of the run."""
-    wished = runs.state_wished(run) if ending.how in ("stopped", "cancelled") else ""
+    wished = lifecycle.state_wished(run) if ending.how in ("stopped", "cancelled") else ""
     if ending.how == "lost":
         return
     if ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
-        runs.hand_over(run, lease)
-    elif runs.finish(run, lease, wished or _STATES[ending.how], ending.error):
-        manifests.end(run, limits=ending.limits)
+        lifecycle.hand_over(run, lease)
+    elif lifecycle.finish(run, lease, wished or _STATES[ending.how], ending.error):
+        manifest.end(run, limits=ending.limits)
 
 
 # The pool lets every signal that could end a child end it; this one is otherwise ignored.

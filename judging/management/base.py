@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.core.management.base import CommandError
 
-from annotation.models import Campaign, Rater, User
-from annotation.models.people import rater_of
+from annotation.models import Campaign, Rater, User, rater_of
 from annotation.preparation.base import Step
 from datasets.models import Batch
 from judging.preparation.review import AuthorError, author_of

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Campaign, Rater
-from annotation.preparation.base import Result, Step
-from annotation.preparation.numbering import remembered
+from annotation.preparation.base import Result, Step, remembered
 from datasets.loading import load_batch
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch

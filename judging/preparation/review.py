@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
-from annotation.presenting import asked_units, present, schema, shown_texts
+from annotation.presentation import asked_units, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.checking import Door, RefusedError
+from annotation.protocols.validation import Door, RefusedError
 from audit.recording import record
 from datasets.rows import InputError, Place
 from judging.models import JudgeCall, Review

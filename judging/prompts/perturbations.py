@@ -12,12 +12,11 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Literal
 
-from annotation.blinding import TURNED
-from annotation.doors import Payload
+from annotation.answers.payloads import Payload
 from annotation.models import Assignment, Item
-from annotation.presenting import ordered_texts, present, schema
+from annotation.presentation import TURNED, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, Variable
-from annotation.protocols.parts import beside, opening
+from annotation.protocols.units import beside, opening
 from judging.models import Judge
 
 MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")

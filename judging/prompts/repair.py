@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.doors import from_judge
-from annotation.locating import locate
+from annotation.answers.evidence import locate
+from annotation.answers.payloads import from_judge
 from annotation.preparation.base import Result, Step
-from annotation.preparation.steps import STEPS
-from annotation.presenting import schema, shown_texts
+from annotation.preparation.registry import STEPS
+from annotation.presentation import schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.checking import Door, RefusedError, check
 from annotation.protocols.schema import Schema
+from annotation.protocols.validation import Door, RefusedError, check
 from judging.backends.base import Answer, Message, Request
 from judging.prompts.request import Prepared
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.basis import Bases
+from annotation.answers.provenance import Bases
 from annotation.models import Assignment, Campaign
-from annotation.presenting import bring, present, schema
+from annotation.presentation import bring, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from datasets.db.prepared import Among

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from annotation.missing import reasons
+from annotation.label_rows import reasons
 from annotation.models import Assignment, Campaign, Label, Unit
-from annotation.presenting import schema
+from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema
 from judging.answers.scoring import LOW_MASS

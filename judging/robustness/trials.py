@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.declared import declared
 from annotation.models import Campaign, Item, Rater
-from annotation.presenting import present, schema
+from annotation.preparation.registry import declared
+from annotation.presentation import present, schema
 from annotation.protocols.base import kinds_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import FAMILIES, KINDS, paraphrase_of

@@ -15,12 +15,12 @@ from django.db import connection, transaction
 from django.db.models import Count, F, QuerySet
 from django.utils import timezone
 
-from annotation.declared import declared
-from annotation.follows import asked_of_judges, ready_for_judges
-from annotation.follows.base import prerequisite_of
+from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
-from annotation.places import order_for
-from annotation.presenting import design
+from annotation.preparation.registry import declared
+from annotation.prerequisites import asked_of_judges, ready_for_judges
+from annotation.prerequisites.base import prerequisite_of
+from annotation.presentation import design
 from datasets.db.prepared import (
     Among,
     Given,

@@ -11,15 +11,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from annotation.declared import declared
 from annotation.models import Campaign
-from annotation.presenting import schema
+from annotation.preparation.registry import declared
+from annotation.presentation import schema
 from audit.recording import folded, record
 from judging.backends.base import SetupError
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import sha256_of
 from judging.runs import lanes, ledger
-from judging.runs import ledger as planning
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def plan(campaign: Campaign, judge: Judge) -> None:
     Raises SetupError where the judge's granularity cannot be.
     """
     check_granularity(campaign, judge)
-    planning.plan(campaign, judge)
+    ledger.plan(campaign, judge)
     ledger.revive(campaign, judge)
 
 

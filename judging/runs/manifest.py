@@ -28,9 +28,9 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from django.db.models import Count
 
-from annotation.declared import declared
 from annotation.models import Campaign
-from annotation.presenting import schema
+from annotation.preparation.registry import declared
+from annotation.presentation import schema
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
 from judging.costs import spent_by

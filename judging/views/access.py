@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotation.models import Campaign, User
-from annotation.people.members import readable
-from annotation.views.mine import is_blind
+from annotation.people.membership import readable
+from annotation.views.access import is_blind
 from judging.models import JudgeRun
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)

@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import User
-from annotation.people.members import readable
-from annotation.presenting import ForgottenItemError
+from annotation.people.membership import readable
+from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
-from annotation.views.mine import is_blind
+from annotation.views.access import is_blind
 from datasets.access import role_required
 from judging.backends.base import SetupError
 from judging.backends.openai import base_of

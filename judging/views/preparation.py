@@ -13,13 +13,12 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.design import DesignError
-from annotation.models import Campaign, Rater, Response, User
-from annotation.models.people import rater_of
-from annotation.people.members import readable
+from annotation.campaigns.design import DesignError
+from annotation.models import Campaign, Rater, Response, User, rater_of
+from annotation.people.membership import readable
 from annotation.preparation.base import Step
-from annotation.preparation.steps import STEPS
-from annotation.presenting import schema
+from annotation.preparation.registry import STEPS
+from annotation.presentation import schema
 from datasets.access import role_required
 from datasets.models import Batch
 from datasets.rows import InputError

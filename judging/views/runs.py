@@ -13,9 +13,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Assignment, Campaign, Label
-from annotation.people.members import readable
-from annotation.presenting import ForgottenItemError
-from annotation.views.mine import is_blind
+from annotation.people.membership import readable
+from annotation.presentation import ForgottenItemError
+from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.backends.base import SetupError

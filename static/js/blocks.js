@@ -1,6 +1,6 @@
 // A long text is laid out in blocks, so that a highlight costs the layout of one of them and not of
 // the whole. They end where a line of the text ends; only a line of several pages is broken at a
-// sentence's end or a blank. The server makes them (`laid_out` in annotation/templatetags/texts.py), and where it has
+// sentence's end or a blank. The server makes them (`laid_out` in annotation/templatetags/annotation_tags.py), and where it has
 // not, they are made here by the same rule.
 
 const LONG = 6000; // characters: a shorter text is one block, the container itself

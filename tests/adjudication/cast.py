@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.adjudication.case import case_of
-from annotation.adjudication.deciding import decide
+from annotation.adjudication.decisions import case_of, decide
+from annotation.answers.submission import Circumstances, Outcome, submit
 from annotation.models import Assignment, Item, Rater, Unit, User
-from annotation.people.members import add_member
-from annotation.submit import Circumstances, Outcome, submit
+from annotation.people.membership import add_member
 from tests.page_cast import QUESTIONS, Study, make_study
 
 BOAT, SHALOM = ("Zoë 🛶", 0), ("שלום לכולם", 88)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from annotation.answers.submission import submit
 from annotation.models import Assignment, Decision, Label, Rater, Span, User
-from annotation.people.members import add_member
-from annotation.presenting import present, schema
+from annotation.people.membership import add_member
+from annotation.presentation import present, schema
 from annotation.protocols.base import name_units
-from annotation.submit import submit
 from tests.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute, one
 from tests.api.cast import Script, assert_told, script_of
 from tests.blind_cast import SECRET, blind_study

@@ -7,9 +7,9 @@ import threading
 import pytest
 from django.db import connection
 
+from annotation.answers.submission import ConflictError
 from annotation.models import Assignment, Decision, User
-from annotation.people.members import add_member
-from annotation.submit import ConflictError
+from annotation.people.membership import add_member
 from tests.adjudication.cast import decided, make_dispute
 
 pytestmark = pytest.mark.postgresql

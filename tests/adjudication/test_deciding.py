@@ -6,27 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from annotation.adjudication.case import RATER, Case, case_of, is_by
-from annotation.adjudication.deciding import NotYoursError, decide
-from annotation.adjudication.members import adjudicable
-from annotation.adjudication.references import COLUMNS, references
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Decision, Label, Rater, Response, User
-from annotation.models.people import rater_of
+from annotation.adjudication.decisions import RATER, Case, NotYoursError, case_of, decide, is_by
+from annotation.adjudication.disputes import adjudicable
+from annotation.answers.submission import Circumstances, ConflictError, submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exports.references import COLUMNS, references
+from annotation.models import Assignment, Decision, Label, Rater, Response, User, rater_of
 from annotation.people.accounts import forget
-from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite, join
-from annotation.people.members import (
+from annotation.people.membership import (
+    PeopleError,
     add_member,
     end_membership,
     has_decided,
     readable,
     workable,
 )
-from annotation.places import next_assignment
-from annotation.protocols.checking import RefusedError
-from annotation.submit import Circumstances, ConflictError, submit
+from annotation.protocols.validation import RefusedError
 from audit.models import Event
 from datasets.models import Batch
 from tests.adjudication.cast import BOAT, REASON, SHALOM, Dispute, decided, make_dispute, one

@@ -13,12 +13,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Assignment, Decision, Rater, Unit, User
-from annotation.models.people import rater_of
-from annotation.people.members import add_member, end_membership
-from annotation.presenting import present, schema
+from annotation.answers.submission import submit
+from annotation.models import Assignment, Decision, Rater, Unit, User, rater_of
+from annotation.people.membership import add_member, end_membership
+from annotation.presentation import present, schema
 from annotation.protocols.base import name_units
-from annotation.submit import submit
 from tests.adjudication.cast import BOAT, REASON, SHALOM, Dispute, decided, form, make_dispute
 from tests.blind_cast import SECRET, TEXTS, blind_study
 from tests.page_cast import TEXT, Study, client_of

@@ -6,14 +6,20 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.adjudication.disputes import Split, counted, disputes
-from annotation.adjudication.queue import Wanted, following, queue, sizes
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Item, Rater
-from annotation.models.people import rater_of
-from annotation.people.exclusions import exclude
-from annotation.submit import submit
+from annotation.adjudication.disputes import (
+    Split,
+    Wanted,
+    counted,
+    disputes,
+    following,
+    queue,
+    sizes,
+)
+from annotation.answers.submission import submit
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Item, Rater, rater_of
+from annotation.people.membership import exclude
 from datasets.models import Batch
 from tests.adjudication.cast import Dispute, answer, decided, make_dispute
 

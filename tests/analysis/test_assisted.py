@@ -18,10 +18,10 @@ from analysis.formats import FORMATS
 from analysis.frames import LabelFact, make_frame
 from analysis.reports import campaign_report
 from analysis.statistics import wilson_interval
+from annotation.answers.submission import submit
+from annotation.assignments.context import verdicts_of
 from annotation.models import Assignment, Rater
-from annotation.presenting import present
-from annotation.submit import submit
-from annotation.verdicts import verdicts_of
+from annotation.presentation import present
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, sample_of, table
 from tests.analysis.conftest import run
 from tests.annotation.validating_cast import JUDGE as JUDY

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from analysis.statistics import rouge_l
-from annotation.first_answers import usable_answers, with_a_gap
 from annotation.models import Rater
+from annotation.presentation import usable_answers, with_a_gap
 from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
 from tests.databases import emptied_after

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from analysis.blocks import agreement as agreement_block
+from analysis.blocks import agreement
 from analysis.choices import Choices
 from analysis.crosscheck import process
 from analysis.freezing import UnequalError, freeze
@@ -78,7 +78,7 @@ def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(labelled: Campaign
 def test_a_figure_that_is_not_theirs_is_named_with_both_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = agreement_block.agreement
+    made = agreement.agreement
 
     def wrong(sample: Any, with_pairs: bool = False) -> JSON:
         found = made(sample, with_pairs)

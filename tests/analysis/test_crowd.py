@@ -17,12 +17,11 @@ from analysis.crowd.agreement import NO_OTHERS, NOBODY, ONE_CATEGORY, WithOthers
 from analysis.crowd.quality import quality
 from analysis.crowd.reading import Said, newest_labels
 from analysis.crowd.standing_out import apart, longest_run, one_sided
-from annotation.models import Assignment, Campaign, Label, Rater
-from annotation.models.people import rater_of
-from annotation.people.exclusions import exclude
-from annotation.places import next_assignment
-from annotation.progress.hints import Hint
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, Label, Rater, rater_of
+from annotation.people.membership import exclude
+from annotation.progress.flags import Hint
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload

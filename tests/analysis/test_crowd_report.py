@@ -12,7 +12,7 @@ import pytest
 
 from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import Choices
-from analysis.figures import agreement as figure
+from analysis.figures import agreement
 from analysis.figures.base import Subject
 from analysis.formats import FORMATS
 from analysis.formats.facts import facts
@@ -120,9 +120,9 @@ def test_its_figure_counts_people_by_their_kappa(crowd: JSON) -> None:
     block = crowd["variables"]["answerable"]
     subject = Subject("answerable", block, {})
     bars = block["agreement"]["pairs_distribution"]["with_others"]["histogram"]
-    assert figure.FIGURE.suits(subject)
-    assert figure.draw(subject).file().count('class="people-cell"') == len(bars)
-    assert [row[1] for row in figure.data(subject).rows] == [each["people"] for each in bars]
+    assert agreement.FIGURE.suits(subject)
+    assert agreement.draw(subject).file().count('class="people-cell"') == len(bars)
+    assert [row[1] for row in agreement.data(subject).rows] == [each["people"] for each in bars]
 
 
 def test_its_numbers_stand_in_the_table_of_facts(crowd: JSON) -> None:

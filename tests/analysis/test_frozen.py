@@ -19,7 +19,7 @@ from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
 from analysis.models import FrozenReport
 from annotation.models import Campaign, Label, Rater, User
-from annotation.people.exclusions import exclude, include
+from annotation.people.membership import exclude, include
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in, more_labels
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.submission import submit
 from annotation.api.assignments import presented
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Response
-from annotation.presenting import present
-from annotation.protocols.checking import RefusedError
-from annotation.submit import submit
+from annotation.presentation import present
+from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
 from judging.backends.base import Request
 from tests.annotation.test_campaigns import relevance

@@ -13,8 +13,8 @@ from django.test import Client
 
 from analysis.measuring import asking
 from analysis.measuring.printing import FORMATS
+from annotation.answers.submission import submit
 from annotation.models import Campaign, User
-from annotation.submit import submit
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import EXAMPLE, label
 from tests.analysis.test_report_page import logged_in

@@ -12,10 +12,9 @@ from django.core.cache import caches
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation.models import Campaign, User
-from annotation.models.people import rater_of
-from annotation.people.members import add_member, set_pool
-from annotation.places import next_assignment
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign, User, rater_of
+from annotation.people.membership import add_member, set_pool
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in
 from tests.api.cast import script_of

@@ -17,10 +17,10 @@ from analysis.formats import FORMATS
 from analysis.frames import LabelFact
 from analysis.reports import labels_report
 from analysis.seen import prompts_that_saw
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.answers.submission import submit
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.submit import submit
 from datasets.models import Batch, Report
 from judging.models import Judge, JudgeRun
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table

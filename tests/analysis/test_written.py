@@ -13,9 +13,8 @@ from analysis.choices import Choices
 from analysis.formats.facts import facts
 from analysis.reports import campaign_report
 from analysis.written import written_answers
-from annotation.models import Assignment, Campaign, Rater
-from annotation.models.people import rater_of
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.models import Assignment, Campaign, Rater, rater_of
 from tests.annotation.test_second_round import FIRST_TEXT, after, answer, taken
 from tests.cast import campaign_of, run
 from tests.page_cast import Study, study_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from annotation.assignments.queue import claim_place, order_for
 from annotation.models import Assignment, Item, Rater
-from annotation.places import claim_place, order_for
-from annotation.presenting import asked_units, present, schema, shown_texts
+from annotation.presentation import asked_units, present, schema, shown_texts
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 

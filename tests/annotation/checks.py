@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from annotation.protocols.base import UnitSpec
-from annotation.protocols.checking import Door, Entry, RefusedError, check
 from annotation.protocols.schema import Schema
+from annotation.protocols.validation import Door, Entry, RefusedError, check
 
 STRICT: tuple[Door, ...] = ("page", "api", "judge")
 

@@ -58,8 +58,8 @@ def _told(campaign: Any) -> list[list[object]]:
 def _work(campaign: object, rater: object, barrier: threading.Barrier, errors: list[str]) -> None:
     from django.db import connection
 
+    from annotation.assignments.queue import next_assignment
     from annotation.models import Assignment
-    from annotation.places import next_assignment
 
     barrier.wait()
     try:

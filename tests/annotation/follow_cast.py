@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.answers.submission import submit
+from annotation.assignments.queue import claim_place, next_assignment
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.places import claim_place, next_assignment
-from annotation.submit import submit
 from tests.cast import campaign_of
 
 Q1 = ["a/b#1", " blank ", "🌉"]

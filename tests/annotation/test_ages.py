@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.ages import age_between, in_words
+from annotation.campaigns.rendering import age_between, in_words
 
 BY_HAND = [
     ("2024-05-03", "2024-05-03", "same day"),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation import writing
+from annotation.answers import storage
+from annotation.answers.submission import Circumstances, fail_many, prepare, submit, submit_many
 from annotation.models import Assignment, Campaign, Draft, Response, Span
-from annotation.presenting import present, schema
-from annotation.submit import Circumstances, fail_many, prepare, submit, submit_many
+from annotation.presentation import present, schema
 from tests.annotation.answering import good_answer, person
 from tests.cast import campaign_of
 
@@ -30,7 +30,7 @@ def both(batch: Path) -> list[Assignment]:
 
 def breaks(monkeypatch: pytest.MonkeyPatch, what: str, calls: int = 1) -> None:
     """As if the disk were full at the so-manieth call of one statement."""
-    statement, left = getattr(writing, what), [calls]
+    statement, left = getattr(storage, what), [calls]
     name = "rows" if hasattr(statement, "rows") else "run"
     whole = getattr(statement, name)
 

@@ -11,27 +11,37 @@ import pytest
 from django.http import QueryDict
 from rest_framework.exceptions import ParseError
 
-from annotation.answer import Detail, _same_spans
-from annotation.api import answers as api
-from annotation.basis import Bases, Basis, basis_of, guideline_digest
-from annotation.doors import Payload, from_api, from_form, from_judge
-from annotation.drafts import StaleDraftError, Standing, check_shape, checked_fresh, standing_of
-from annotation.keeping import Kept
-from annotation.locating import Located, locate
-from annotation.merging import details_of, merged
+from annotation.answers.drafts import (
+    StaleDraftError,
+    Standing,
+    check_shape,
+    checked_fresh,
+    standing_of,
+)
+from annotation.answers.evidence import Located, locate
+from annotation.answers.payloads import Payload, from_api, from_form, from_judge
+from annotation.answers.provenance import Bases, Basis, basis_of, guideline_digest
+from annotation.answers.storage import _check_conflict
+from annotation.answers.submission import Circumstances
+from annotation.answers.types import ConflictError, Detail, _same_spans
+from annotation.api import answers
+from annotation.imports.importer import details_of, merged
 from annotation.models import Draft, Response
+from annotation.presentation import Kept
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.checking import Entry, Prose, RefusedError, check
-from annotation.protocols.citing import passage_of
-from annotation.protocols.quoting import Quote, quote_of
 from annotation.protocols.schema import UnknownVariableError, schema_of
-from annotation.saves import ConflictError
-from annotation.submit import Circumstances
-from annotation.views.saving import key_of, seconds_of, what_changed, whole
-from annotation.writing import _check_conflict
-from datasets.api import concurrency as once
-from datasets.api import concurrency as versions
+from annotation.protocols.validation import (
+    Entry,
+    Prose,
+    Quote,
+    RefusedError,
+    check,
+    passage_of,
+    quote_of,
+)
+from annotation.views.answers import key_of, seconds_of, what_changed, whole
+from datasets.api import concurrency
 from datasets.api.errors import StandingError
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
@@ -508,7 +518,7 @@ def asking(*, data: Any = None, **headers: str) -> Any:
 
 class TestHeaders:
     @pytest.mark.every_case
-    @pytest.mark.parametrize("key_of", [api._key, once.key_of])
+    @pytest.mark.parametrize("key_of", [answers._key, concurrency.key_of])
     @pytest.mark.parametrize(
         ("key", "fits"),
         [("x", True), ("!~", True), ("x" * 64, True), ("x" * 65, False), ("", False),
@@ -537,9 +547,9 @@ class TestHeaders:
         request = asking(**({} if sent is None else {"If_Match": sent}))
         if seen is None:
             with pytest.raises(ParseError):
-                api._seen(request, body)
+                answers._seen(request, body)
         else:
-            assert api._seen(request, body) == seen
+            assert answers._seen(request, body) == seen
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -552,22 +562,22 @@ class TestHeaders:
         request = asking(**({} if sent is None else {"If_Match": sent}))
         kinds: dict[str, Any] = {"stale": StandingError, "none": ParseError}
         if how == "fresh":
-            versions.check_seen(request, '"a"', dict)
+            concurrency.check_seen(request, '"a"', dict)
         else:
             with pytest.raises(kinds[how]):
-                versions.check_seen(request, '"a"', dict)
+                concurrency.check_seen(request, '"a"', dict)
 
     def test_an_etag_is_the_same_for_the_same_facts(self) -> None:
-        tag = versions.etag_of({"b": 1, "a": None})
-        assert tag == versions.etag_of({"a": None, "b": 1})
-        assert tag != versions.etag_of({"a": None, "b": 2})
+        tag = concurrency.etag_of({"b": 1, "a": None})
+        assert tag == concurrency.etag_of({"a": None, "b": 1})
+        assert tag != concurrency.etag_of({"a": None, "b": 2})
         assert (len(tag), tag[0], tag[-1]) == (22, '"', '"')
 
     def test_a_digest_is_over_the_address_and_all_that_was_sent(self) -> None:
         def digest(**changes: Any) -> str:
             request = asking(data={"a": 1, "b": 2})
             vars(request).update(changes)
-            return once.digest_of(request)
+            return concurrency.digest_of(request)
 
         same = digest()
         assert digest(data={"b": 2, "a": 1}) == same

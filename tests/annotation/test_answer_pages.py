@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from annotation.blinding import blinding_of
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign
-from annotation.presenting import ordered_texts, present, schema
+from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.views.pages import answer_rating, page_of
-from annotation.views.pages.answer_rating import Answer, Card, cut
-from annotation.views.sheet import Row, Sheet, sheet_of
+from annotation.views.item_context import Row, Sheet, sheet_of
+from annotation.views.protocol_pages import answer_rating, page_of
+from annotation.views.protocol_pages.answer_rating import Answer, Card, cut
 from judging.backends.base import Request
 from tests.annotation.validating_cast import judge, judge_all, validating
 from tests.blind_cast import LINE, TEXTS, blind_study, turned

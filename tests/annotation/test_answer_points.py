@@ -12,13 +12,13 @@ from django.test import Client
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.design import Design
-from annotation.exporting import labels
+from annotation.answers.submission import submit
+from annotation.campaigns.design import Design
+from annotation.exports.rows import labels
 from annotation.models import Assignment, Campaign, Label, Response, Span
-from annotation.presenting import present, schema
+from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
-from annotation.submit import submit
 from datasets.rows import AnswerPoint, Passage, Query, Report
 from judging.backends.base import Request
 from judging.floor import floor_of

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from annotation.design import Design
-from annotation.importing import import_labels
+from annotation.campaigns.design import Design
+from annotation.imports.importer import import_labels
 from annotation.models import Assignment, Label, Rater, Response
-from annotation.presenting import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema
 from tests.blind_cast import LINE, SECRET, blind_study, turned
 from tests.cast import SHORT, write_lines
 from tests.page_cast import Study, client_of, make_study, page, study_of

@@ -7,8 +7,8 @@ import re
 import pytest
 from django.urls import reverse
 
-from annotation.models.people import rater_of
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.models import rater_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 

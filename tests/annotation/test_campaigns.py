@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.assigning import draw, rank, share_of
+from annotation.campaigns.sampling import draw, rank, share_of
 from annotation.models import Campaign, Item, Unit
-from annotation.presenting import present
+from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
 from tests import cast
 from tests.cast import Line, campaign_of, exported, run, write_lines

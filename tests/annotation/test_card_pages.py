@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from annotation.design import Design
+from annotation.assignments.queue import order_for
+from annotation.campaigns.design import Design
 from annotation.models import Assignment
-from annotation.places import order_for
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.question_typing import TOPICS
-from annotation.views.pages.question_typing import definitions
+from annotation.views.protocol_pages.question_typing import definitions
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db

@@ -8,15 +8,8 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
-from annotation.protocols.checking import (
-    Problem,
-    Quote,
-    RefusedError,
-    check,
-    coerce,
-    storable,
-)
 from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import Problem, Quote, RefusedError, check, coerce, storable
 from tests.annotation.checks import STRICT, entry, refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

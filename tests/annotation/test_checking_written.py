@@ -8,8 +8,8 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from annotation.protocols.checking import Prose
 from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import Prose
 from tests.annotation.checks import STRICT, entry, refused
 
 ANSWERS = schema_of(PROTOCOLS["grounded-answer"])

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from annotation.design import Design
+from annotation.answers.submission import Outcome, submit
+from annotation.campaigns.design import Design
 from annotation.models import Response
-from annotation.protocols.checking import RefusedError
-from annotation.protocols.citing import passage_of
-from annotation.submit import Outcome, submit
+from annotation.protocols.validation import RefusedError, passage_of
 from tests.page_cast import Study, study_of
 
 pytestmark = pytest.mark.django_db

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from analysis.metas import text_of
-from annotation.files import columns
-from annotation.files.blocks import TEXTS
-from annotation.files.columns import LabelColumns, read_columns
-from annotation.files.labels import read_labels
-from annotation.files.rows import COLUMNS
+from annotation.imports import columns
+from annotation.imports.columns import TEXTS, LabelColumns, read_columns
+from annotation.imports.labels import read_labels
+from annotation.label_rows import COLUMNS
 from datasets.rows import InputError
 
 Line = dict[str, Any]
@@ -135,7 +134,7 @@ def error_of(read: Any) -> str:
 
 @pytest.fixture(params=[4 * 1024 * 1024, 150], ids=["one block", "a block for every line or two"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.files.blocks.BLOCK", request.param)
+    monkeypatch.setattr("annotation.imports.columns.BLOCK", request.param)
 
 
 @pytest.mark.usefixtures("blocks")
@@ -181,14 +180,14 @@ def test_plain_lines_never_come_to_the_line_reader(
     table = file_of(tmp_path, [line.encode() for line in cells], "labels.csv")
     for name in ("read_labels", "rows_in"):
         for module in ("columns", "blocks"):
-            monkeypatch.setattr(f"annotation.files.{module}.{name}", None)
+            monkeypatch.setattr(f"annotation.exports.{module}.{name}", None)
     assert len(read_columns([path, table])) == 59
 
 
 def test_only_the_block_with_a_doubt_is_read_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.files.blocks.BLOCK", 400)
+    monkeypatch.setattr("annotation.imports.columns.BLOCK", 400)
     odd = LEAST | {"unit": "odd", "replicate": 1.0}
     lines = [LEAST | {"unit": f"u{n}"} for n in range(40)]
     path = file_of(tmp_path, encoded([*lines[:20], odd, *lines[20:]]))

@@ -12,10 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Admission, Campaign, Item, KnownAnswer, Rater
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Admission, Campaign, Item, KnownAnswer, Rater, rater_of
 from datasets.models import Batch
 from tests.page_cast import Study, client_of, make_study, payload
 

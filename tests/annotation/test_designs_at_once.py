@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-from annotation.gold.turns import is_gold_turn, next_of
+from annotation.assignments.queue import free_items
+from annotation.gold.scoring import is_gold_turn, next_of
 from annotation.models import Item, Rater
-from annotation.places import free_items
 from tests.cast import ROOT, Line, campaign_of, load, manage, manage_all, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
@@ -186,6 +186,6 @@ def test_whoever_loses_the_drawn_item_to_another_gets_a_free_one(
         Item.objects.filter(campaign=campaign).exclude(pk=first.pk).update(taken=1)
         return (2**64 - 1).to_bytes(8)
 
-    monkeypatch.setattr("annotation.gold.turns.rank", others_come)
+    monkeypatch.setattr("annotation.gold.scoring.rank", others_come)
     rater = Rater.objects.create(name="ann")
     assert next_of(campaign, rater, free_items(campaign, rater)) == first

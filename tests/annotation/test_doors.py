@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from annotation.doors import Payload, from_api, from_form, from_judge
-from annotation.protocols.checking import RefusedError
+from annotation.answers.payloads import Payload, from_api, from_form, from_judge
+from annotation.protocols.validation import RefusedError
 from tests.annotation.door_cast import CASES
 
 COVERAGE = CASES[0]

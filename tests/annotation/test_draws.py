@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.drawn import COLUMNS, draws, summary
-from annotation.follows.strata import alternating, chances
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.sampling import COLUMNS, draw_roles, draws, summary
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
-from annotation.places import next_assignment
-from annotation.roles import draw_roles
+from annotation.prerequisites.rubric_passage import alternating, chances
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
 from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
 

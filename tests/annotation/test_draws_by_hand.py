@@ -9,13 +9,24 @@ from typing import Any
 
 import pytest
 
-from annotation.assigning import draw, rank, share_of, shuffle_fields, shuffle_units, shuffled
-from annotation.declared import DECLARED
-from annotation.design import Design
-from annotation.drawing import draw_queries, draw_several, draw_units, kind_of_draw
-from annotation.progress.left import FARTHEST, NO_TIMES, NOTHING_LATELY, TOO_FAR, Left, left
+from annotation.campaigns.design import Design
+from annotation.campaigns.sampling import (
+    Role,
+    draw,
+    draw_queries,
+    draw_roles,
+    draw_several,
+    draw_units,
+    kind_of_draw,
+    rank,
+    share_of,
+    shuffle_fields,
+    shuffle_units,
+    shuffled,
+)
+from annotation.preparation.registry import DECLARED
+from annotation.progress.status import FARTHEST, NO_TIMES, NOTHING_LATELY, TOO_FAR, Left, left
 from annotation.protocols.base import UnitSpec
-from annotation.roles import Role, draw_roles
 
 KEYS = [f"k{n}" for n in range(10)]
 ALL: Any = SimpleNamespace(drawn=False)

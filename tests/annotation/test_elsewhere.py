@@ -13,11 +13,10 @@ from analysis.choices import Choices
 from analysis.formats.building import document
 from analysis.formats.markdown import as_markdown
 from analysis.reports import campaign_report
-from annotation.elsewhere import Misplaced, place_of, place_of_all
+from annotation.answers.evidence import Misplaced, misplaced, place_of, place_of_all
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign
-from annotation.places import next_assignment
-from annotation.rationales import misplaced
-from annotation.submit import submit
 from tests.annotation.follow_cast import rater
 from tests.cast import BRIDGE, FULL, campaign_of, write_lines
 

@@ -18,9 +18,9 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from annotation.exports.archive import zipped
 from annotation.exports.bundles import bundled
 from annotation.exports.registry import EXPORTS, exports_of
+from annotation.exports.writers import zipped
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines

@@ -13,10 +13,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.exports.offered import offers
-from annotation.models import Campaign
-from annotation.models.people import User, rater_of
-from annotation.places import next_assignment
+from annotation.assignments.queue import next_assignment
+from annotation.exports.bundles import offers
+from annotation.models import Campaign, User, rater_of
 from tests.annotation.label_files import labels_for
 from tests.cast import campaign_of, exported, run, write_lines
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.first_imports import FirstImports
+from annotation.counters import wrong
+from annotation.imports.first_answers import FirstImports
 from annotation.models import Assignment, Campaign, Label, Rater, Response
-from annotation.tallies.checking import wrong
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
 YES: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes", "rater": "ann"}

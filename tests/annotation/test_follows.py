@@ -11,14 +11,14 @@ import pytest
 from django.core.management.base import CommandError
 from django.db.models import F
 
-from annotation import exporting, follows
-from annotation.follows.strata import alternating
+from annotation import prerequisites
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.exports import rows as exporting
 from annotation.models import Assignment, Campaign, Item
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.prerequisites.rubric_passage import alternating
 from judging.models import Judge
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.annotation.follow_cast import (
     Q1,
     answer,
@@ -231,7 +231,7 @@ class TestAll:
 class TestJudges:
     def asked(self, campaign: Campaign, model: Judge) -> dict[str, list[str]]:
         """By item, all that the judge's rows ask."""
-        planning.plan(campaign, model)
+        ledger.plan(campaign, model)
         found: dict[str, list[str]] = {}
         for row in ledger.rows_of(campaign, model).order_by("pk"):
             found.setdefault(row.item.key, []).extend(row.asked)
@@ -276,7 +276,7 @@ class TestJudges:
             for item in ("r", "r#1"):
                 answer(first, item, name, codes)
             given(second, rater(name))
-            planning.plan(second, model)
+            ledger.plan(second, model)
             rows = list(ledger.rows_of(second, model).exclude(pk__in=known))
             assert rows
             whole = granularity == "item" and not known
@@ -307,9 +307,9 @@ def test_units_that_nobody_is_asked_are_not_exported(first: Campaign) -> None:
 
 
 def test_a_campaign_without_such_an_option_has_no_reason_to_wait(first: Campaign) -> None:
-    assert follows.reasons(first) == []
-    assert follows.why(first) == ""
-    assert not Item.objects.filter(follows.waits_for(first, rater())).exists()
+    assert prerequisites.reasons(first) == []
+    assert prerequisites.why(first) == ""
+    assert not Item.objects.filter(prerequisites.waits_for(first, rater())).exists()
 
 
 @pytest.mark.processes

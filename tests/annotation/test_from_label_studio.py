@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from annotation.files.label_studio import Choice, Highlight, Said
-from annotation.files.rows import LabelRow, SpanRow
-from annotation.from_label_studio import rows_said
-from annotation.known import KnownItems
+from annotation.answers.submission import REASONS
+from annotation.imports.index import KnownItems
+from annotation.imports.label_studio import Choice, Highlight, Said, rows_said
+from annotation.label_rows import LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
-from annotation.submit import REASONS
 from datasets.rows import InputError, Place, ReadNotes
 
 pytestmark = pytest.mark.every_case

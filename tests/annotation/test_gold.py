@@ -12,24 +12,25 @@ from django.core.management.base import CommandError
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.gold.admitting import admit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.gold.loading import EVERY, LONGEST_REASON, MANY
 from annotation.gold.scoring import (
     Score,
+    admit,
     checked,
+    gold_to_come,
+    is_gold_turn,
     is_ready,
+    left_known,
     passes,
     practised,
     score,
     scores,
+    standings,
 )
-from annotation.gold.setting import EVERY, LONGEST_REASON, MANY
-from annotation.gold.standing import standings
-from annotation.gold.turns import gold_to_come, is_gold_turn, left_known
-from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
-from annotation.models.people import rater_of
-from annotation.people.members import end_membership
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater, rater_of
+from annotation.people.membership import end_membership
 from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
@@ -270,7 +271,7 @@ class TestGold:
 
 
 def _rater_of(study: Study) -> Rater:
-    from annotation.models.people import rater_of
+    from annotation.models import rater_of
 
     return rater_of(study.ada)
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import submit
-from annotation.views.pages.grounded_answer import markers
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, User, rater_of
+from annotation.views.protocol_pages.grounded_answer import markers
 from datasets.models import Batch
 from tests.annotation.test_second_round import FIRST_TEXT, after, answer, taken, write
 from tests.cast import RIVER

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.files.spreadsheet import armed, defused
+from annotation.exports.spreadsheet import armed, defused
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
 from tests.cast import Line, campaign_of, exported, manage, manage_measured, run, write_lines
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from annotation.importing import ImportReport, import_labels
-from annotation.importing_rows import import_rows
+from annotation.imports.importer import ImportReport, import_labels, import_rows
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from audit.models import Event
 from datasets.rows import InputError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.submission import fail, submit
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
-from annotation.submit import fail, submit
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, Line, campaign_of, exported, run, write_lines
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from django.db import transaction
 
-from annotation.drafts import save_draft
+from annotation.answers.drafts import save_draft
+from annotation.answers.submission import submit
 from annotation.integrity import Seen, violations
 from annotation.models import Assignment, Campaign, Label, Response, Span
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
 from datasets.models import Passage
 from tests.annotation.answering import good_answer, person
 from tests.annotation.follow_cast import answer, coverage, rating

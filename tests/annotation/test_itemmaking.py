@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from annotation import itemmaking
-from annotation.campaigns import create_campaign
-from annotation.design import Design, DesignError
+from annotation.campaigns import creation
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitDraw
 from datasets.models import Batch
 from datasets.text import number_of_words
@@ -109,7 +109,7 @@ def test_items_are_the_same_however_many_are_written_at_once(
     design: dict[str, Any] = {"sampling": "shared", "per_passage": 1, "seed": 4}
     at_once = rows(made(twin, "rubric-passage", **design))
     Campaign.objects.all().delete()
-    monkeypatch.setattr(itemmaking, "CHUNK", chunk)
+    monkeypatch.setattr(creation, "CHUNK", chunk)
     written = rows(made(twin, "rubric-passage", **design))
     assert written == at_once
     assert len(written[0]) == len({key for key, *_ in written[0]}) > 0

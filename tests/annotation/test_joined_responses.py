@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from annotation.answers.submission import Circumstances, submit
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.submit import Circumstances, submit
 from tests.annotation.answering import good_answer
 from tests.cast import Line, campaign_of, exported, run, write_lines
 

@@ -9,9 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.keeping import Kept
 from annotation.models import Item
-from annotation.presenting import present, stored_units
+from annotation.presentation import Kept, present, stored_units
 from tests.page_cast import make_study
 
 

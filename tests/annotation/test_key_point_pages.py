@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.answers.submission import submit
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Label, Response
 from annotation.protocols.base import Text
-from annotation.submit import submit
-from annotation.views.pages.key_point_verification import suggestions
+from annotation.views.protocol_pages.key_point_verification import suggestions
 from datasets.models import Batch
 from tests import cast
 from tests.api.cast import assert_told, place, script_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 
-from annotation.views.pages import PAGES, page_of
+from annotation.views.protocol_pages import PAGES, page_of
 from tests.page_cast import client_of, page, study_of
 
 pytestmark = pytest.mark.django_db

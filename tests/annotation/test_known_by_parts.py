@@ -12,35 +12,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.design import Design
-from annotation.drawing import DrawnQuery
-from annotation.expecting import Assumptions, Expected
-from annotation.files.responses import ResponseRow
-from annotation.files.rows import LabelRow
-from annotation.gold import setting, turns
-from annotation.gold.admitting import admissible, admit
-from annotation.gold.scoring import (
-    Checked,
-    Score,
-    checked,
-    holds_back,
-    is_admitted,
-    is_ready,
-    passes,
-    practised,
-    score,
-    scores,
-    words,
-)
-from annotation.gold.setting import Known, keep_known
-from annotation.gold.standing import standings
-from annotation.known import KnownItems
-from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
-from annotation.presenting import schema
-from annotation.protocols.base import Variable
-from annotation.rehearsed import interval, sentences
-from annotation.rehearsing import (
+from annotation.campaigns.design import Design
+from annotation.campaigns.dry_run import (
     MOST_PAIRED,
+    Assumptions,
+    Expected,
     Rehearsal,
     Share,
     _common,
@@ -50,10 +26,36 @@ from annotation.rehearsing import (
     _shares,
     _sizes,
     _told,
+    interval,
+    sentences,
 )
-from annotation.roles import EVALUATION, Role
-from annotation.views.feedback import _row, _word
-from annotation.views.studies import known as sending
+from annotation.campaigns.sampling import EVALUATION, DrawnQuery, Role
+from annotation.gold import loading, scoring
+from annotation.gold.loading import Known, keep_known
+from annotation.gold.scoring import (
+    Checked,
+    Score,
+    admissible,
+    admit,
+    checked,
+    holds_back,
+    is_admitted,
+    is_ready,
+    passes,
+    practised,
+    score,
+    scores,
+    standings,
+    words,
+)
+from annotation.imports.index import KnownItems
+from annotation.label_rows import LabelRow
+from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.presentation import schema
+from annotation.protocols.base import Variable
+from annotation.response_rows import ResponseRow
+from annotation.views import forms as sending
+from annotation.views.work import _row, _word
 from datasets.rows import InputError, Place
 from tests.annotation.test_gold import answer, folder, rater
 from tests.cast import campaign_of
@@ -83,7 +85,7 @@ def had(campaign: Campaign, item: str, who: Rater, **more: Any) -> Assignment:
 class TestTurns:
     def test_places_are_those_that_seed_and_name_gave_from_the_first(self) -> None:
         """Computed anew, another place would mix gold differently in a campaign under way."""
-        found = [n for n in range(40) if turns.is_gold_turn(3, "ann", n, 10)]
+        found = [n for n in range(40) if scoring.is_gold_turn(3, "ann", n, 10)]
         assert found == [4, 14, 20, 38]
 
     @pytest.mark.every_case
@@ -102,7 +104,7 @@ class TestTurns:
     ) -> None:
         given = Campaign(options=options, gold_every=gold_every)
         given.practice_of_id = 1 if practice else None
-        assert turns.is_plain(given) == plain
+        assert scoring.is_plain(given) == plain
 
     def test_a_persons_number_counts_their_own_whole_items_but_practice(
         self, campaign: Campaign
@@ -117,8 +119,8 @@ class TestTurns:
             had(campaign, item, ann, **more)
         had(campaign, "r5", rater("bo"))
         had(other, "r5", ann)
-        assert turns.number_of(campaign, ann) == 2
-        assert turns.number_of(other, ann) == 1
+        assert scoring.number_of(campaign, ann) == 2
+        assert scoring.number_of(other, ann) == 1
 
     def test_what_is_left_is_what_stands_in_this_campaign_and_was_not_had(
         self, campaign: Campaign
@@ -129,39 +131,41 @@ class TestTurns:
         campaign.items.filter(key="r3").update(use="gold")
         other.items.update(use="practice")
         campaign.gold_every = 1
-        assert turns.left_known(campaign, ann, 5) == (0, 1)
+        assert scoring.left_known(campaign, ann, 5) == (0, 1)
         campaign.practice_of = other
-        assert turns.left_known(campaign, ann, 5)[0] == 0
+        assert scoring.left_known(campaign, ann, 5)[0] == 0
         campaign.practice_of = campaign
-        assert turns.left_known(campaign, ann, 0) == (2, 0)
+        assert scoring.left_known(campaign, ann, 0) == (2, 0)
         had(campaign, "r1", ann)
         had(campaign, "r2", rater("bo"))
-        assert turns.left_known(campaign, ann, 5) == (1, 1)
+        assert scoring.left_known(campaign, ann, 5) == (1, 1)
 
     def test_practice_then_gold_then_study_come_in_turn(self, campaign: Campaign) -> None:
         ann = rater("ann")
         campaign.items.filter(key="r9").update(use="practice")
         campaign.items.filter(key__in=("r7", "r8")).update(use="gold")
         ready = campaign.items.all()
-        got = turns.next_of(campaign, ann, ready)
+        got = scoring.next_of(campaign, ann, ready)
         assert got is not None
         assert got.key == "r0"
         campaign.practice_of = campaign
-        got = turns.next_of(campaign, ann, ready)
+        got = scoring.next_of(campaign, ann, ready)
         assert got is not None
         assert got.key == "r9"
         campaign.gold_every = 1
         left = ready.exclude(use="practice")
-        golds = {name: turns.next_of(campaign, rater(name), left) for name in ("ann", "bo", "fay")}
+        golds = {
+            name: scoring.next_of(campaign, rater(name), left) for name in ("ann", "bo", "fay")
+        }
         assert {name: got and got.key for name, got in golds.items()} == {
             "ann": "r8",
             "bo": "r8",
             "fay": "r7",
         }
-        got = turns.next_of(campaign, ann, left.exclude(use="gold"))
+        got = scoring.next_of(campaign, ann, left.exclude(use="gold"))
         assert got is not None
         assert got.key == "r0"
-        assert turns.next_of(campaign, ann, left.exclude(use="study")) is None
+        assert scoring.next_of(campaign, ann, left.exclude(use="study")) is None
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("order", ["random", "blocked"])
@@ -170,23 +174,23 @@ class TestTurns:
         ann = rater("ann")
         got: list[str] = []
         for _ in range(4):
-            item = turns.next_of(campaign, ann, campaign.items.exclude(key__in=got))
+            item = scoring.next_of(campaign, ann, campaign.items.exclude(key__in=got))
             assert item is not None
             got.append(item.key)
             had(campaign, item.key, ann)
         assert got == ["r0", "r1", "r6", "r4"]
-        assert turns.next_of(campaign, ann, campaign.items.none()) is None
+        assert scoring.next_of(campaign, ann, campaign.items.none()) is None
 
     def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
         other, ann = campaign_of("report-coverage", name="d"), rater("ann")
-        assert turns._last_query(campaign, ann) is None
+        assert scoring._last_query(campaign, ann) is None
         for item in ("r5", "r2"):
             had(campaign, item, ann)
         campaign.items.filter(key="r3").update(use="gold")
         had(campaign, "r3", ann)
         had(campaign, "r4", rater("bo"))
         had(other, "r6", ann)
-        assert turns._last_query(campaign, ann) == campaign.items.get(key="r2").query_id
+        assert scoring._last_query(campaign, ann) == campaign.items.get(key="r2").query_id
 
 
 class TestScores:
@@ -326,7 +330,7 @@ class TestSetting:
             ("q2:a", "answerable", "no", ""),
         }
         campaign.refresh_from_db()
-        assert (campaign.gold_every, campaign.practice_of) == (setting.EVERY, campaign)
+        assert (campaign.gold_every, campaign.practice_of) == (loading.EVERY, campaign)
 
     def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
         assert keep_known([row(), row(rater="bo")], campaign, "gold") == Known(1, 1)

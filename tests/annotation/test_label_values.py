@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.files.labels import read_labels
+from annotation.imports.labels import read_labels
 from datasets.rows import InputError
 
 LINE = '{{"item": "i", "unit": "u", "variable": "v", "rater": "r", "value": {}}}\n'

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.template import Context, Template
 
-from annotation.templatetags.texts import LEAST, LONG, MOST, blocks_of
+from annotation.templatetags.annotation_tags import LEAST, LONG, MOST, blocks_of
 from tests.page_cast import TEXT
 
 LINES = "".join(f"Line {n} of a long text & <b>more</b>.\r\n" for n in range(400))
@@ -19,7 +19,7 @@ CHINESE = "船在黎明时分离开了港口。" * 900
 
 
 def shown(text: str) -> str:
-    return Template("{% load texts %}{{ text|laid_out }}").render(Context({"text": text}))
+    return Template("{% load annotation_tags %}{{ text|laid_out }}").render(Context({"text": text}))
 
 
 def read(body: str) -> str:
@@ -36,7 +36,9 @@ def test_the_blocks_are_the_text(text: str) -> None:
 
 
 def test_a_text_of_usual_length_has_none() -> None:
-    assert shown(TEXT) == Template("{% load texts %}{{ t|verbatim }}").render(Context({"t": TEXT}))
+    assert shown(TEXT) == Template("{% load annotation_tags %}{{ t|verbatim }}").render(
+        Context({"t": TEXT})
+    )
     assert 'class="block"' not in shown("a" * LONG)
     assert 'class="block"' in shown("a" * (LONG + 1))
 

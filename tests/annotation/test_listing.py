@@ -8,14 +8,20 @@ from typing import Any
 
 import pytest
 
-from annotation.doors import from_form
-from annotation.drafts import check_shape
-from annotation.locating import locate
+from annotation.answers.drafts import check_shape
+from annotation.answers.evidence import locate
+from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
-from annotation.protocols.checking import Door, RefusedError, check
-from annotation.protocols.limits import LONGEST_POINT, MOST_POINTS, MOST_QUOTES
 from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import (
+    LONGEST_POINT,
+    MOST_POINTS,
+    MOST_QUOTES,
+    Door,
+    RefusedError,
+    check,
+)
 from tests.annotation.protocol_cast import QUERY
 
 SCHEMA = schema_of(PROTOCOLS["key-point-writing"])

@@ -12,18 +12,17 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.drafts import save_draft
-from annotation.files.rows import LabelRow
-from annotation.gold.setting import keep_known
+from annotation.answers.drafts import save_draft
+from annotation.answers.submission import fail, submit
+from annotation.assignments.queue import take_again
+from annotation.campaigns.settings import Terms, change
+from annotation.gold.loading import keep_known
+from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
-from annotation.opening import change
 from annotation.people.accounts import change_role, switch_off
-from annotation.people.late import take_again
 from annotation.people.leases import free, return_expired, set_hold
-from annotation.people.members import end_membership
+from annotation.people.membership import end_membership
 from annotation.people.prolific import Arrival, enter, set_study
-from annotation.submit import fail, submit
-from annotation.terms import Terms
 from tests.databases import ON_POSTGRESQL
 from tests.page_cast import Study, make_study, payload
 

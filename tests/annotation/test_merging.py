@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from annotation.answer import Detail
-from annotation.merging import details_of, merged
+from annotation.answers.types import Detail
+from annotation.imports.importer import details_of, merged
 
 pytestmark = pytest.mark.every_case
 

@@ -11,10 +11,18 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotation.importing import _stands_already, _unanswered
-from annotation.importing_rows import _check_raters, taken_names
-from annotation.models import Assignment, Campaign, Invitation, Rater, Response, User
-from annotation.models.people import LETTERS, new_pseudonym, rater_of
+from annotation.imports.importer import _check_raters, _stands_already, _unanswered, taken_names
+from annotation.models import (
+    LETTERS,
+    Assignment,
+    Campaign,
+    Invitation,
+    Rater,
+    Response,
+    User,
+    new_pseudonym,
+    rater_of,
+)
 from datasets.rows import InputError
 from judging.models import FrozenError, JudgeCall, JudgeRun
 from tests.page_cast import Study, client_of, make_study, page
@@ -104,7 +112,7 @@ class TestAccounts:
         first = LETTERS[0]
         Rater.objects.create(name=f"person-{first * 6}")
         letters = iter(first * 6 + LETTERS[1] * 6)
-        monkeypatch.setattr("annotation.models.people.secrets.choice", lambda _: next(letters))
+        monkeypatch.setattr("annotation.models.secrets.choice", lambda _: next(letters))
         assert new_pseudonym() == f"person-{LETTERS[1] * 6}"
 
     def test_only_a_person_has_an_account(self) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from annotation.blinding import alias_of
+from annotation.campaigns.replay import differences
 from annotation.models import Assignment, Label, User
-from annotation.presenting import present, schema
-from annotation.redrawing import differences
+from annotation.presentation import alias_of, present, schema
 from tests.blind_cast import LINE, SECRET, blind_study, needed_study, needed_study_before
 from tests.cast import exported, run, write_lines
 from tests.page_cast import Study, client_of, page

@@ -21,11 +21,11 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.basis import Basis, basis_of
+from annotation.answers.provenance import Basis, basis_of
+from annotation.answers.submission import submit
 from annotation.models import Assignment, Draft, Response, Span
-from annotation.presenting import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
 from tests.cast import ROOT, manage_all, run, write_lines
 from tests.databases import environment
 from tests.page_cast import PASSWORD, TEXT, Study, answers, client_of, make_study, page, payload
@@ -332,7 +332,7 @@ class TestA8:
         form = fresh(answers("no", "no", "no")) | {"basis": str(basis(mine))}
         client.post(page("submit", mine), form)
         other = Basis("0" * 12, "0" * 12, "0" * 12)
-        monkeypatch.setattr("annotation.views.saving.basis_of", lambda *_: other)
+        monkeypatch.setattr("annotation.views.answers.basis_of", lambda *_: other)
         again = client.post(page("submit", mine), form)
         assert (again.status_code, again.json()["revision"]) == (200, 1)
         assert Response.objects.count() == 1

@@ -11,13 +11,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Campaign, Draft, Response, Span
-from annotation.models.people import rater_of
-from annotation.nuggets import nuggets_of
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.context import nuggets_of
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Draft, Response, Span, rater_of
 from tests.cast import FULL
 from tests.page_cast import Study, client_of, page, study_of
 

@@ -9,18 +9,17 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from annotation.basis import basis_of, guideline_digest
+from annotation.answers.provenance import basis_of, guideline_digest
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.settings import open_now, read_deadline
 from annotation.models import Assignment, Campaign, Draft, Response
-from annotation.opening import open_now
-from annotation.places import next_assignment
-from annotation.presenting import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
-from annotation.terms import read_deadline
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger as planning
+from judging.runs import ledger
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import campaign_of, load, run
@@ -183,7 +182,7 @@ class TestGuideline:
     def test_judges_read_it_too(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         campaign, floor = Campaign.objects.get(), judge("floor")
-        planning.plan(campaign, floor)
+        ledger.plan(campaign, floor)
         row = Assignment.objects.select_related("item__query").filter(rater=floor.rater)[0]
         row.item.campaign = campaign
         prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)

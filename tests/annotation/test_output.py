@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.management.output import write_whole
+from annotation.management.base import write_whole
 from tests.patience import PATIENCE
 
 

@@ -14,7 +14,7 @@ from django.template import Context, Template
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.guideline import render
+from annotation.campaigns.rendering import render
 from tests.page_cast import OPEN_TO, TEXT, Study, answers, client_of, make_study, page, plant
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,9 @@ def study() -> Study:
 
 
 def test_texts_reach_the_browser_unchanged() -> None:
-    shown = Template("{% load texts %}{{ text|verbatim }}").render(Context({"text": TEXT + "\r"}))
+    shown = Template("{% load annotation_tags %}{{ text|verbatim }}").render(
+        Context({"text": TEXT + "\r"})
+    )
     assert "\r" not in shown
     assert "<b>" not in shown
     assert html.unescape(shown) == TEXT + "\r"

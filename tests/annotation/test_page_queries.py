@@ -7,11 +7,10 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from annotation import exporting
-from annotation.models import Assignment, Campaign, Draft, Item, Rater, User
-from annotation.models.people import rater_of
-from annotation.submit import submit
-from annotation.views.mine import progress, progress_in
+from annotation.answers.submission import submit
+from annotation.exports import rows
+from annotation.models import Assignment, Campaign, Draft, Item, Rater, User, rater_of
+from annotation.views.access import progress, progress_in
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +102,7 @@ class TestExports:
     def test_an_export_asks_no_more_for_more_items(self, what: str) -> None:
         study = make_study(reports=12)
         submit(study.assignment(study.ada), payload("no"), "page")
-        export = getattr(exporting, what)
+        export = getattr(rows, what)
         few = self.queries(export, study.campaign)
         for _ in range(11):
             submit(study.assignment(study.ada), payload("no"), "page")
@@ -113,14 +112,14 @@ class TestExports:
         assert callable(export)
         fresh = Campaign.objects.select_related("batch").get(pk=campaign.pk)
         with CaptureQueriesContext(connection) as captured:
-            assert list(export(fresh)) or export is exporting.spans
+            assert list(export(fresh)) or export is rows.spans
         return len(captured)
 
     def test_lines_come_in_the_order_of_items_raters_and_units(self) -> None:
         study = make_study(reports=3)
         for user in (study.ben, study.ada, study.ben, study.ada):
             submit(study.assignment(user), payload("no"), "page")
-        lines = list(exporting.labels(study.campaign))
+        lines = list(rows.labels(study.campaign))
         keys = [(line["item"], line["rater"], line["unit"]) for line in lines]
         assert keys == sorted(keys)
         assert len(keys) == 12
@@ -129,8 +128,8 @@ class TestExports:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study = make_study(reports=5)
-        whole = list(exporting.units(study.campaign))
-        monkeypatch.setattr(exporting, "CHUNK", 2)
-        monkeypatch.setattr("annotation.labelled.CHUNK", 2)
-        assert list(exporting.units(study.campaign)) == whole
+        whole = list(rows.units(study.campaign))
+        monkeypatch.setattr(rows, "CHUNK", 2)
+        monkeypatch.setattr("annotation.exports.rows.CHUNK", 2)
+        assert list(rows.units(study.campaign)) == whole
         assert {line["item"] for line in whole} == {f"hidden-system-{n}:r" for n in range(5)}

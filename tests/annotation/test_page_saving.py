@@ -11,9 +11,8 @@ import pytest
 from django.db import OperationalError
 from django.urls import reverse
 
-from annotation.models import Assignment, Draft, Label, Response, Span
-from annotation.models.people import rater_of
-from annotation.presenting import ForgottenItemError
+from annotation.models import Assignment, Draft, Label, Response, Span, rater_of
+from annotation.presentation import ForgottenItemError
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db
@@ -214,7 +213,7 @@ class TestTheNextItem:
         def fail(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("annotation.views.saving.next_in_transaction", fail)
+        monkeypatch.setattr("annotation.views.answers.next_in_transaction", fail)
         mine, client = study.assignment(study.ada), client_of(study.ada)
         client.raise_request_exception = False
         form = answers("no", "no", "no", version=0, seen=0)

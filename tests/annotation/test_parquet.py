@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management.base import CommandError
 
+from annotation.answers.submission import submit
+from annotation.exports import writers
 from annotation.exports.registry import EXPORTS
-from annotation.files import parquet
-from annotation.files.parquet import SCHEMAS, write_parquet
+from annotation.exports.writers import SCHEMAS, write_parquet
 from annotation.models import Campaign
-from annotation.submit import submit
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines
@@ -155,7 +155,7 @@ def test_a_key_without_a_column_is_refused_rather_than_lost(tmp_path: Path) -> N
 
 
 def test_it_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 200)
+    monkeypatch.setattr(writers, "GROUP_ROWS", 200)
     lines = [{"item": f"i{n}"} for n in range(950)]
     path = written(tmp_path, "labels", lines)
     file = pq.ParquetFile(path)

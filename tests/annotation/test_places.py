@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, User
-from annotation.places import next_assignment
 from tests.annotation.answering import person
 from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment

@@ -18,20 +18,27 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, User
-from annotation.models.people import rater_of
-from annotation.people.exclusions import exclude
-from annotation.places import next_assignment
-from annotation.progress import keeping
-from annotation.progress.counting import by_day
-from annotation.progress.evidence import Chosen, labels_of, shown
-from annotation.progress.hints import WORDS_A_MINUTE, hints
-from annotation.progress.keeping import kept
-from annotation.progress.left import FARTHEST, NOTHING_LATELY, left
-from annotation.progress.speed import RECENT, TOO_FEW, UNTIMED, speeds
-from annotation.progress.standing import person_of, standing, time_left
-from annotation.progress.words import change_in_words, seconds_in_words
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, User, rater_of
+from annotation.people.membership import exclude
+from annotation.progress import counts as keeping
+from annotation.progress.counts import by_day, kept
+from annotation.progress.flags import WORDS_A_MINUTE, Chosen, hints, labels_of, shown
+from annotation.progress.status import (
+    FARTHEST,
+    NOTHING_LATELY,
+    RECENT,
+    TOO_FEW,
+    UNTIMED,
+    change_in_words,
+    left,
+    person_of,
+    seconds_in_words,
+    speeds,
+    standing,
+    time_left,
+)
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload

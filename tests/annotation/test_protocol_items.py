@@ -8,8 +8,8 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, name_units
-from annotation.protocols.parts import OPENING, opening
 from annotation.protocols.schema import schema_of
+from annotation.protocols.units import OPENING, opening
 from datasets.rows import KeyPoint, Passage, Query
 from tests.annotation.protocol_cast import BRIDGE, QUERY, RIVER
 

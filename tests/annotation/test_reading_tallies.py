@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db.models import Q
 
-from annotation.campaigns import create_campaign
-from annotation.counting import count_answers
-from annotation.design import Design
-from annotation.models import Campaign, Item, Rater, Response
-from annotation.models.people import rater_of
-from annotation.people.members import end_membership
-from annotation.places import (
+from annotation.answers.submission import submit
+from annotation.assignments.queue import (
     claim_place,
     has_all,
     is_let_in,
@@ -20,8 +15,12 @@ from annotation.places import (
     order_for,
     reopen,
 )
-from annotation.submit import submit
-from annotation.tallies.reading import answers_by_rater, numbers, raters_in, raters_with, tallied
+from annotation.audit_log import count_answers
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.counters import answers_by_rater, numbers, raters_in, raters_with, tallied
+from annotation.models import Campaign, Item, Rater, Response, rater_of
+from annotation.people.membership import end_membership
 from audit.models import Event
 from datasets.models import Batch
 from tests.page_cast import Study, make_study, payload

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from annotation.drawn import draws, query_rows, summary, unit_rows
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.replay import differences
+from annotation.campaigns.sampling import draws, query_rows, summary, unit_rows
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
-from annotation.places import next_assignment
-from annotation.redrawing import differences
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.cast import Line, campaign_of, load
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design, DesignError
-from annotation.expecting import Assumptions
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.dry_run import Assumptions, rehearse
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
-from annotation.rehearsing import rehearse
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Label, Response, Span
-from annotation.presenting import schema
+from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
 from tests.cast import BATCH, Line, campaign_of, exported, run, write_lines

@@ -9,19 +9,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from annotation import follows
+from annotation import prerequisites
+from annotation.answers.submission import submit
 from annotation.api.assignments import presented
-from annotation.api.designshapes import OptionsShape
-from annotation.campaigns import create_campaign
-from annotation.design import Design, DesignError
-from annotation.first_answers import usable_answers, with_a_gap
-from annotation.follows.grounded_answer import first_answer
-from annotation.models import Assignment, Campaign, Label, Rater, Response, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.presenting import asked_units, present
-from annotation.protocols.checking import RefusedError
-from annotation.submit import submit
+from annotation.api.campaigns import OptionsShape
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError
+from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
+from annotation.prerequisites.grounded_answer import first_answer
+from annotation.presentation import asked_units, present, usable_answers, with_a_gap
+from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
 from tests.cast import campaign_of, exported
 from tests.page_cast import Study, client_of, page, study_of
@@ -91,7 +89,7 @@ class TestWhoGetsIt:
     def test_nothing_is_ready_before_a_first_answer(self, study: Study) -> None:
         second = after(study)
         assert next_assignment(second, rater_of(study.ben)) is None
-        assert "first answer by somebody else in “Study”" in follows.why(second)
+        assert "first answer by somebody else in “Study”" in prerequisites.why(second)
 
     def test_another_person_gets_it_and_the_writer_never(self, study: Study) -> None:
         second, first = after(study), write(study)
@@ -128,8 +126,8 @@ class TestJudges:
         write(study)
         second = after(study)
         third = after(study, "Third", variables=("grounded",))
-        assert not second.items.filter(follows.ready_for_judges(second)).exists()
-        assert third.items.filter(follows.ready_for_judges(third)).count() == 1
+        assert not second.items.filter(prerequisites.ready_for_judges(second)).exists()
+        assert third.items.filter(prerequisites.ready_for_judges(third)).count() == 1
 
 
 class TestUsableAnswers:

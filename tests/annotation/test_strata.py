@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from annotation.follows.strata import alternating, majority, opinions
+from annotation.prerequisites.rubric_passage import alternating, majority, opinions
 
 NAMES = ["a", "b", "c", "d", "e"]
 SAID = {"a": "yes", "b": "no", "c": "yes", "d": "no"}

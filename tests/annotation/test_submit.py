@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.submission import (
+    REASONS,
+    Circumstances,
+    ConflictError,
+    LostLeaseError,
+    fail,
+    submit,
+)
 from annotation.models import Assignment, Campaign, Draft, Label, Rater, Response, Span
-from annotation.protocols.checking import Door, RefusedError
-from annotation.submit import REASONS, Circumstances, ConflictError, LostLeaseError, fail, submit
+from annotation.protocols.validation import Door, RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, ROOT, campaign_of, exported
 
@@ -276,7 +283,7 @@ def test_answers_are_written_here_only() -> None:
         for path in (ROOT / app).rglob("*.py"):
             if "migrations" not in path.parts and _writes(ast.parse(path.read_text("utf-8"))):
                 writers.add(path.relative_to(ROOT).as_posix())
-    assert writers == {"annotation/writing.py"}
+    assert writers == {"annotation/answers/storage.py"}
 
 
 def _writes(tree: ast.Module) -> bool:

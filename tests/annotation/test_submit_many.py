@@ -9,10 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
-from annotation.presenting import present, schema
-from annotation.protocols.checking import RefusedError
-from annotation.submit import (
+from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
     Ready,
@@ -22,6 +19,9 @@ from annotation.submit import (
     submit,
     submit_many,
 )
+from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
+from annotation.presentation import present, schema
+from annotation.protocols.validation import RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import campaign_of
 

@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import places
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.models.people import rater_of
-from annotation.people.leases import set_hold
-from annotation.people.members import end_membership, set_pool
-from annotation.places import (
+from annotation.assignments import queue
+from annotation.assignments.queue import (
     claim_place,
     free_items,
     has_all,
@@ -24,6 +18,11 @@ from annotation.places import (
     next_assignment,
     reopen,
 )
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Item, Rater, rater_of
+from annotation.people.leases import set_hold
+from annotation.people.membership import end_membership, set_pool
 from datasets.models import Batch
 from tests.databases import undone
 from tests.page_cast import Study, make_study
@@ -197,7 +196,7 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
-    claim, races = places.claim_place, []
+    claim, races = queue.claim_place, []
 
     def beaten(item: Item) -> int | None:
         races.append(item)
@@ -205,7 +204,7 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
             Item.objects.filter(pk=item.pk).update(quota=0)
         return claim(item)
 
-    monkeypatch.setattr(places, "claim_place", beaten)
+    monkeypatch.setattr(queue, "claim_place", beaten)
     for before in ({}, BACK):
         with undone():
             if before:

@@ -13,15 +13,13 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from annotation.drawn import summary
+from annotation import counters
+from annotation.answers.submission import fail, submit
+from annotation.campaigns.sampling import summary
+from annotation.counters import COUNTS, after_migrating, before_migrating, recount, standing, wrong
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
+from annotation.people.accounts import answering
 from annotation.people.leases import Ended, give_back, return_expired, set_hold
-from annotation.people.overview import answering
-from annotation.submit import fail, submit
-from annotation.tallies import installing, triggers
-from annotation.tallies.checking import wrong
-from annotation.tallies.counts import COUNTS
-from annotation.tallies.installing import after_migrating, before_migrating, recount, standing
 from annotation.views.campaigns import counted
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.people.cast import run_out
@@ -184,7 +182,7 @@ def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> Non
 class TestInstalling:
     def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
         before = standing(connection)
-        assert before == set(triggers.names())
+        assert before == set(counters.names())
         none: list[str] = []
         for plan in (none, None):
             before_migrating(using="default", plan=plan)
@@ -196,7 +194,7 @@ class TestInstalling:
     def test_before_there_are_tables_there_is_nothing_to_count(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        few = sorted(installing.TABLES)[1:]
+        few = sorted(counters.TABLES)[1:]
         monkeypatch.setattr(connection.introspection, "table_names", lambda: few)
         before = standing(connection)
         before_migrating(using="default", plan=["one"])
@@ -215,9 +213,9 @@ class TestInstalling:
 
         connection.check_constraints()
         before = standing(connection)
-        monkeypatch.setattr(triggers, "recounting", broken)
+        monkeypatch.setattr(counters, "recounting", broken)
         with pytest.raises(RuntimeError):
-            installing.install()
+            counters.install()
         assert standing(connection) == before
 
     def test_a_wrong_number_of_a_rater_is_told_with_the_rater(self, study: Study) -> None:
@@ -284,7 +282,7 @@ class TestInstalling:
 @pytest.mark.postgresql
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite counts up one row")
 class TestFolding:
-    FOLD = f"SELECT {triggers.PREFIX}fold(%s)"
+    FOLD = f"SELECT {counters.PREFIX}fold(%s)"
 
     def fold(self, campaign: int) -> None:
         with connection.cursor() as cursor:

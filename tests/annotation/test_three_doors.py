@@ -12,10 +12,10 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from annotation.doors import from_api, from_form, from_judge
+from annotation.answers.payloads import from_api, from_form, from_judge
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.checking import Entry, RefusedError, check
 from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.validation import Entry, RefusedError, check
 from tests.annotation.door_cast import (
     CASES,
     EACH_CASE,

@@ -8,13 +8,12 @@ import pytest
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from annotation import follows
-from annotation.design import DesignError
-from annotation.follows.validating import named, validated_judge, verdict_campaign
-from annotation.models import Assignment, Campaign
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import fail
+from annotation import prerequisites
+from annotation.answers.submission import fail
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.design import DesignError
+from annotation.models import Assignment, Campaign, rater_of
+from annotation.prerequisites.verdict_validation import named, validated_judge, verdict_campaign
 from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, second, validating
 from tests.api.cast import script_of
 from tests.cast import campaign_of, run
@@ -144,7 +143,7 @@ class TestWaiting:
 
     def test_an_ordinary_campaign_has_no_reason_to_wait(self, study: Study) -> None:
         plain: Campaign = second(study.campaign, "Plain")
-        assert follows.reasons(plain) == []
+        assert prerequisites.reasons(plain) == []
         taken = next_assignment(plain, rater_of(study.ada))
         assert taken is not None
         assert taken.assisted_by == ""

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Assignment, Label, Rater
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.presenting import present
+from annotation.answers.submission import submit
+from annotation.assignments.context import Cited, verdicts_of
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Label, Rater, rater_of
+from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
-from annotation.verdicts import Cited, verdicts_of
 from tests.annotation.validating_cast import (
     BUILT,
     JUDGE,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.design import Design
+from annotation.answers.submission import submit
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.presenting import asked_units, present, schema
-from annotation.submit import submit
+from annotation.presentation import asked_units, present, schema
 from datasets.models import Batch
 
 JUDGE = "Judy 🟧"
@@ -67,7 +67,7 @@ def judge_all(campaign: Campaign) -> None:
 
 def second(campaign: Campaign, name: str = "Second", **design: Any) -> Campaign:
     """Another campaign of the same protocol over the same batch."""
-    from annotation.campaigns import create_campaign
+    from annotation.campaigns.creation import create_campaign
 
     batch = Batch.objects.get(pk=campaign.batch_id)
     return create_campaign(name, campaign.protocol, batch, Design(**design)).campaign

@@ -13,7 +13,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.settings import api_settings
 
 from annotation.models import Response
-from datasets.api import throttling as limits
+from datasets.api import throttling
 from datasets.api.parsers import DEEPEST, parsed
 from datasets.api.throttling import PerUser
 from tests.api.cast import Script, as_json, assert_told, body, place, script_of
@@ -92,14 +92,14 @@ def test_an_account_that_asks_too_much_is_told_when_to_come_again(
 ) -> None:
     rates = {**api_settings.DEFAULT_THROTTLE_RATES, "user": "3/min"}
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", rates)
-    monkeypatch.setattr(limits, "_now", lambda: 125)
+    monkeypatch.setattr(throttling, "_now", lambda: 125)
     assert [ada.get("").status_code for _ in range(4)] == [200, 200, 200, 429]
     late = ada.get("")
     assert assert_told(late, 429) == []
     assert late["Retry-After"] == "55"
     assert script_of(study.ben).get("").status_code == 200
     assert script_of(study.ada).get("").status_code == 429, "a second token is no second account"
-    monkeypatch.setattr(limits, "_now", lambda: 180)
+    monkeypatch.setattr(throttling, "_now", lambda: 180)
     assert ada.get("").status_code == 200
 
 
@@ -119,7 +119,7 @@ def test_requests_at_the_same_moment_do_not_slip_through_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", {"user": "20/min"})
-    monkeypatch.setattr(limits, "_now", lambda: 60)
+    monkeypatch.setattr(throttling, "_now", lambda: 60)
 
     request: Any = SimpleNamespace(user=SimpleNamespace(pk=1))
     view: Any = None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError
 
-from annotation import campaigns as making
+from annotation.campaigns import creation
 from annotation.models import Campaign, Item, User
 from tests import cast
 from tests.api.cast import Script, assert_told, script_of
@@ -68,16 +68,16 @@ def test_another_design_under_a_taken_name_is_refused(rita: Script) -> None:
 def test_one_that_comes_at_the_same_moment_is_compared(
     rita: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries, create = [], making.create_campaign
+    tries, create = [], creation.create_campaign
 
-    def racing(*arguments: Any, **more: Any) -> making.Made:
+    def racing(*arguments: Any, **more: Any) -> creation.Made:
         tries.append(arguments)
         made = create(*arguments, **more)
         if len(tries) == 1:
             raise IntegrityError
         return made
 
-    monkeypatch.setattr(making, "create_campaign", racing)
+    monkeypatch.setattr(creation, "create_campaign", racing)
     assert rita.post("campaigns/", NEW).status_code == 200
     assert len(tries) == 2
 

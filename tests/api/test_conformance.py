@@ -27,13 +27,12 @@ from analysis.choices import Choices
 from analysis.freezing import freeze
 from analysis.models import FrozenReport
 from analysis.reports import campaign_report
-from annotation.models import Assignment, Campaign, Invitation, User
-from annotation.models.people import rater_of
+from annotation.answers.submission import submit
+from annotation.models import Assignment, Campaign, Invitation, User, rater_of
 from annotation.people.invitations import invite
-from annotation.people.members import add_member
-from annotation.preparation.steps import STEPS
+from annotation.people.membership import add_member
+from annotation.preparation.registry import STEPS
 from annotation.preparation.steps.questions import CRITERIA
-from annotation.submit import submit
 from config.wsgi import application
 from datasets.models import Batch, Upload
 from judging.models import Judge, JudgeCall, JudgeRun

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Label
-from annotation.models.people import rater_of
-from annotation.people.members import set_pool
+from annotation.models import Label, rater_of
+from annotation.people.membership import set_pool
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import Study
@@ -151,7 +150,7 @@ class TestRuns:
     ) -> None:
         of = judge()
         first = started(rita, study, of)
-        assert runs.take(JudgeRun.objects.get())
+        assert lifecycle.take(JudgeRun.objects.get())
         second = started(rita, study, of)
         assert (first.status_code, second.status_code) == (201, 200)
         assert first.json()["id"] == second.json()["id"]

@@ -14,9 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation.models import Assignment, Campaign, Item, Rater, Response, User
-from annotation.models.people import rater_of
-from annotation.submit import fail, submit
+from annotation.answers.submission import fail, submit
+from annotation.models import Assignment, Campaign, Item, Rater, Response, User, rater_of
 from audit.models import Event
 from tests import cast
 from tests.annotation.answering import good_answer, person

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from annotation.models import Campaign, Invitation, User
-from datasets.api import concurrency as once
+from datasets.api import concurrency
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_told, script_of
@@ -108,7 +108,7 @@ class TestTheSameKey:
             raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr(once, "_keep", broken)
+            patch.setattr(concurrency, "_keep", broken)
             root.client.raise_request_exception = True
             with pytest.raises(ZeroDivisionError):
                 self.invite(root, "a")
@@ -134,7 +134,7 @@ class TestTheSameKey:
             file = SimpleUploadedFile(name, content)
             data.appendlist("files", file)
             request: Any = SimpleNamespace(method="POST", get_full_path=lambda: "/x", data=data)
-            made = once.digest_of(request)
+            made = concurrency.digest_of(request)
             assert file.read() == content, "whoever takes the file reads it from its beginning"
             return made
 
@@ -154,9 +154,9 @@ class TestTheSameKey:
         self.invite(root, "a")
 
         def came(user: User, key: str | None) -> bool:
-            headers = {} if key is None else {once.HEADER: key}
+            headers = {} if key is None else {concurrency.HEADER: key}
             request: Any = SimpleNamespace(headers=headers, user=user)
-            return once.came_before(request)
+            return concurrency.came_before(request)
 
         assert came(study.root, "a")
         assert not came(study.root, "b")

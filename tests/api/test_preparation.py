@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Campaign, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.preparation.steps import STEPS
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign, User, rater_of
+from annotation.preparation.registry import STEPS
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch

@@ -12,9 +12,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from annotation.models import Campaign, Response
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign, Response, rater_of
 from config.api import LISTS
 from datasets.api.base import EVERYBODY, Resource
 from datasets.models import Batch

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from analysis.models import FrozenReport
-from annotation.exports.offered import download, offers
-from annotation.models import Admission, Label, Rater
-from annotation.models.people import rater_of
-from annotation.people.members import set_pool
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.exports.bundles import download, offers
+from annotation.models import Admission, Label, Rater, rater_of
+from annotation.people.membership import set_pool
 from tests.api.cast import Script, assert_told, script_of
 from tests.page_cast import Study, client_of, payload, plant
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.people.members import add_member
+from annotation.people.membership import add_member
 from tests.api.cast import Script, assert_told, script_of
 from tests.page_cast import Study
 

@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.answers.submission import submit
 from annotation.models import Rater
 from annotation.people.accounts import forget
-from annotation.people.members import add_member, end_membership, set_pool
-from annotation.submit import submit
+from annotation.people.membership import add_member, end_membership, set_pool
 from audit.models import Event
 from audit.recording import Asking, on_behalf, record
 from audit.sealing import seal

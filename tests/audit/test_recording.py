@@ -6,10 +6,10 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from annotation.counting import count_answers
+from annotation.answers.submission import submit
+from annotation.audit_log import count_answers
 from annotation.models import Assignment, User
 from annotation.people import accounts
-from annotation.submit import submit
 from audit.models import Event
 from audit.recording import Asking, address_class, digest_of, folded, on_behalf, record
 from audit.sealing import broken, seal

@@ -11,7 +11,6 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 
 from audit import sealing
-from audit import sealing as locking
 from audit.append_only import REFUSED, put_on, take_off
 from audit.models import SITE, Event, Seal
 from audit.recording import record
@@ -123,8 +122,8 @@ def test_where_events_are_written_all_the_time_nothing_is_sealed(
     trail: list[Seal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("login", by=2)
-    monkeypatch.setattr(locking, "_nobody_writes", lambda: False)
-    monkeypatch.setattr(locking, "PAUSE", 0)
+    monkeypatch.setattr(sealing, "_nobody_writes", lambda: False)
+    monkeypatch.setattr(sealing, "PAUSE", 0)
     assert seal() == []
     assert "being written all the time" in caplog.text
     assert unsealed() == 1

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from annotation.counters import numbers
 from annotation.models import Campaign, Label
-from annotation.tallies.reading import numbers
 from annotation.views.campaigns import counted
 from benchmarks.many_items import free, make
 from benchmarks.scale import BAR, NEXT, OPEN, READ, SAVE, WORK, lines

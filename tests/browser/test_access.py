@@ -11,14 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.models import Campaign
-from annotation.models.people import rater_of
-from annotation.people.exclusions import exclude
+from annotation.answers.submission import submit
+from annotation.models import Campaign, rater_of
 from annotation.people.invitations import invite, revoke
+from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, set_study
 from annotation.people.prolific import enter as enter_study
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.browser.desk import Desk

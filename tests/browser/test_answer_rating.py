@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from annotation.models import Assignment
 from tests import cast
 from tests.blind_cast import LINE, SECRET, TEXTS, blind_study

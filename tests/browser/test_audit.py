@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.opening import change
-from annotation.people.members import add_member
-from annotation.terms import Terms
+from annotation.campaigns.settings import Terms, change
+from annotation.people.membership import add_member
 from audit.recording import Asking, on_behalf, record
 from audit.sealing import seal
 from tests.browser.axe import violations

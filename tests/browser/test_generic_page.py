@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.models import Label
 from datasets.models import Grounding, Passage
 from tests.browser.desk import Desk

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from annotation.models import Label, Response
 from tests.annotation.test_second_round import FIRST_TEXT, after, write
 from tests.browser.axe import violations

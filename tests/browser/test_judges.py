@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Campaign, User
 from judging.backends.base import FinalError, Request
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.judging.cast import campaign_of, judge, run_scripted, yes
@@ -59,7 +59,7 @@ def mixed(campaign: Campaign) -> JudgeRun:
 
 def held(campaign: Campaign) -> JudgeRun:
     """A run under way, as its pump would leave it."""
-    run = runs.start(campaign, judge("busy"), queued=True)
+    run = lifecycle.start(campaign, judge("busy"), queued=True)
     until = timezone.now() + timedelta(hours=1)
     JudgeRun.objects.filter(pk=run.pk).update(
         state="running", lease=uuid.uuid4(), lease_until=until, in_flight=3, allowed=8
@@ -69,7 +69,7 @@ def held(campaign: Campaign) -> JudgeRun:
 
 def paused(campaign: Campaign) -> JudgeRun:
     made = judge("away", "openai", model="m", base_url="http://127.0.0.1:9")
-    run = runs.start(campaign, made, queued=True)
+    run = lifecycle.start(campaign, made, queued=True)
     Lane.objects.update(paused="the server answered 401", paused_at=timezone.now())
     return run
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation import exporting
-from annotation.design import Design
+from annotation.campaigns.design import Design
+from annotation.exports import rows
 from annotation.models import Assignment
 from datasets.models import Passage
 from tests import cast
@@ -60,15 +60,15 @@ def drag(desk: Desk, text: str, quote: str, field: str = "passage") -> None:
 
 
 def labels(study: Study) -> dict[tuple[str, str], str]:
-    return {(x["unit"], x["variable"]): x["value"] for x in exporting.labels(study.campaign)}
+    return {(x["unit"], x["variable"]): x["value"] for x in rows.labels(study.campaign)}
 
 
 def spans(study: Study) -> list[tuple[str, int, str]]:
-    return [(x["unit"], x["start"], x["text"]) for x in exporting.spans(study.campaign)]
+    return [(x["unit"], x["start"], x["text"]) for x in rows.spans(study.campaign)]
 
 
 def answer(study: Study) -> dict[str, Any]:
-    (line,) = exporting.responses(study.campaign)
+    (line,) = rows.responses(study.campaign)
     units: dict[str, Any] = line["units"]
     return units
 
@@ -151,7 +151,7 @@ def test_a_point_of_an_answer_is_marked_in_several_passages(
     desk.choices("grounded", "No").last.click()
     assert violations(page, "points of an answer") == []
     submitted(desk)
-    found = {(x["unit"], x["field"], x["text"]) for x in exporting.spans(study.campaign)}
+    found = {(x["unit"], x["field"], x["text"]) for x in rows.spans(study.campaign)}
     assert found == {("r/1", "passage:p", SUGGESTED), ("r/1", "passage:p#1", "spans the river")}
     assert labels(study) == {("r/1", "grounded"): "yes", ("r#2", "grounded"): "no"}
 

@@ -15,8 +15,8 @@ from django.contrib.sessions.models import Session
 from playwright.sync_api import BrowserContext, Error, Page, Request, Route, expect
 from pytest_django.fixtures import Settings
 
-from annotation import exporting
-from annotation.basis import Basis
+from annotation.answers.provenance import Basis
+from annotation.exports import rows as exporting
 from annotation.models import Draft, Response, Span
 from tests.browser.axe import violations
 from tests.browser.desk import Desk

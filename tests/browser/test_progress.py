@@ -7,9 +7,8 @@ from django.core.cache import caches
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.models import Assignment, User
-from annotation.models.people import rater_of
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.models import Assignment, User, rater_of
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.page_cast import Study, make_study, payload

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from tests import cast
 from tests.browser.desk import Desk
 from tests.page_cast import study_of

@@ -109,7 +109,7 @@ def test_another_person_on_the_same_computer_does_not_send_it(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The server fails, not a route: a try that falls into leaving the page would pass by the route.
-    monkeypatch.setattr("annotation.views.saving.store", mock.Mock(side_effect=OperationalError))
+    monkeypatch.setattr("annotation.views.answers.store", mock.Mock(side_effect=OperationalError))
     desk.answer(1, "No")
     finish(desk)
     desk.page.get_by_role("button", name="Submit").click()
@@ -216,7 +216,7 @@ def test_work_that_reached_no_server_comes_back_too(
     # The server itself fails: what a page sends while it closes, no route of a test would stop.
     away = mock.Mock(side_effect=OperationalError)
     with monkeypatch.context() as broken:
-        broken.setattr("annotation.views.saving.save_draft", away)
+        broken.setattr("annotation.views.answers.save_draft", away)
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.state("unsaved")

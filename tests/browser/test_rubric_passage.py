@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from annotation import exporting
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.answers.submission import submit
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exports import rows
 from annotation.models import Assignment, Campaign
-from annotation.submit import submit
 from tests.browser.axe import violations
 from tests.browser.desk import POINTS, Desk, units_of
 from tests.cast import BRIDGE, FULL
@@ -51,7 +51,7 @@ def coverage(codes: dict[str, str]) -> dict[str, Any]:
 
 
 def labels(name: str) -> dict[tuple[str, str], tuple[str, list[str]]]:
-    found = exporting.labels(Campaign.objects.get(name=name))
+    found = rows.labels(Campaign.objects.get(name=name))
     return {
         (line["item"], line["unit"]): (line["value"], [s["text"] for s in line.get("spans") or ()])
         for line in found

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.models import Label, Response, User
-from annotation.models.people import rater_of
+from annotation.models import Label, Response, User, rater_of
 from annotation.protocols import PROTOCOLS
 from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, validating
 from tests.browser.axe import violations

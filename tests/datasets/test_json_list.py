@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.readers import jsonl as json_list
+from datasets.readers import jsonl
 from datasets.readers.jsonl import objects
 from datasets.rows import InputError
 from tests.datasets.helpers import refusal
@@ -40,7 +40,7 @@ def refused(file: Path, content: bytes, line: int | None) -> InputError:
 def test_it_reads_what_json_reads(
     file: Path, indent: int | None, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_list, "CHUNK", chunk)
+    monkeypatch.setattr(jsonl, "CHUNK", chunk)
     text = json.dumps(ROWS, indent=indent, ensure_ascii=False)
     assert [row for _, row in objects_of(file, text)] == ROWS
 
@@ -48,7 +48,7 @@ def test_it_reads_what_json_reads(
 def objects_of(file: Path, text: str) -> list[tuple[int, dict[str, object]]]:
     # The first look at a file needs its first character, however small the chunks are.
     file.write_bytes(text.encode("utf-8"))
-    return list(json_list._entries(file))
+    return list(jsonl._entries(file))
 
 
 def test_an_entry_stands_on_the_line_where_it_begins(file: Path) -> None:
@@ -93,14 +93,14 @@ def test_it_refuses_what_lines_refuse(
 def test_an_early_mistake_is_found_without_reading_on(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_list, "CHUNK", 64)
-    read, more = [], json_list._Source._more
+    monkeypatch.setattr(jsonl, "CHUNK", 64)
+    read, more = [], jsonl._Source._more
 
-    def counted(source: json_list._Source) -> bool:
+    def counted(source: jsonl._Source) -> bool:
         read.append(source.line)
         return more(source)
 
-    monkeypatch.setattr(json_list._Source, "_more", counted)
+    monkeypatch.setattr(jsonl._Source, "_more", counted)
     file.write_text('[{"a" 1}' + "," + '{"b": 2},' * 10_000)
     with pytest.raises(InputError, match="broken JSON"):
         list(objects(file))
@@ -108,7 +108,7 @@ def test_an_early_mistake_is_found_without_reading_on(
 
 
 def test_a_long_entry_is_refused_at_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_list, "CHUNK", 64)
-    monkeypatch.setattr(json_list, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(jsonl, "CHUNK", 64)
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     wrong = refused(file, b'[{"a": "' + b"x" * 5000 + b'"}]', 1).wrong
     assert wrong == "an entry is longer than 32 MiB"

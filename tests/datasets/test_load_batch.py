@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from datasets import loading as storing
-from datasets import models
+from datasets import loading, models
 from datasets.material import batch_rows
 from datasets.readers import read
 from tests.cast import (
@@ -114,7 +113,7 @@ class TestLoading:
     def test_a_passage_may_come_long_after_the_key_point_that_names_it(
         self, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(storing, "CHUNK", 1)
+        monkeypatch.setattr(loading, "CHUNK", 1)
         early = {**FIRST, "key_points": [{"id": "e", "text": "Born.", "passage": "p2"}]}
         load(tmp_path, [early, SECOND], "late")
         points = models.KeyPoint.objects.order_by("key").values_list("key", "passage__key")

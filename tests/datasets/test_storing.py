@@ -10,7 +10,6 @@ import pytest
 
 from audit.models import Event
 from datasets import loading, models
-from datasets import loading as storing
 from datasets.loading import check_content, check_name, load_batch
 from datasets.material import Digest
 from datasets.rows import InputError, KeyPoint, Passage, Query, Question, Ranking, Report
@@ -28,8 +27,8 @@ def stored(db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Writes queries in chunks of so many rows; the counts and how many queries each chunk had."""
 
     def write(most: int, *queries: Query) -> tuple[dict[str, int], list[int]]:
-        monkeypatch.setattr(storing, "CHUNK", most)
-        writer = storing.Writer(models.Batch.objects.create(name="b"))
+        monkeypatch.setattr(loading, "CHUNK", most)
+        writer = loading.Writer(models.Batch.objects.create(name="b"))
         chunks: list[int] = []
         whole = writer._chunk
 

@@ -13,8 +13,7 @@ import pytest
 from django.db import models as db
 
 from annotation.models import Assignment
-from audit import append_only
-from audit import sealing as locking
+from audit import append_only, sealing
 from audit.models import Event
 from datasets import models
 from datasets.db import bulk, prepared
@@ -78,7 +77,7 @@ class StandIn:
 def server(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn()
     monkeypatch.setattr(bulk, "connection", made)
-    monkeypatch.setattr(locking, "connection", made)
+    monkeypatch.setattr(sealing, "connection", made)
     return made
 
 
@@ -269,11 +268,11 @@ class TestTheTrail:
         assert said == list(wanted("postgresql"))
 
     def test_whoever_writes_holds_the_lock_together_with_others(self, server: StandIn) -> None:
-        locking.hold_off_sealing()
+        sealing.hold_off_sealing()
         assert server.said[0] == ("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
         server.said.clear()
         server.vendor = "sqlite"
-        locking.hold_off_sealing()
+        sealing.hold_off_sealing()
         assert server.said == []
 
     @pytest.mark.django_db
@@ -285,12 +284,12 @@ class TestTheTrail:
         last = Event.objects.create(event="login").pk
         Event.objects.create(event="logout")
         slept: list[float] = []
-        monkeypatch.setattr(locking.time, "sleep", slept.append)
+        monkeypatch.setattr(sealing.time, "sleep", slept.append)
         server.answers = [(False,)] * (tries - 1) + [(True,)]
-        assert locking.horizon() == (last + 1 if tries <= 50 else None)
+        assert sealing.horizon() == (last + 1 if tries <= 50 else None)
         assert slept == [0.1] * (min(tries, 50) - 1)
         assert server.said[0] == ("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
 
     @pytest.mark.django_db
     def test_of_no_event_the_horizon_is_nought(self) -> None:
-        assert locking.horizon() == 0
+        assert sealing.horizon() == 0

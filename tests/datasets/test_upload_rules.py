@@ -21,13 +21,10 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from audit.models import Event
-from datasets import tasks as apart
-from datasets import tasks as cleaning
+from datasets import tasks
 from datasets.models import Batch, Upload
 from datasets.rows import InputError
-from datasets.uploads import decisions as deciding
-from datasets.uploads import launching, quarantine, receiving
-from datasets.uploads import worker as working
+from datasets.uploads import decisions, launching, quarantine, receiving, worker
 from datasets.uploads.decisions import StaleError, shown, twins
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
@@ -98,10 +95,10 @@ class TestWhatMayBeOrdered:
     def test_only_what_is_ready_is_kept(self, rita: User, rung: list[str], state: str) -> None:
         upload = upload_of(rita, state)
         if state in (State.READY, State.KEEPING, State.KEPT):
-            deciding.keep(upload, DIGEST, "")
+            decisions.keep(upload, DIGEST, "")
         else:
-            with pytest.raises(StaleError, match=deciding.STANDS[State(state)]):
-                deciding.keep(upload, DIGEST, "")
+            with pytest.raises(StaleError, match=decisions.STANDS[State(state)]):
+                decisions.keep(upload, DIGEST, "")
         ordered = state == State.READY
         assert now_of(upload).state == (State.KEEPING if ordered else state)
         assert [name for name, *_ in events()] == (["upload.kept"] if ordered else [])
@@ -111,14 +108,14 @@ class TestWhatMayBeOrdered:
     def test_another_digest_than_the_one_seen_is_never_kept(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state)
         with pytest.raises(StaleError):
-            deciding.keep(upload, "0" * 64, "")
+            decisions.keep(upload, "0" * 64, "")
         assert now_of(upload).state == state
 
     @database
     def test_nothing_seen_is_no_digest_even_of_what_has_none(self, rita: User) -> None:
         upload = upload_of(rita, digest="")
         with pytest.raises(StaleError):
-            deciding.keep(upload, "", "")
+            decisions.keep(upload, "", "")
 
     def test_an_order_clears_what_went_wrong_before_and_has_it_worked_on(
         self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
@@ -126,7 +123,7 @@ class TestWhatMayBeOrdered:
         upload = upload_of(rita, error="it died", turn=TURN, seconds_ago=50)
         quarantine.note_progress(upload.key, 5, 9)
         with django_capture_on_commit_callbacks(execute=True):
-            deciding.keep(upload, DIGEST, "  pilot ")
+            decisions.keep(upload, DIGEST, "  pilot ")
         found = now_of(upload)
         assert (found.state, found.name, found.error) == (State.KEEPING, "pilot", "")
         assert (found.turn, found.changed_at) == (None, NOW)
@@ -145,24 +142,24 @@ class TestWhatMayBeOrdered:
     ) -> None:
         upload = upload_of(rita)
         if kept:
-            deciding.keep(upload, DIGEST, name)
+            decisions.keep(upload, DIGEST, name)
         else:
             with pytest.raises(InputError, match="blank or longer than 200"):
-                deciding.keep(upload, DIGEST, name)
+                decisions.keep(upload, DIGEST, name)
         assert now_of(upload).name == (kept or "study")
 
     def test_a_name_is_free_for_the_same_content(self, rita: User, rung: list[str]) -> None:
         Batch.objects.create(name="there", format="native", digest=DIGEST)
         upload = upload_of(rita)
-        deciding.keep(upload, DIGEST, "there")
+        decisions.keep(upload, DIGEST, "there")
         assert upload.state == State.KEEPING
 
     def test_of_two_orders_at_once_the_second_is_told_what_the_first_did(
         self, rita: User, rung: list[str]
     ) -> None:
         for act in (
-            lambda seen: deciding.keep(seen, DIGEST, ""),
-            lambda seen: deciding.read_as(seen, "native"),
+            lambda seen: decisions.keep(seen, DIGEST, ""),
+            lambda seen: decisions.read_as(seen, "native"),
         ):
             seen = upload_of(rita)
             Upload.objects.filter(pk=seen.pk).update(state=State.DISCARDED)
@@ -172,7 +169,7 @@ class TestWhatMayBeOrdered:
         seen = upload_of(rita)
         Upload.objects.filter(pk=seen.pk).update(digest="e" * 64)
         with pytest.raises(StaleError):
-            deciding.keep(seen, DIGEST, "")
+            decisions.keep(seen, DIGEST, "")
         assert events() == []
         assert rung == []
 
@@ -185,10 +182,10 @@ class TestWhatMayBeOrdered:
         upload = upload_of(rita, state, error="no", turn=TURN)
         with django_capture_on_commit_callbacks(execute=True):
             if state == State.READY:
-                deciding.read_as(upload, "clapnq")
+                decisions.read_as(upload, "clapnq")
             else:
                 with pytest.raises(StaleError):
-                    deciding.read_as(upload, "clapnq")
+                    decisions.read_as(upload, "clapnq")
         found = now_of(upload)
         if state == State.READY:
             assert (found.state, found.format, found.digest) == (State.READING, "clapnq", "")
@@ -201,9 +198,9 @@ class TestWhatMayBeOrdered:
     def test_no_format_named_is_one_to_be_recognised(self, rita: User, rung: list[str]) -> None:
         upload = upload_of(rita, format="clapnq")
         with pytest.raises(InputError, match="--format: is not one of the formats"):
-            deciding.read_as(upload, "pdf")
+            decisions.read_as(upload, "pdf")
         assert now_of(upload).format == "clapnq"
-        deciding.read_as(upload, "")
+        decisions.read_as(upload, "")
         assert now_of(upload).format == ""
 
     @pytest.mark.every_case
@@ -211,7 +208,7 @@ class TestWhatMayBeOrdered:
     def test_what_is_not_yet_decided_can_be_discarded(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state, error="no", turn=TURN, seconds_ago=9)
         if state in (State.READING, State.READY):
-            deciding.discard(upload)
+            decisions.discard(upload)
             found = now_of(upload)
             assert (found.state, found.turn, found.found) == (State.DISCARDED, None, {})
             assert (found.error, found.changed_at) == ("", NOW)
@@ -219,10 +216,10 @@ class TestWhatMayBeOrdered:
             assert not lies(upload)
             return
         if state == State.DISCARDED:
-            deciding.discard(upload)
+            decisions.discard(upload)
         else:
-            with pytest.raises(StaleError, match=deciding.STANDS[State(state)]):
-                deciding.discard(upload)
+            with pytest.raises(StaleError, match=decisions.STANDS[State(state)]):
+                decisions.discard(upload)
         assert (now_of(upload).state, now_of(upload).turn) == (state, TURN)
         assert events() == []
         assert lies(upload)
@@ -231,7 +228,7 @@ class TestWhatMayBeOrdered:
         upload = upload_of(rita)
         Upload.objects.filter(pk=upload.pk).update(state=State.KEEPING)
         with pytest.raises(StaleError, match="it is being loaded"):
-            deciding.discard(upload)
+            decisions.discard(upload)
         assert upload.state == State.KEEPING
         assert lies(upload)
 
@@ -249,7 +246,7 @@ class TestWhoseProcessIsGone:
         self, state: str, turn: uuid.UUID | None, seconds: float, waits: bool
     ) -> None:
         changed_at = NOW - timedelta(seconds=seconds)
-        assert deciding.is_waiting(Upload(state=state, turn=turn, changed_at=changed_at)) is waits
+        assert decisions.is_waiting(Upload(state=state, turn=turn, changed_at=changed_at)) is waits
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -262,7 +259,7 @@ class TestWhoseProcessIsGone:
         self, state: str, turn: uuid.UUID | None, seconds: float, silent: bool
     ) -> None:
         upload = Upload(state=state, turn=turn, changed_at=NOW - timedelta(seconds=seconds))
-        assert deciding.is_silent(upload) is silent
+        assert decisions.is_silent(upload) is silent
 
     def test_what_a_process_noted_last_counts_and_not_when_it_began(
         self, monkeypatch: pytest.MonkeyPatch
@@ -271,7 +268,7 @@ class TestWhoseProcessIsGone:
         for age, silent in ((60.0, False), (60.1, True)):
             told = quarantine.Progress(1, 2, age)
             monkeypatch.setattr(quarantine, "progress", lambda key, told=told: told)
-            assert deciding.is_silent(upload) is silent
+            assert decisions.is_silent(upload) is silent
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -285,10 +282,10 @@ class TestWhoseProcessIsGone:
         upload = upload_of(rita, State.KEEPING, seconds, turn=turn)
         with django_capture_on_commit_callbacks(execute=True):
             if begun:
-                deciding.begin_here(upload)
+                decisions.begin_here(upload)
             else:
                 with pytest.raises(StaleError, match="it is being loaded"):
-                    deciding.begin_here(upload)
+                    decisions.begin_here(upload)
         found = now_of(upload)
         assert rung == ([f"here {upload.key}"] if begun else [])
         assert found.turn == (None if begun else turn)
@@ -299,7 +296,7 @@ class TestWhoseProcessIsGone:
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
         quarantine.note_progress(upload.key, 5, 9)
-        deciding.begin_here(upload)
+        decisions.begin_here(upload)
         assert quarantine.progress(upload.key) is None
 
     @pytest.mark.every_case
@@ -311,8 +308,8 @@ class TestWhoseProcessIsGone:
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
         Upload.objects.filter(pk=upload.pk).update(**meanwhile)
-        with pytest.raises(StaleError, match=deciding.STANDS[State(now_of(upload).state)]):
-            deciding.begin_here(upload)
+        with pytest.raises(StaleError, match=decisions.STANDS[State(now_of(upload).state)]):
+            decisions.begin_here(upload)
         assert now_of(upload).changed_at == NOW - timedelta(seconds=11)
 
 
@@ -404,7 +401,7 @@ class TestCleaning:
     def test_what_was_touched_exactly_a_day_ago_stays(self, rita: User) -> None:
         day = 24 * 3600
         at_the_edge, old = upload_of(rita, seconds_ago=day), upload_of(rita, seconds_ago=day + 1)
-        assert cleaning.clean() == 1
+        assert tasks.clean() == 1
         assert (lies(at_the_edge), lies(old)) == (True, False)
         assert list(Upload.objects.all()) == [at_the_edge]
 
@@ -434,7 +431,7 @@ class TestCleaning:
         for path, hours in ((quarantine.folder(mine.key), 4), (stray, 4), (part, 4), (young, 2)):
             then = time.time() - 3600 * hours
             os.utime(path, (then, then))
-        assert cleaning.clean() == 0
+        assert tasks.clean() == 0
         assert (lies(mine), stray.exists(), part.exists(), young.exists()) == (
             True, False, False, True,
         )  # fmt: skip
@@ -600,9 +597,9 @@ class TestWorking:
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen: list[Upload] = []
-        monkeypatch.setattr(working, "_look_through", lambda up, count: seen.append(now_of(up)))
+        monkeypatch.setattr(worker, "_look_through", lambda up, count: seen.append(now_of(up)))
         upload = upload_of(rita, State.READING, 30)
-        working.work(upload.key, TURN)
+        worker.work(upload.key, TURN)
         assert [(each.turn, each.changed_at) for each in seen] == [(TURN, NOW)]
 
     @pytest.mark.every_case
@@ -611,15 +608,15 @@ class TestWorking:
         self, rita: User, monkeypatch: pytest.MonkeyPatch, state: str
     ) -> None:
         done: list[str] = []
-        monkeypatch.setattr(working, "_look_through", lambda *_: done.append("reading"))
-        monkeypatch.setattr(working, "_keep", lambda *_: done.append("keeping"))
-        working.work(upload_of(rita, state).key)
-        assert done == ([state] if state in working.AT_WORK else [])
+        monkeypatch.setattr(worker, "_look_through", lambda *_: done.append("reading"))
+        monkeypatch.setattr(worker, "_keep", lambda *_: done.append("keeping"))
+        worker.work(upload_of(rita, state).key)
+        assert done == ([state] if state in worker.AT_WORK else [])
 
     def test_only_so_many_warnings_are_kept_and_all_are_counted(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(working, "WARNINGS_KEPT", 1)
+        monkeypatch.setattr(worker, "WARNINGS_KEPT", 1)
         upload = upload_of(rita, State.READING)
         lines = [changed(FIRST, id="Q"), changed(SECOND, id="q"), changed(THIRD, id="W"),
                  {"id": "w", "text": "?"}]  # fmt: skip
@@ -637,7 +634,7 @@ class TestWorking:
         self, rita: User, state: str, after: str
     ) -> None:
         upload = upload_of(rita, state, 30, turn=TURN)
-        working.refuse(upload, " two\n  words ")
+        worker.refuse(upload, " two\n  words ")
         found = now_of(upload)
         assert (found.state, found.error, found.turn) == (after, "two words", None)
         assert found.changed_at == NOW
@@ -646,13 +643,13 @@ class TestWorking:
     def test_who_lost_the_turn_refuses_nothing(self, rita: User) -> None:
         upload = upload_of(rita, State.READING, turn=TURN)
         Upload.objects.update(turn=uuid.uuid4())
-        working.refuse(upload, "no")
+        worker.refuse(upload, "no")
         assert now_of(upload).error == ""
         assert lies(upload)
 
     def test_the_end_of_one_is_not_that_of_another(self, rita: User) -> None:
         mine, other = (upload_of(rita, State.READING, turn=TURN) for _ in range(2))
-        working.refuse(mine, "no")
+        worker.refuse(mine, "no")
         assert (now_of(other).state, now_of(other).error) == (State.READING, "")
 
     @pytest.mark.every_case
@@ -661,7 +658,7 @@ class TestWorking:
         self, rita: User, counts: dict[str, int], total: int
     ) -> None:
         upload = upload_of(rita, State.READING, found={"counts": counts})
-        with working._beating(upload) as count:
+        with worker._beating(upload) as count:
             assert (count.done, count.total) == (0, total)
             told = quarantine.progress(upload.key)
             assert told is not None
@@ -672,7 +669,7 @@ class TestWorking:
     def test_a_load_says_whether_the_batch_was_there_and_its_files_go(self, rita: User) -> None:
         for name, unchanged in (("one", False), ("one", True)):
             upload = worked(upload_of(rita, State.READING))
-            deciding.keep(upload, upload.digest, name)
+            decisions.keep(upload, upload.digest, name)
             upload = worked(upload)
             assert (upload.state, upload.found["unchanged"]) == (State.KEPT, unchanged)
             assert upload.found["counts"]["queries"] == 3
@@ -680,11 +677,11 @@ class TestWorking:
 
     def test_a_process_that_died_ends_its_own_turn_at_work_and_no_other(self, rita: User) -> None:
         for state, turn, error in (
-            (State.READING, TURN, apart.DIED), (State.KEEPING, TURN, apart.DIED),
+            (State.READING, TURN, tasks.DIED), (State.KEEPING, TURN, tasks.DIED),
             (State.READY, TURN, ""), (State.READING, uuid.UUID(int=8), ""),
         ):  # fmt: skip
             upload = upload_of(rita, state, turn=turn)
-            apart.died(upload.key, TURN)
+            tasks.died(upload.key, TURN)
             assert now_of(upload).error == error
 
 

@@ -15,13 +15,10 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from annotation.models import User
-from datasets import tasks as apart
-from datasets import tasks as cleaning
+from datasets import tasks
 from datasets.models import Batch, Query, Upload
 from datasets.rows import InputError
-from datasets.uploads import decisions as deciding
-from datasets.uploads import quarantine
-from datasets.uploads import worker as working
+from datasets.uploads import decisions, quarantine, worker
 from datasets.uploads.decisions import StaleError, TakenNameError
 from datasets.uploads.receiving import MOST_AN_HOUR, MOST_WAITING, TooOftenError, receive
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
@@ -49,7 +46,7 @@ def lies(upload: Upload) -> bool:
 
 
 def kept(upload: Upload, name: str = "") -> Upload:
-    deciding.keep(upload, upload.digest, name)
+    decisions.keep(upload, upload.digest, name)
     return worked(upload)
 
 
@@ -138,17 +135,17 @@ class TestLookingThrough:
     def test_it_is_read_as_the_format_that_is_named(self, rita: User) -> None:
         upload = read(rita)
         before = upload.digest
-        deciding.read_as(upload, "clapnq")
+        decisions.read_as(upload, "clapnq")
         assert (upload.state, upload.digest, upload.found) == ("reading", "", {})
         assert worked(upload).state == "refused"
         with pytest.raises(StaleError, match="refused"):
-            deciding.keep(upload, before, "")
+            decisions.keep(upload, before, "")
 
     def test_rows_have_a_cap(self, rita: User, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("datasets.uploads.worker.MOST_QUERIES", 2)
         assert "holds more than 2 queries; load it with" in read(rita).error
 
-    @pytest.mark.parametrize("error", [MemoryError, working.SpentError])
+    @pytest.mark.parametrize("error", [MemoryError, worker.SpentError])
     def test_what_needs_too_much_is_refused(
         self, rita: User, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
     ) -> None:
@@ -201,7 +198,7 @@ class TestReceiving:
 
     def test_six_an_hour_are_the_most(self, rita: User) -> None:
         for _ in range(MOST_AN_HOUR):
-            deciding.discard(sent(rita))
+            decisions.discard(sent(rita))
         with pytest.raises(TooOftenError, match="6 uploads an hour are the most") as error:
             sent(rita)
         assert 3500 < error.value.seconds <= 3600
@@ -213,7 +210,7 @@ class TestReceiving:
         waiting = [sent(rita) for _ in range(MOST_WAITING)]
         with pytest.raises(InputError, match="keep or discard one of yours first"):
             sent(rita)
-        deciding.discard(waiting[0])
+        decisions.discard(waiting[0])
         assert sent(rita).state == "reading"
 
 
@@ -232,7 +229,7 @@ class TestKeeping:
 
     def test_to_keep_it_twice_is_to_keep_it_once(self, rita: User) -> None:
         upload = kept(read(rita))
-        deciding.keep(upload, upload.digest, "another")
+        decisions.keep(upload, upload.digest, "another")
         assert worked(upload).state == "kept"
         assert Batch.objects.get().name == "study"
 
@@ -240,11 +237,11 @@ class TestKeeping:
         upload = read(rita)
         for seen in ("", "0" * 64):
             with pytest.raises(StaleError, match="has another preview by now"):
-                deciding.keep(upload, seen, "")
+                decisions.keep(upload, seen, "")
         seen = upload.digest
-        deciding.discard(upload)
+        decisions.discard(upload)
         with pytest.raises(StaleError, match="it was discarded; upload the files again"):
-            deciding.keep(upload, seen, "")
+            decisions.keep(upload, seen, "")
         assert not Batch.objects.exists()
 
     def test_files_that_read_otherwise_by_then_are_not_loaded(self, rita: User) -> None:
@@ -267,7 +264,7 @@ class TestKeeping:
         kept(read(rita))
         other = read(rita, as_file([SECOND]))
         with pytest.raises(TakenNameError, match="a batch called 'study' holds other content"):
-            deciding.keep(other, other.digest, "")
+            decisions.keep(other, other.digest, "")
         kept(other, "second")
         assert Batch.objects.get(name="second") == other.batch
 
@@ -275,7 +272,7 @@ class TestKeeping:
         """Both were ordered before either had loaded."""
         first, second = read(rita), read(rita, as_file([SECOND]))
         for upload in (first, second):
-            deciding.keep(upload, upload.digest, "one")
+            decisions.keep(upload, upload.digest, "one")
         assert worked(first).state == "kept"
         assert worked(second).state == "ready"
         assert "a batch called 'one' holds other content" in second.error
@@ -293,8 +290,8 @@ class TestKeeping:
                 raise IntegrityError
             return load_batch(*arguments)
 
-        load_batch = working.load_batch
-        monkeypatch.setattr(working, "load_batch", late)
+        load_batch = worker.load_batch
+        monkeypatch.setattr(worker, "load_batch", late)
         assert kept(read(rita)).state == "kept"
         assert len(calls) == 2
 
@@ -307,17 +304,17 @@ class TestKeeping:
             Upload.objects.update(turn=uuid.uuid4())
             return load_batch(*arguments)
 
-        load_batch = working.load_batch
-        monkeypatch.setattr(working, "load_batch", taken_over)
-        deciding.keep(upload, upload.digest, "")
-        working.work(upload.key)
+        load_batch = worker.load_batch
+        monkeypatch.setattr(worker, "load_batch", taken_over)
+        decisions.keep(upload, upload.digest, "")
+        worker.work(upload.key)
         assert not Batch.objects.exists()
 
     def test_a_process_that_dies_in_a_load_leaves_the_preview(self, rita: User) -> None:
         upload = read(rita)
-        deciding.keep(upload, upload.digest, "")
+        decisions.keep(upload, upload.digest, "")
         Upload.objects.update(turn=(turn := uuid.uuid4()))
-        apart.died(upload.key, turn)
+        tasks.died(upload.key, turn)
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("ready", None)
         assert "died" in upload.error
@@ -326,7 +323,7 @@ class TestKeeping:
     def test_a_process_that_dies_in_a_reading_ends_it(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(turn := uuid.uuid4()))
-        apart.died(upload.key, turn)
+        tasks.died(upload.key, turn)
         upload.refresh_from_db()
         assert upload.state == "refused"
         assert not lies(upload)
@@ -334,7 +331,7 @@ class TestKeeping:
     def test_a_process_that_dies_ends_nobody_elses_turn(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(successor := uuid.uuid4()))
-        apart.died(upload.key, uuid.uuid4())
+        tasks.died(upload.key, uuid.uuid4())
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("reading", successor)
         assert lies(upload)
@@ -343,18 +340,18 @@ class TestKeeping:
 class TestDeciding:
     def test_a_discarded_one_is_gone(self, rita: User) -> None:
         upload = read(rita)
-        deciding.discard(upload)
+        decisions.discard(upload)
         assert not lies(upload)
         upload.refresh_from_db()
-        deciding.discard(upload)
-        working.work(upload.key)
+        decisions.discard(upload)
+        worker.work(upload.key)
         assert not Batch.objects.exists()
 
     def test_what_is_being_loaded_cannot_be_discarded(self, rita: User) -> None:
         upload = read(rita)
-        deciding.keep(upload, upload.digest, "")
+        decisions.keep(upload, upload.digest, "")
         with pytest.raises(StaleError, match="it is being loaded"):
-            deciding.discard(upload)
+            decisions.discard(upload)
         assert lies(upload)
 
     def test_a_reading_that_was_discarded_ends_without_a_word(
@@ -363,11 +360,11 @@ class TestDeciding:
         upload = sent(rita)
 
         def discarded(*arguments: Any) -> object:
-            deciding.discard(Upload.objects.get())
+            decisions.discard(Upload.objects.get())
             return understand(*arguments)
 
-        understand = working.understand
-        monkeypatch.setattr(working, "understand", discarded)
+        understand = worker.understand
+        monkeypatch.setattr(worker, "understand", discarded)
         assert worked(upload).state == "discarded"
         assert not lies(upload)
 
@@ -386,12 +383,12 @@ class TestDeciding:
         monkeypatch.setattr("datasets.uploads.launching.start_here", begun.append)
         upload = sent(rita)
         with pytest.raises(StaleError, match="being read"):
-            deciding.begin_here(upload)
+            decisions.begin_here(upload)
         Upload.objects.update(changed_at=timezone.now() - timedelta(seconds=11))
         upload.refresh_from_db()
-        assert deciding.is_waiting(upload)
+        assert decisions.is_waiting(upload)
         with django_capture_on_commit_callbacks(execute=True):
-            deciding.begin_here(upload)
+            decisions.begin_here(upload)
         assert begun == [upload.key]
 
     def test_one_whose_process_is_silent_can_be_begun_anew(self, rita: User) -> None:
@@ -399,21 +396,21 @@ class TestDeciding:
         Upload.objects.update(turn=uuid.uuid4())
         quarantine.note_progress(upload.key, 1, 2)
         upload.refresh_from_db()
-        assert not deciding.is_silent(upload)
+        assert not decisions.is_silent(upload)
         old = time.time() - 61
         os.utime(quarantine.folder(upload.key) / quarantine.PROGRESS, (old, old))
-        assert deciding.is_silent(upload)
-        deciding.begin_here(upload)
+        assert decisions.is_silent(upload)
+        decisions.begin_here(upload)
         assert worked(upload).state == "ready"
 
 
 class TestCleaning:
     def test_what_nobody_came_back_for_goes_after_a_day(self, rita: User) -> None:
         waiting, batch = read(rita), kept(read(rita, as_file([SECOND])), "kept").batch
-        assert cleaning.clean() == 0
+        assert tasks.clean() == 0
         assert lies(waiting)
         Upload.objects.update(changed_at=timezone.now() - timedelta(hours=25))
-        assert cleaning.clean() == 2
+        assert tasks.clean() == 2
         assert not lies(waiting)
         assert Batch.objects.get() == batch
 
@@ -425,7 +422,7 @@ class TestCleaning:
         old = time.time() - 4 * 3600
         for path in (incoming, stray, quarantine.folder(mine.key)):
             os.utime(path, (old, old))
-        cleaning.clean()
+        tasks.clean()
         assert not incoming.exists()
         assert not stray.exists()
         assert lies(mine)

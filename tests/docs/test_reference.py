@@ -13,9 +13,9 @@ from django.core.management import get_commands, load_command_class
 
 import analysis.statistics as library
 from analysis.statistics import STATISTICS
+from annotation import label_rows
 from annotation.exports.bundles import BUNDLES
 from annotation.exports.registry import EXPORTS
-from annotation.files import rows as labels
 from annotation.protocols import PROTOCOLS
 from config.env import VARIABLES
 from datasets.readers import READERS
@@ -106,7 +106,7 @@ def test_every_key_of_a_batch_is_listed(texts: dict[str, str], part: type) -> No
     assert not [key for key in formats.keys_of(part) if f"| `{key}` |" not in listed]
 
 
-@pytest.mark.parametrize("column", labels.COLUMNS)
+@pytest.mark.parametrize("column", label_rows.COLUMNS)
 def test_every_column_of_the_labels_file_is_listed(texts: dict[str, str], column: str) -> None:
     assert f"| `{column}` |" in section(texts["formats.md"], "The labels file")
 

@@ -22,10 +22,9 @@ from analysis.choices import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from analysis.reports import campaign_report
-from annotation.expecting import FEWEST_QUERIES, Assumptions
-from annotation.gold.setting import EVERY
-from annotation.models import Campaign, Response, User
-from annotation.models.people import rater_of
+from annotation.campaigns.dry_run import FEWEST_QUERIES, Assumptions
+from annotation.gold.loading import EVERY
+from annotation.models import Campaign, Response, User, rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from config.apps import tls_ends_somewhere

@@ -17,7 +17,7 @@ from judging.engine.queue import Patience
 from judging.engine.worker import work
 from judging.judges import Definition, define
 from judging.models import Judge, JudgeRun
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 
 HASTY = Patience(
     attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,
@@ -99,8 +99,8 @@ def run_scripted(
 ) -> tuple[JudgeRun, Ending, Scripted]:
     """A run from its start to its end, its counts as they are stored."""
     backend = backend or Scripted(script)
-    run = runs.start(campaign, rater, limit)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater, limit)
+    lease = lifecycle.take(run)
     assert lease is not None
     ending = work(run, lease, control, backend, HASTY)
     run.refresh_from_db()

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label
-from annotation.submit import LostLeaseError
 from datasets.rows import InputError
 from judging.batch_api import requests, results
 from judging.batch_api.results import Taken, take_in
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from judging.runs.manifest import is_sealed
 from tests.judging.cast import judge
 
@@ -207,11 +206,11 @@ def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
 
 
 def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> None:
-    runs.ask_to_stop(out.run)
+    lifecycle.ask_to_stop(out.run)
     JudgeRun.objects.filter(pk=out.run.pk).update(error="away", wish="stop")
     assert out.run.state == "interrupted"
-    second = runs.start(out.campaign, out.judge)
-    with pytest.raises(runs.HeldError, match="another run of judge offline is at work"):
+    second = lifecycle.start(out.campaign, out.judge)
+    with pytest.raises(lifecycle.HeldError, match="another run of judge offline is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()
     assert out.run.state == "interrupted"
@@ -225,8 +224,8 @@ def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> 
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
-    assert runs.take(out.run) is not None
-    with pytest.raises(runs.HeldError, match="is at work"):
+    assert lifecycle.take(out.run) is not None
+    with pytest.raises(lifecycle.HeldError, match="is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()
     assert out.run.state == "running"
@@ -236,15 +235,15 @@ def test_a_run_that_ended_is_touched_only_where_a_line_tells_something_new(out: 
     def ended() -> dict[str, Any]:
         return dict(JudgeRun.objects.filter(pk=out.run.pk).values()[0])
 
-    runs.ask_to_stop(out.run)
+    lifecycle.ask_to_stop(out.run)
     assert counts(out.take(out.error(0))) == NOTHING | {"errors": {"batch-error": 1}, "missing": 11}
-    runs.ask_to_stop(out.run)
+    lifecycle.ask_to_stop(out.run)
     before = ended()
-    runs.start(out.campaign, out.judge)
+    lifecycle.start(out.campaign, out.judge)
     assert counts(out.take(out.error(0))) == NOTHING | {"before": 1, "missing": 11}
     assert ended() == before
     for lines in ([out.answer(0)], [out.error(0), out.error(1)]):
-        with pytest.raises(runs.HeldError):
+        with pytest.raises(lifecycle.HeldError):
             out.take(*lines)
     JudgeRun.objects.exclude(pk=out.run.pk).update(state="done")
     assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"done": 12}
@@ -291,7 +290,7 @@ def test_whoever_loses_the_lease_stops_before_the_next_group(
 
 
 def test_only_the_own_run_is_left_out(out: Out) -> None:
-    other = runs.start(out.campaign, asking("other"))
+    other = lifecycle.start(out.campaign, asking("other"))
     JudgeRun.objects.filter(pk=other.pk).update(state="running", queued=True)
     out.take(out.answer(0))
     other.refresh_from_db()
@@ -318,7 +317,7 @@ def test_rows_that_came_back_with_errors_are_open_again_after_their_group(
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)
     other = asking("other")
-    planning.plan(out.campaign, other)
+    ledger.plan(out.campaign, other)
     theirs = Assignment.objects.filter(rater=other.rater)
     theirs.update(status="leased", lease="1" * 32)
     seen: list[list[tuple[str, bool]]] = []

@@ -18,13 +18,10 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers.results import Result, record
-from judging.batch_api import format as parts
-from judging.batch_api import requests
+from judging.batch_api import format, requests
 from judging.batch_api.results import take_in
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 from judging.runs.manifest import is_sealed
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
@@ -201,7 +198,7 @@ def test_nobody_else_asks_while_the_requests_are_out(
     assert out in refusal(campaign, rater, "--queue")
     assert out in refusal(campaign, rater, "--batch-file", str(tmp_path / "more.jsonl"))
     assert not (tmp_path / "more.jsonl").exists()
-    assert list(runs.neglected()) == []
+    assert list(lifecycle.neglected()) == []
     assert standing(rater) == {"open": 12, "done": 0}
 
 
@@ -431,7 +428,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parts, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(format, "MOST_REQUESTS", 5)
     path = written(campaign, rater, tmp_path)
     files = [path, tmp_path / "requests.2.jsonl", tmp_path / "requests.3.jsonl"]
     assert [len(lines_of(each)) for each in files] == [5, 5, 2]
@@ -445,7 +442,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
 def test_a_file_s_size_is_bounded_too(
     campaign: Campaign, rater: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(format, "MOST_BYTES", 10_000)
     path = written(campaign, rater, tmp_path)
     sizes = [each.stat().st_size for each in tmp_path.glob("requests*.jsonl")]
     assert len(sizes) > 1
@@ -462,7 +459,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
 ) -> None:
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "none" / "requests.jsonl"))
     assert "cannot be written (no such file or directory)" in said
-    monkeypatch.setattr(parts, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(format, "MOST_REQUESTS", 5)
     taken = tmp_path / "requests.2.jsonl"
     taken.write_text("mine", "utf-8")
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
@@ -551,7 +548,7 @@ def test_deaths_while_results_are_taken_in_strike_no_row(
 def test_rows_at_which_workers_died_are_told_to_be_left_out(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     for row in Assignment.objects.filter(rater=rater.rater)[:2]:
         Strike.objects.create(assignment=row, count=2)
     said = exchange(campaign, rater, tmp_path / "requests.jsonl")
@@ -573,11 +570,11 @@ def test_a_paused_server_stays_paused_while_requests_are_written(
 def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
     campaign: Campaign, rater: Judge
 ) -> None:
-    dead = runs.start(campaign, rater)
-    runs.take(dead)
+    dead = lifecycle.start(campaign, rater)
+    lifecycle.take(dead)
     file = {"name": "requests.jsonl", "path": "/srv/ada/requests.jsonl"}
     JudgeRun.objects.update(
-        manifest={runs.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)
+        manifest={lifecycle.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)
     )
     Lane.objects.update(lease=None)
     said = refusal(campaign, rater)
@@ -588,7 +585,9 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("order", [runs.ask_to_stop, runs.ask_to_cancel], ids=["stop", "cancel"])
+@pytest.mark.parametrize(
+    "order", [lifecycle.ask_to_stop, lifecycle.ask_to_cancel], ids=["stop", "cancel"]
+)
 @pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.put_in_place"])
 def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
     campaign: Campaign,
@@ -612,7 +611,7 @@ def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
     assert "was ended while its requests were written, and none is out" in said
     assert {path.name for path in tmp_path.iterdir()} == {"batch.jsonl"}
     found = JudgeRun.objects.get()
-    cancelled = order is runs.ask_to_cancel
+    cancelled = order is lifecycle.ask_to_cancel
     assert found.state == ("cancelled" if cancelled else "interrupted")
     assert "batch" not in found.manifest
     left = {"cancelled": 12} if cancelled else {"open": 12}

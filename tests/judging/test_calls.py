@@ -16,9 +16,7 @@ from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.runs import ledger
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import judge
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -30,8 +28,8 @@ def run(campaign: Campaign) -> JudgeRun:
     rater = judge(
         "priced", "openai", model="m", base_url="http://127.0.0.1:9/v1", granularity="unit"
     )
-    planning.plan(campaign, rater)
-    return runs.start(campaign, rater)
+    ledger.plan(campaign, rater)
+    return lifecycle.start(campaign, rater)
 
 
 def rows(run: JudgeRun) -> list[int]:
@@ -167,7 +165,7 @@ def test_more_than_are_written_at_once_are_each_written_once(
 
 class TestRecorded:
     def record(self, run: JudgeRun, *told: Call, verdict: Any = None) -> Assignment:
-        lease = runs.take(run)
+        lease = lifecycle.take(run)
         assert lease is not None
         preparer = preparer_of(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)

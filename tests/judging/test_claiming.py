@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
-from annotation.submit import LostLeaseError
-from judging.answers import cache as reusing
+from judging.answers import cache
 from judging.answers.cache import Equals, answers_to
 from judging.answers.results import FINAL
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
-from judging.engine import persistence as claiming
+from judging.engine import persistence
 from judging.engine.persistence import ENOUGH_FAILED, Claim, Past, claimed, past
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger
@@ -215,15 +215,15 @@ class TestTheServersPast:
         assert past(run[0]) == Past()
 
     def test_a_moment_to_come_was_no_time_ago(self) -> None:
-        assert claiming._since(timezone.now() + timedelta(hours=1)) == 0.0
-        assert 60 <= claiming._since(timezone.now() - timedelta(seconds=60)) < 65
-        assert claiming._since(None) == 0.0
+        assert persistence._since(timezone.now() + timedelta(hours=1)) == 0.0
+        assert 60 <= persistence._since(timezone.now() - timedelta(seconds=60)) < 65
+        assert persistence._since(None) == 0.0
 
 
 def test_answers_are_sought_by_so_many_hashes_at_once_each_in_one_query(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr(reusing, "CHUNK", 2)
+    monkeypatch.setattr(cache, "CHUNK", 2)
     run = JudgeRun(campaign=campaign, judge=judge(), reuse="all")
     with django_assert_num_queries(3) as asked:
         answers_to(run, ["a0", "b0", "c0", "a0", "d0", "e0"])

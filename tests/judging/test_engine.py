@@ -24,8 +24,7 @@ from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -221,8 +220,8 @@ def test_answers_of_a_lost_lease_change_nothing(campaign: Campaign) -> None:
         return yes(request)
 
     stolen: list[uuid.UUID] = []
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease is not None
     JudgeRun.objects.filter(pk=run.pk).update(lease=uuid.uuid4())
     ending = work(run, lease, None, Scripted(script), HASTY)

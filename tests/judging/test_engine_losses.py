@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label, Response
-from annotation.submit import LostLeaseError
 from judging.answers.cache import Equals
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
@@ -22,8 +22,7 @@ from judging.engine.persistence import ENOUGH_FAILED, claimed, past
 from judging.engine.queue import Patience
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 from tests.judging.test_scoring import logprobs_of
 
@@ -69,7 +68,7 @@ def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
     campaign: Campaign, times: int, asked: int
 ) -> None:
     rater = judge(granularity="unit")
-    run = runs.start(campaign, rater)
+    run = lifecycle.start(campaign, rater)
     row = ledger.rows_of(campaign, rater).filter(scope="q1:1")[0]
     for attempt in range(1, times + 1):
         JudgeCall.objects.create(
@@ -84,7 +83,7 @@ def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
         late = request.facts.units[0].name == "q1:1" and text in request.facts.texts
         return TransientError("deadline", "no answer") if late else yes(request)
 
-    lease = runs.take(run)
+    lease = lifecycle.take(run)
     assert lease is not None
     work(run, lease, None, Scripted(script), HASTY)
     row.refresh_from_db()
@@ -94,7 +93,7 @@ def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
 def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
     """Short pumps one after the other, as workers make them; how many."""
     for number in range(1, 100):
-        lease = runs.take(run)
+        lease = lifecycle.take(run)
         assert lease is not None
         work(run, lease, Control(seconds=0.05), Scripted(script), patience)
         run.refresh_from_db()
@@ -107,7 +106,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
     campaign: Campaign,
 ) -> None:
     rater = judge(granularity="unit")
-    run = runs.start(campaign, rater, queued=True)
+    run = lifecycle.start(campaign, rater, queued=True)
     busy = RateError("come later", wait=0.01)
     patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
     assert pumps_until_the_end(run, lambda request: busy, patience) > 3
@@ -121,11 +120,11 @@ def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
 ) -> None:
     monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN", 0.02)
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
-    run = runs.start(campaign, judge(granularity="unit"), queued=True)
+    run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []
-    renew = runs.renew
+    renew = lifecycle.renew
 
-    def watched(run: JudgeRun, *told: Any) -> runs.Orders | None:
+    def watched(run: JudgeRun, *told: Any) -> lifecycle.Orders | None:
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
         return renew(run, *told)
 
@@ -145,15 +144,15 @@ def test_a_row_that_alone_is_refused_is_closed_though_each_pump_ends_before(
         return RateError("later", wait=0.01) if busy else yes(request)
 
     rater = judge(granularity="unit")
-    run = runs.start(campaign, rater, queued=True)
+    run = lifecycle.start(campaign, rater, queued=True)
     pumps_until_the_end(run, script, replace(HASTY, rate_patience=0.5))
     assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"error": 2})
 
 
 def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> None:
     rater = judge()
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease is not None
     preparer = preparer_of(campaign, rater, Scripted(yes))
     JudgeRun.objects.update(lease=uuid.uuid4())
@@ -164,7 +163,7 @@ def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> N
 
 def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    run = runs.start(campaign, rater)
+    run = lifecycle.start(campaign, rater)
     long_ago = timezone.now() - timedelta(hours=1)
     for state in ("abandoned", "rate", "reset"):
         for row in ledger.rows_of(campaign, rater)[: ENOUGH_FAILED - (state == "rate")]:

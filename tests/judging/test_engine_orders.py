@@ -20,8 +20,7 @@ from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 from tests.patience import PATIENCE
 
@@ -36,10 +35,10 @@ def billed(request: Request) -> Answer:
 
 def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[JudgeRun, Ending]:
     """A run of the judge, unit by unit and one call at a time, with these bounds."""
-    run = runs.start(campaign, judge(params={"concurrency": 1, "max_tokens": 10}, **SERVED))
+    run = lifecycle.start(campaign, judge(params={"concurrency": 1, "max_tokens": 10}, **SERVED))
     JudgeRun.objects.filter(pk=run.pk).update(**bounds)
     run.refresh_from_db()
-    lease = runs.take(run)
+    lease = lifecycle.take(run)
     assert lease is not None
     ending = work(run, lease, None, backend, HASTY)
     run.refresh_from_db()
@@ -49,8 +48,8 @@ def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[Judg
 @pytest.mark.parametrize(
     ("wish", "how", "state"),
     [
-        (runs.ask_to_stop, "stopped", "interrupted"),
-        (runs.ask_to_cancel, "cancelled", "cancelled"),
+        (lifecycle.ask_to_stop, "stopped", "interrupted"),
+        (lifecycle.ask_to_cancel, "cancelled", "cancelled"),
     ],
 )
 def test_what_is_wished_of_a_run_under_way_ends_it(
@@ -68,7 +67,7 @@ def test_the_number_of_calls_at_once_can_be_changed_meanwhile(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
-    control = Control(progress=lambda settled: runs.set_concurrency(JudgeRun.objects.get(), 4))
+    control = Control(progress=lambda settled: lifecycle.set_concurrency(JudgeRun.objects.get(), 4))
     rater, backend = judge(params={"concurrency": 1}, **BY_UNIT), Scripted(yes, seconds=0.1)
     run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
     assert (ending.how, run.done, backend.most) == ("finished", UNITS, 4)
@@ -105,9 +104,9 @@ def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     shown: list[str] = []
-    renew = runs.renew
+    renew = lifecycle.renew
 
-    def watched(run: JudgeRun, *told: Any) -> runs.Orders | None:
+    def watched(run: JudgeRun, *told: Any) -> lifecycle.Orders | None:
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
         return renew(run, *told)
 
@@ -121,8 +120,8 @@ def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
         return yes(request) if back.is_set() else gone
 
     backend = Scripted(script, seconds=0.005)
-    run = runs.start(campaign, judge(params={"concurrency": 4}, **BY_UNIT))
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, judge(params={"concurrency": 4}, **BY_UNIT))
+    lease = lifecycle.take(run)
     assert lease is not None
     ending = work(run, lease, None, backend, replace(HASTY, unproven=20.0))
     run.refresh_from_db()
@@ -174,10 +173,10 @@ def test_hostile_completions_do_not_get_out_of_a_repair(campaign: Campaign) -> N
 def test_a_cancel_that_meets_the_natural_end_closes_every_row(
     campaign: Campaign, limit: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end = runs.finish
+    end = lifecycle.finish
 
     def too_late(run: JudgeRun, *told: Any) -> bool:
-        assert runs.ask_to_cancel(run)
+        assert lifecycle.ask_to_cancel(run)
         return end(run, *told)
 
     monkeypatch.setattr("judging.runs.lifecycle.finish", too_late)
@@ -191,10 +190,10 @@ def test_a_cancel_that_meets_the_natural_end_closes_every_row(
 def test_a_cancel_that_meets_a_handing_over_closes_every_row(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    give = runs.hand_over
+    give = lifecycle.hand_over
 
     def too_late(run: JudgeRun, *told: Any) -> None:
-        assert runs.ask_to_cancel(run)
+        assert lifecycle.ask_to_cancel(run)
         give(run, *told)
 
     monkeypatch.setattr("judging.runs.lifecycle.hand_over", too_late)
@@ -209,11 +208,11 @@ def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_t
     campaign: Campaign,
 ) -> None:
     rater = judge(**BY_UNIT)
-    dead = runs.start(campaign, rater)
-    assert runs.take(dead)
-    assert runs.ask_to_cancel(dead)
+    dead = lifecycle.start(campaign, rater)
+    assert lifecycle.take(dead)
+    assert lifecycle.ask_to_cancel(dead)
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
-    runs.start(campaign, rater)
+    lifecycle.start(campaign, rater)
     dead.refresh_from_db()
     assert dead.state == "cancelled"
     assert ledger.standing(campaign, rater) == {"open": UNITS}
@@ -249,10 +248,10 @@ class TestTimeIsOver:
         its lease from then on, something happens."""
         control, backend, over = Control(seconds=0.01), Held(), threading.Event()
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
-        run = runs.start(campaign, rater, queued=True)
-        lease = runs.take(run)
+        run = lifecycle.start(campaign, rater, queued=True)
+        lease = lifecycle.take(run)
         assert lease is not None
-        watch, renew = engine._Pump._watch_clock, runs.renew
+        watch, renew = engine._Pump._watch_clock, lifecycle.renew
 
         async def from_the_calls_on(pump: engine._Pump) -> None:
             while backend.held < 3:
@@ -260,7 +259,7 @@ class TestTimeIsOver:
             await watch(pump)
             over.set()
 
-        def watched(run: JudgeRun, lease: Any, *told: Any) -> runs.Orders | None:
+        def watched(run: JudgeRun, lease: Any, *told: Any) -> lifecycle.Orders | None:
             if over.is_set():
                 meanwhile(backend, control)
             return renew(run, lease, *told)
@@ -287,7 +286,9 @@ class TestTimeIsOver:
         assert set(held) == {1}
 
     def test_a_wish_that_comes_meanwhile_is_heeded_at_once(self, campaign: Campaign) -> None:
-        run, _ = self.worked(campaign, lambda *told: runs.ask_to_cancel(JudgeRun.objects.get()))
+        run, _ = self.worked(
+            campaign, lambda *told: lifecycle.ask_to_cancel(JudgeRun.objects.get())
+        )
         assert run.state == "cancelled"
         assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}
         assert ledger.standing(campaign, run.judge) == {"cancelled": UNITS}
@@ -305,9 +306,9 @@ class TestTimeIsOver:
                 return await super().ask(request)
 
         rater = judge(params={"timeout": 0.3, "concurrency": 3}, **SERVED)
-        run = runs.start(campaign, rater, queued=True)
+        run = lifecycle.start(campaign, rater, queued=True)
         for _ in range(30):
-            if (lease := runs.take(run)) is None:
+            if (lease := lifecycle.take(run)) is None:
                 break
             work(run, lease, Control(seconds=0.2), Hanging(yes), HASTY)
         run.refresh_from_db()

@@ -15,7 +15,7 @@ from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.estimate import Estimate, duration, estimate, length_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from judging.runs.lanes import backend_of
 from tests.judging.cast import command, judge, run_scripted, yes
 
@@ -73,7 +73,7 @@ def test_a_limit_bounds_it(campaign: Campaign) -> None:
 
 def test_prompts_are_measured_and_a_guess_is_said(campaign: Campaign) -> None:
     rater = model()
-    runs.plan(campaign, rater)
+    lifecycle.plan(campaign, rater)
     found = estimate(rater, campaign, on=TODAY)
     assert found.prompt_tokens == round(characters(campaign, rater) / 4)
     assert found.completion_tokens == 4 * 3 * 60
@@ -107,7 +107,7 @@ def test_of_many_missing_rows_a_few_are_drawn_from_all(
     rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit")
     for planned in (False, True):
         if planned:
-            runs.plan(campaign, rater)
+            lifecycle.plan(campaign, rater)
         total, missing, rows = estimating._missing(campaign, rater, 3)
         assert (total, missing, len(rows)) == (12, 12, 3)
         scopes = [(row.item_id, row.scope) for row in rows]

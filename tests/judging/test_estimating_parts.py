@@ -19,8 +19,7 @@ from judging.engine.worker import CONCURRENCY
 from judging.estimate import Estimate, duration, estimate
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.prompts.request import Preparer
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import command, judge, run_scripted
 from tests.judging.test_estimating import TODAY, adopt_hashes, model, priced, thrifty, took
 
@@ -172,7 +171,7 @@ def test_a_price_counts_from_its_day_and_today_where_no_day_is_named(campaign: C
 
 def test_rows_without_a_result_are_missing(campaign: Campaign) -> None:
     rater = model()
-    runs.plan(campaign, rater)
+    lifecycle.plan(campaign, rater)
     row = ledger.rows_of(campaign, rater).order_by("id")[0]
     known = [("open", 4), ("leased", 4), ("cancelled", 4), ("done", 3), ("failed", 3)]
     for status, missing in known:
@@ -206,7 +205,7 @@ def test_requests_are_measured_on_a_sample_of_them(
     monkeypatch.setattr(estimating, "CHUNK", 2)
     rater = judge("units", "openai", model="m", base_url="http://127.0.0.1:9", granularity="unit")
     if planned:
-        runs.plan(campaign, rater)
+        lifecycle.plan(campaign, rater)
     found = estimate(rater, campaign, reuse=reuse, on=TODAY)
     assert (found.rows, found.missing) == (12, 12)
     assert len(seen) == len({(row.item_id, row.scope) for row in seen}) == looked_at

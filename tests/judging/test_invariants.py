@@ -17,8 +17,7 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from judging import invariants
 from judging.backends.base import Answer, Request
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 pytestmark = pytest.mark.postgresql
@@ -146,8 +145,8 @@ def test_a_row_in_no_proper_state_is_found(
 @pytest.fixture
 def leased(campaign: Campaign) -> tuple[JudgeRun, Assignment]:
     """A run under way, and a row that is leased for it."""
-    under_way = runs.start(campaign, judge())
-    lease = runs.take(under_way)
+    under_way = lifecycle.start(campaign, judge())
+    lease = lifecycle.take(under_way)
     assert lease is not None
     (row,) = ledger.claim(campaign, under_way.judge, lease, 1)
     assert found() == []
@@ -178,9 +177,9 @@ def test_what_a_dead_holder_left_until_the_next_one_comes_is_well(
 ) -> None:
     run, _ = leased
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
-    after = runs.start(run.campaign, run.judge)
+    after = lifecycle.start(run.campaign, run.judge)
     assert found() == []
-    assert runs.take(after)
+    assert lifecycle.take(after)
     assert found() == []
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols.base import Variable
-from judging import jury as convening
+from judging import jury
 from judging.backends.base import Request
 from judging.jury import TIE, TOO_FEW, Vote, decided, sampled
 from tests.judging.cast import command, judge, run_scripted, yes
@@ -246,7 +246,7 @@ def test_a_jury_that_fails_while_it_is_made_leaves_nobody(
     def fail(*given: Any) -> None:
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr(convening, "submit", fail)
+    monkeypatch.setattr(jury, "submit", fail)
     with pytest.raises(RuntimeError):
         hold(three, "--judges", "a,b,c")
     assert not Rater.objects.filter(name="jury").exists()
@@ -257,7 +257,7 @@ def test_what_fails_later_leaves_whole_chunks_that_the_same_command_goes_on_from
     three: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[Any] = []
-    whole = convening.submit
+    whole = jury.submit
 
     def fail_at_third(*given: Any) -> Any:
         done.append(given)
@@ -265,8 +265,8 @@ def test_what_fails_later_leaves_whole_chunks_that_the_same_command_goes_on_from
             raise RuntimeError("the disk is full")
         return whole(*given)
 
-    monkeypatch.setattr(convening, "CHUNK", 2)
-    monkeypatch.setattr(convening, "submit", fail_at_third)
+    monkeypatch.setattr(jury, "CHUNK", 2)
+    monkeypatch.setattr(jury, "submit", fail_at_third)
     with pytest.raises(RuntimeError):
         hold(three, "--judges", "a,b,c")
     assert len(labels_of("jury")) == 6

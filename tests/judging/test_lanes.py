@@ -14,8 +14,7 @@ from judging import tasks
 from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeRun, Lane
-from judging.runs import lanes, ledger
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 from tests.judging.cast import command, judge, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"
@@ -26,8 +25,8 @@ def served(name: str = "judge", url: str = SERVER, **fields: Any) -> Judge:
 
 
 def taken(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, Any]:
-    run = runs.start(campaign, rater, **terms)
-    return run, runs.take(run)
+    run = lifecycle.start(campaign, rater, **terms)
+    return run, lifecycle.take(run)
 
 
 def run_out(run: JudgeRun) -> None:
@@ -52,7 +51,7 @@ def test_judges_of_one_server_and_key_share_a_lane(db: None) -> None:
 
 def test_a_judge_that_asks_no_server_has_no_lane(campaign: Campaign) -> None:
     assert lanes.lane_of(judge()) is None
-    assert runs.start(campaign, judge()).lane is None
+    assert lifecycle.start(campaign, judge()).lane is None
 
 
 def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
@@ -62,8 +61,8 @@ def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
     assert none is None
     assert first.lane is not None
     assert lanes.holder(first.lane) == first
-    assert runs.finish(first, token, "done")
-    assert runs.take(second)
+    assert lifecycle.finish(first, token, "done")
+    assert lifecycle.take(second)
     assert lanes.holder(first.lane) == second
 
 
@@ -80,48 +79,51 @@ def test_the_lane_of_a_dead_run_is_free_when_its_lease_is_over(campaign: Campaig
     _, second = taken(campaign, served("b"))
     assert token
     assert second
-    assert runs.renew(dead, token) is None
+    assert lifecycle.renew(dead, token) is None
 
 
 def test_renewing_holds_the_lane_for_longer_too(campaign: Campaign) -> None:
     run, token = taken(campaign, served())
     run_out(run)
     assert token
-    assert runs.renew(run, token, in_flight=3, allowed=5) == runs.Orders()
+    assert lifecycle.renew(run, token, in_flight=3, allowed=5) == lifecycle.Orders()
     assert taken(campaign, served("b"))[1] is None
     run.refresh_from_db()
     assert (run.in_flight, run.allowed) == (3, 5)
 
 
 def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: Campaign) -> None:
-    waits = runs.start(campaign, served("waits"), queued=True)
+    waits = lifecycle.start(campaign, served("waits"), queued=True)
     fatal = FatalError("status-401", "the server answered 401")
     run, ending, _ = run_scripted(campaign, served("refused"), lambda request: fatal)
     assert (ending.how, run.state) == ("fatal", "stopped")
     lane = Lane.objects.get()
     assert lane.paused == "the server answered 401"
     assert lane.paused_at
-    assert not runs.neglected().exists()
-    assert runs.take(waits) is None
-    runs.start(campaign, served("refused"))
+    assert not lifecycle.neglected().exists()
+    assert lifecycle.take(waits) is None
+    lifecycle.start(campaign, served("refused"))
     lane.refresh_from_db()
     assert (lane.paused, lane.paused_at) == ("", None)
-    assert list(runs.neglected()) == [waits]
+    assert list(lifecycle.neglected()) == [waits]
 
 
 def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
-    waits = runs.start(campaign, served(), queued=True)
+    waits = lifecycle.start(campaign, served(), queued=True)
     assert waits.lane is not None
     lanes.pause(waits.lane, "the quota is used up")
-    assert not runs.neglected().exists()
+    assert not lifecycle.neglected().exists()
     lanes.resume(waits.lane)
-    assert runs.take(waits)
+    assert lifecycle.take(waits)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wish", "state", "rows"),
-    [(runs.ask_to_stop, "interrupted", "open"), (runs.ask_to_cancel, "cancelled", "cancelled")],
+    [
+        (lifecycle.ask_to_stop, "interrupted", "open"),
+        (lifecycle.ask_to_cancel, "cancelled", "cancelled"),
+    ],
 )
 @pytest.mark.parametrize("queued", [True, False], ids=["of workers", "of a command"])
 def test_the_sweep_ends_a_dead_run_as_it_was_wished_though_its_lane_is_paused(
@@ -145,12 +147,12 @@ def test_the_sweep_ends_a_dead_run_as_it_was_wished_though_its_lane_is_paused(
 
 def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:
     first, second, third = (
-        runs.start(campaign, served(name), queued=True) for name in ("a", "b", "c")
+        lifecycle.start(campaign, served(name), queued=True) for name in ("a", "b", "c")
     )
-    other = runs.start(campaign, judge("lexical"), queued=True)
-    assert runs.next_after(first) == second
-    assert runs.next_after(third) == first
-    assert runs.next_after(other) == other
+    other = lifecycle.start(campaign, judge("lexical"), queued=True)
+    assert lifecycle.next_after(first) == second
+    assert lifecycle.next_after(third) == first
+    assert lifecycle.next_after(other) == other
 
 
 def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
@@ -160,8 +162,8 @@ def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(yes))
-    first = runs.start(campaign, served("a"), queued=True)
-    second = runs.start(campaign, served("b"), queued=True)
+    first = lifecycle.start(campaign, served("a"), queued=True)
+    second = lifecycle.start(campaign, served("b"), queued=True)
     with django_capture_on_commit_callbacks(execute=True):
         tasks.pump(first.pk)
     first.refresh_from_db()
@@ -173,7 +175,7 @@ def test_a_message_for_a_run_whose_lane_is_busy_does_nothing(
     campaign: Campaign, bells: list[int]
 ) -> None:
     taken(campaign, served("a"))
-    waits = runs.start(campaign, served("b"), queued=True)
+    waits = lifecycle.start(campaign, served("b"), queued=True)
     tasks.pump(waits.pk)
     waits.refresh_from_db()
     assert (waits.state, waits.calls, bells) == ("queued", 0, [])
@@ -198,7 +200,7 @@ class TestInTheForeground:
         def sleep(seconds: float) -> None:
             looks.append(seconds)
             if len(looks) == 100:
-                runs.finish(first, token, "done")
+                lifecycle.finish(first, token, "done")
 
         monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", sleep)
         said = self.run(campaign)
@@ -229,7 +231,7 @@ class TestInTheForeground:
 
         def refused(seconds: float) -> None:
             lanes.pause(lane, "the server answered 401")
-            runs.finish(first, token, "stopped")
+            lifecycle.finish(first, token, "stopped")
 
         monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", refused)
         with pytest.raises(CommandError, match="paused: the server answered 401; mend that"):

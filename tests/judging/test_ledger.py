@@ -11,9 +11,7 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
-from judging.runs import ledger
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 pytestmark = pytest.mark.postgresql
@@ -27,22 +25,22 @@ def let_the_lease_run_out(run: JudgeRun) -> None:
 
 def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     rater = judge()
-    planning.plan(campaign, rater)
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     assert ledger.standing(campaign, rater) == {"open": ITEMS}
 
 
 def test_planning_in_many_steps_makes_the_same(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "CHUNK", 5)
+    monkeypatch.setattr(ledger, "CHUNK", 5)
     twice = {"samples": 2, "temperature": 1.0}
     rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit", params=twice)
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     rows = ledger.rows_of(campaign, rater)
     assert rows.count() == 2 * UNITS
     assert rows.filter(replicate=1).count() == UNITS
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     assert rows.count() == 2 * UNITS
 
 
@@ -52,7 +50,7 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
     mine, other = judge(), judge("other")
     elsewhere = campaign_of(tmp_path, "rubric-passage")
     for where, who in ((campaign, mine), (campaign, other), (elsewhere, mine)):
-        planning.plan(where, who)
+        ledger.plan(where, who)
         assert ledger.claim(where, who, uuid.uuid4(), 1)
     ledger.reopen(campaign, mine)
     assert ledger.standing(campaign, mine) == {"open": ITEMS}
@@ -69,9 +67,9 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
 
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     ledger.rows_of(campaign, rater).filter(scope="q1:1").delete()
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     rows = ledger.rows_of(campaign, rater)
     assert rows.count() == UNITS
     assert all(row.asked == [row.scope] for row in rows)
@@ -79,28 +77,28 @@ def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
 
 def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     for row in ledger.rows_of(campaign, rater):
         assert row.asked == list(row.item.units.values_list("name", flat=True))
         assert (row.scope, row.slot) == ("", None)
 
 
 def test_judges_take_no_place_of_people(campaign: Campaign) -> None:
-    planning.plan(campaign, judge())
+    ledger.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
 
 
 def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
     shuffled = campaign_of(tmp_path, order="random")
     rater = judge()
-    planning.plan(shuffled, rater)
+    ledger.plan(shuffled, rater)
     for row in ledger.rows_of(shuffled, rater):
         assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
 
 def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     first = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     second = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     assert (len(first), len(second)) == (7, UNITS - 7)
@@ -109,48 +107,48 @@ def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
 
 def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
     rater = judge()
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     rows = ledger.claim(campaign, rater, uuid.uuid4(), 10)
     assert [r.item.position for r in rows] == sorted(r.item.position for r in rows)
 
 
 def test_a_lease_is_had_by_one_at_a_time(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
-    assert runs.take(run)
-    assert runs.take(run) is None
+    run = lifecycle.start(campaign, judge())
+    assert lifecycle.take(run)
+    assert lifecycle.take(run) is None
 
 
 def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> None:
     rater = judge()
-    runs.take(runs.start(campaign, rater))
-    with pytest.raises(runs.HeldError):
-        runs.start(campaign, rater)
+    lifecycle.take(lifecycle.start(campaign, rater))
+    with pytest.raises(lifecycle.HeldError):
+        lifecycle.start(campaign, rater)
 
 
 def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) -> None:
     rater = judge()
-    dead = runs.start(campaign, rater)
-    lease = runs.take(dead)
+    dead = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(dead)
     assert lease
     ledger.claim(campaign, rater, lease, 3)
     let_the_lease_run_out(dead)
-    run = runs.start(campaign, rater)
-    assert runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    assert lifecycle.take(run)
     dead.refresh_from_db()
     assert (dead.state, dead.lease) == ("interrupted", None)
     assert dead.ended_at
     assert ledger.standing(campaign, rater) == {"open": ITEMS}
-    assert not runs.renew(dead, lease)
-    assert not runs.finish(dead, lease, "done")
+    assert not lifecycle.renew(dead, lease)
+    assert not lifecycle.finish(dead, lease, "done")
 
 
 def test_a_renewed_lease_lasts_longer(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, judge())
+    lease = lifecycle.take(run)
     assert lease
     let_the_lease_run_out(run)
-    assert runs.renew(run, lease)
-    assert runs.take(run) is None
+    assert lifecycle.renew(run, lease)
+    assert lifecycle.take(run) is None
 
 
 def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
@@ -158,26 +156,26 @@ def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
 ) -> None:
     rater = judge()
     other = campaign_of(tmp_path, "rubric-passage")
-    assert runs.take(runs.start(campaign, rater))
-    assert runs.take(runs.start(other, rater))
+    assert lifecycle.take(lifecycle.start(campaign, rater))
+    assert lifecycle.take(lifecycle.start(other, rater))
 
 
 def test_a_changed_prompt_needs_a_new_judge(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = judge()
-    run = runs.start(campaign, rater)
-    runs.finish(run, runs.take(run) or uuid.uuid4(), "done")
-    monkeypatch.setattr(runs, "prompt_of", lambda judge, campaign: "another")
-    with pytest.raises(runs.ChangedPromptError, match="make a new judge"):
-        runs.start(campaign, rater)
+    run = lifecycle.start(campaign, rater)
+    lifecycle.finish(run, lifecycle.take(run) or uuid.uuid4(), "done")
+    monkeypatch.setattr(lifecycle, "prompt_of", lambda judge, campaign: "another")
+    with pytest.raises(lifecycle.ChangedPromptError, match="make a new judge"):
+        lifecycle.start(campaign, rater)
 
 
 def test_a_limit_counts_what_the_run_has_closed(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), limit=10)
-    assert runs.remaining(run) == 10
+    run = lifecycle.start(campaign, judge(), limit=10)
+    assert lifecycle.remaining(run) == 10
     JudgeRun.objects.filter(pk=run.pk).update(done=4, failures={"error": 3})
-    assert runs.remaining(run) == 3
+    assert lifecycle.remaining(run) == 3
 
 
 def test_judges_and_calls_are_never_changed(campaign: Campaign) -> None:
@@ -193,7 +191,7 @@ def test_rows_of_other_raters_are_left_alone(campaign: Campaign) -> None:
     assert item
     Assignment.objects.create(item=item, rater=person, asked=[], status="leased")
     rater = judge()
-    assert runs.take(runs.start(campaign, rater))
+    assert lifecycle.take(lifecycle.start(campaign, rater))
     assert Assignment.objects.get(rater=person).status == "leased"
 
 
@@ -202,8 +200,8 @@ class TestStrikes:
 
     def die(self, campaign: Campaign, rater: Judge, rows: int = 12) -> JudgeRun:
         """A run whose holder leases rows, and is not heard of again."""
-        run = runs.start(campaign, rater)
-        lease = runs.take(run)
+        run = lifecycle.start(campaign, rater)
+        lease = lifecycle.take(run)
         assert lease
         ledger.claim(campaign, rater, lease, rows)
         let_the_lease_run_out(run)
@@ -213,7 +211,7 @@ class TestStrikes:
         return dict(Strike.objects.values_list("assignment", "count"))
 
     def claimed(self, campaign: Campaign, rater: Judge) -> tuple[uuid.UUID, list[Assignment]]:
-        lease = runs.take(runs.start(campaign, rater))
+        lease = lifecycle.take(lifecycle.start(campaign, rater))
         assert lease
         return lease, ledger.claim(campaign, rater, lease, 12)
 
@@ -221,15 +219,18 @@ class TestStrikes:
         rater = judge(granularity="unit")
         self.die(campaign, rater, rows=3)
         assert self.struck() == {}
-        assert runs.take(runs.start(campaign, rater))
+        assert lifecycle.take(lifecycle.start(campaign, rater))
         first = ledger.rows_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
         assert self.struck() == dict.fromkeys(first, 1)
 
     def test_an_orderly_end_strikes_nobody(self, campaign: Campaign) -> None:
         rater = judge()
-        for end in (runs.hand_over, lambda run, lease: runs.finish(run, lease, "interrupted")):
-            run = runs.start(campaign, rater)
-            lease = runs.take(run)
+        for end in (
+            lifecycle.hand_over,
+            lambda run, lease: lifecycle.finish(run, lease, "interrupted"),
+        ):
+            run = lifecycle.start(campaign, rater)
+            lease = lifecycle.take(run)
             assert lease
             ledger.claim(campaign, rater, lease, 3)
             end(run, lease)
@@ -261,8 +262,8 @@ class TestStrikes:
         ledger.rows_of(campaign, rater).filter(status="leased").update(status="done")
         (alone,) = ledger.claim(campaign, rater, lease, 9)
         JudgeRun.objects.exclude(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
-        run = runs.start(campaign, rater)
-        assert runs.take(run)
+        run = lifecycle.start(campaign, rater)
+        assert lifecycle.take(run)
         alone.refresh_from_db()
         assert (alone.status, alone.reason) == ("failed", "error")
         call = JudgeCall.objects.get()

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
-from judging.answers import cache as reusing
+from judging.answers import cache
 from judging.answers.cache import Equals, answers_to, may_take, reusable, reused_results
 from judging.answers.results import Failure, Result
 from judging.backends.base import Answer
@@ -21,7 +21,6 @@ from judging.batch_api.requests import preparer_of
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
 from judging.prompts.request import Prepared
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.judging.cast import command, judge, run_scripted, yes
 from tests.judging.virtual import rows as plain_rows
 
@@ -32,7 +31,7 @@ STATES = ("open", "leased", "done", "failed", "cancelled")
 def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
     """Rows of a judge, two in each state; one with a lease and a strike in each."""
     rater = judge(granularity="unit")
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     rows = list(ledger.rows_of(campaign, rater).order_by("id"))
     for number, row in enumerate(rows[:10]):
         lease = uuid.uuid4() if STATES[number // 2] == "leased" else None
@@ -85,7 +84,7 @@ def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> 
     other = Campaign.objects.get(name="other")
     further = judge("further")
     for place, who in ((other, rater), (campaign, further)):
-        planning.plan(place, who)
+        ledger.plan(place, who)
         kept = standing(place, who)
         ledger.cancel(campaign, rater)
         ledger.revive(campaign, rater)
@@ -122,7 +121,7 @@ def test_a_row_that_came_back_before_the_place_reached_is_claimed_again(
     campaign: Campaign,
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     first, second = ledger.claim(campaign, rater, lease, 2)
     Assignment.objects.filter(pk=first.pk).update(status="open", lease=None)
     further = ledger.claim(campaign, rater, lease, 2)
@@ -136,7 +135,7 @@ def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     free_rows = ledger.free_rows
 
     def late(*told: Any, **more: Any) -> list[Assignment]:
@@ -233,7 +232,7 @@ class TestReuse:
     def test_what_is_taken_is_the_newest_answer_with_all_that_came_with_it(
         self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reusing, "CHUNK", 1)
+        monkeypatch.setattr(cache, "CHUNK", 1)
         told = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
         JudgeCall.objects.update(**told, seconds=4.0, detail="so", cost=Decimal(3))
         run_scripted(campaign, judge("again"))
@@ -271,7 +270,7 @@ class TestEquals:
     def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> Equals:
         """Of those who wait the first so many find an answer to take."""
         monkeypatch.setattr(
-            reusing,
+            cache,
             "reused_results",
             lambda run, others: [Result(each, (), Answer("{}")) for each in others[:taken]],
         )
@@ -300,7 +299,7 @@ class TestEquals:
 
     def test_so_many_wait_and_no_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         equals = self.equals(monkeypatch)
-        equals.waiting = reusing.MOST_WAITING - 1
+        equals.waiting = cache.MOST_WAITING - 1
         assert not equals.is_full
         equals.waiting += 1
         assert equals.is_full

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from annotation.doors import from_judge
+from annotation.answers.payloads import from_judge
 from annotation.models import Label
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.checking import check
+from annotation.protocols.validation import check
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical, content_words
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))
@@ -96,7 +95,7 @@ def test_its_answers_are_taken_for_every_protocol(
 ) -> None:
     study = campaign_of(tmp_path, protocol)
     rater = judge(granularity=granularity)
-    planning.plan(study, rater)
+    ledger.plan(study, rater)
     preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
     for row in ledger.rows_of(study, rater).select_related("item__campaign", "item__query"):
         prepared = preparer.prepare(row)

@@ -18,9 +18,7 @@ from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import ledger
-from judging.runs import ledger as brief
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
 from tests.patience import PATIENCE
@@ -36,8 +34,8 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease is not None
     rows = ledger.claim(campaign, rater, lease, 4)
     preparer = preparer_of(campaign, rater, Scripted(yes))
@@ -55,7 +53,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
     def take() -> None:
         stored.wait(PATIENCE)
         try:
-            taken.append(runs.take(run))
+            taken.append(lifecycle.take(run))
         except Exception as error:
             wrong.append(error)
         finally:
@@ -82,14 +80,14 @@ def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()
-    run = runs.start(campaign, rater)
-    monkeypatch.setattr(brief, "IDLE_SECONDS", 1)
+    run = lifecycle.start(campaign, rater)
+    monkeypatch.setattr(ledger, "IDLE_SECONDS", 1)
     asleep, over = threading.Event(), threading.Event()
     woken: list[bool] = []
 
     def sleep() -> None:
         try:
-            with brief.brief_transaction():
+            with ledger.brief_transaction():
                 JudgeRun.objects.select_for_update().get(pk=run.pk)
                 asleep.set()
                 woken.append(over.wait(PATIENCE))
@@ -101,7 +99,7 @@ def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
     assert asleep.wait(PATIENCE)
-    assert runs.take(run) is not None
+    assert lifecycle.take(run) is not None
     over.set()
     sleeper.join()
     assert woken == [True], "the run could be taken only when the sleeper was awake again"

@@ -16,7 +16,7 @@ from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import trials_of
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from judging.runs import manifest as manifests
 from judging.runs.ledger import Draw, plan_trial
 from judging.runs.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
@@ -83,7 +83,7 @@ def test_the_hash_of_the_items_is_of_their_keys_in_order(campaign: Campaign) -> 
 
 
 def test_what_the_probe_found_stands_in_it(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS, ("no logprobs",)))
     run.refresh_from_db()
     assert run.manifest["lane"]["facts"] == FACTS
@@ -91,7 +91,7 @@ def test_what_the_probe_found_stands_in_it(campaign: Campaign) -> None:
 
 
 def test_the_next_worker_keeps_what_the_first_wrote(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS))
     begin(run, Scripted(yes), Findings({"version": "0.13.0"}))
     run.refresh_from_db()
@@ -100,7 +100,7 @@ def test_the_next_worker_keeps_what_the_first_wrote(campaign: Campaign) -> None:
 
 
 def test_other_things_that_a_run_notes_are_kept(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     JudgeRun.objects.filter(pk=run.pk).update(manifest={"batch": {"requests": 3}})
     begin(run, Scripted(yes), Findings())
     manifests.end(run, Findings({"fingerprint": "b"}), limits=[(0.0, 20), (1.5, 40)])
@@ -112,7 +112,7 @@ def test_other_things_that_a_run_notes_are_kept(campaign: Campaign) -> None:
 
 
 def test_a_run_that_died_has_a_manifest_all_the_same(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS))
     made = manifest_of(run)
     assert made["state"] == "queued"

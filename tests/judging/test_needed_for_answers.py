@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from annotation.design import Design
+from annotation.campaigns.design import Design
 from annotation.models import Campaign, Label
-from annotation.presenting import present
+from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
 from judging.floor import floor_of

@@ -15,8 +15,7 @@ from judging.engine import Control
 from judging.engine.worker import work
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4
@@ -27,20 +26,20 @@ def of(campaign: Campaign, *options: str) -> str:
 
 
 def test_a_run_that_nobody_holds_stops_at_once(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    assert runs.ask_to_stop(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.ask_to_stop(run)
     run.refresh_from_db()
     assert run.state == "interrupted"
     assert run.ended_at
     assert ledger.standing(campaign, judge()) == {"open": ITEMS}
-    assert not runs.ask_to_stop(run)
+    assert not lifecycle.ask_to_stop(run)
 
 
 def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Campaign) -> None:
     rater = judge()
     run_scripted(campaign, rater, limit=1)
-    run = runs.start(campaign, rater, queued=True)
-    assert runs.ask_to_cancel(run)
+    run = lifecycle.start(campaign, rater, queued=True)
+    assert lifecycle.ask_to_cancel(run)
     run.refresh_from_db()
     assert run.state == "cancelled"
     assert ledger.standing(campaign, rater) == {"done": 1, "cancelled": ITEMS - 1}
@@ -50,42 +49,45 @@ def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Ca
 
 
 def test_whoever_holds_a_run_is_told_what_is_wished(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
-    token = runs.take(run)
+    run = lifecycle.start(campaign, judge())
+    token = lifecycle.take(run)
     assert token
-    assert runs.renew(run, token) == runs.Orders()
-    assert runs.ask_to_stop(run)
-    assert runs.set_concurrency(run, 5)
-    assert runs.renew(run, token) == runs.Orders("stop", 5)
+    assert lifecycle.renew(run, token) == lifecycle.Orders()
+    assert lifecycle.ask_to_stop(run)
+    assert lifecycle.set_concurrency(run, 5)
+    assert lifecycle.renew(run, token) == lifecycle.Orders("stop", 5)
     run.refresh_from_db()
     assert run.state == "running"
 
 
 def test_a_wish_that_the_holder_did_not_read_is_heeded_when_he_lets_go(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    token = runs.take(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    token = lifecycle.take(run)
     assert token
-    runs.ask_to_cancel(run)
-    runs.hand_over(run, token)
+    lifecycle.ask_to_cancel(run)
+    lifecycle.hand_over(run, token)
     run.refresh_from_db()
     assert (run.state, run.lease) == ("cancelled", None)
     assert ledger.standing(campaign, judge()) == {"cancelled": ITEMS}
 
 
 def test_a_wish_that_a_dead_holder_did_not_read_is_heeded_by_the_next(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    assert runs.take(run)
-    runs.ask_to_stop(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.take(run)
+    lifecycle.ask_to_stop(run)
     JudgeRun.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
-    assert list(runs.neglected()) == [run]
-    assert runs.take(run) is None
+    assert list(lifecycle.neglected()) == [run]
+    assert lifecycle.take(run) is None
     run.refresh_from_db()
     assert run.state == "interrupted"
 
 
 @pytest.mark.parametrize(
     ("ask", "state", "left"),
-    [(runs.ask_to_stop, "interrupted", "open"), (runs.ask_to_cancel, "cancelled", "cancelled")],
+    [
+        (lifecycle.ask_to_stop, "interrupted", "open"),
+        (lifecycle.ask_to_cancel, "cancelled", "cancelled"),
+    ],
 )
 def test_a_run_under_way_ends_as_wished(
     campaign: Campaign,
@@ -96,8 +98,8 @@ def test_a_run_under_way_ends_as_wished(
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     rater = judge(granularity="unit", params={"concurrency": 1})
-    run = runs.start(campaign, rater, queued=True)
-    token = runs.take(run)
+    run = lifecycle.start(campaign, rater, queued=True)
+    token = lifecycle.take(run)
     assert token
 
     def progress(settled: int) -> None:
@@ -114,11 +116,11 @@ def test_a_run_under_way_ends_as_wished(
 
 def test_an_item_that_is_added_under_way_is_asked_too(campaign: Campaign) -> None:
     rater = judge()
-    run = runs.start(campaign, rater)
+    run = lifecycle.start(campaign, rater)
     late = ledger.rows_of(campaign, rater).last()
     assert late
     late.delete()
-    token = runs.take(run)
+    token = lifecycle.take(run)
     assert token
     backend = Scripted(yes)
     work(run, token, None, backend, HASTY)
@@ -129,17 +131,17 @@ def test_an_item_that_is_added_under_way_is_asked_too(campaign: Campaign) -> Non
 class TestByCommand:
     def test_stop_and_cancel_end_the_active_run(self, campaign: Campaign) -> None:
         rater = judge()
-        runs.start(campaign, rater, queued=True)
+        lifecycle.start(campaign, rater, queued=True)
         assert "is interrupted." in of(campaign, "--stop")
-        runs.start(campaign, rater, queued=True)
+        lifecycle.start(campaign, rater, queued=True)
         assert "is cancelled." in of(campaign, "--cancel")
 
     def test_of_a_run_at_work_it_says_that_it_ends_soon(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
-        run = runs.start(campaign, judge())
-        assert runs.take(run)
+        run = lifecycle.start(campaign, judge())
+        assert lifecycle.take(run)
         assert "ends when its calls under way have." in of(campaign, "--stop")
         run.refresh_from_db()
         assert (run.state, run.wish) == ("running", "stop")
@@ -147,8 +149,8 @@ class TestByCommand:
     def test_a_run_whose_process_died_is_ended_when_its_lease_is_over(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = runs.start(campaign, judge())
-        assert runs.take(run)
+        run = lifecycle.start(campaign, judge())
+        assert lifecycle.take(run)
         over = {"lease_until": Now() - timedelta(seconds=1)}
         monkeypatch.setattr(
             run_judge.time, "sleep", lambda seconds: JudgeRun.objects.update(**over)
@@ -165,7 +167,7 @@ class TestByCommand:
             of(campaign, option)
 
     def test_what_was_cancelled_can_be_run_again(self, campaign: Campaign) -> None:
-        runs.start(campaign, judge(), queued=True)
+        lifecycle.start(campaign, judge(), queued=True)
         of(campaign, "--cancel")
         assert "4 done" in of(campaign)
 

@@ -13,9 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Campaign, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign, User, rater_of
 from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import KEPT
 from judging.display import (
@@ -29,7 +28,7 @@ from judging.display import (
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.robustness.trials import trials_of
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from judging.runs.ledger import Draw, plan_trial
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.test_label_mass import HIGH, LOW, scoring
@@ -109,8 +108,8 @@ def test_a_second_start_leads_to_the_run_that_is_under_way(
     rita: Client, campaign: Campaign, rung: list[int]
 ) -> None:
     made = judge()
-    run = runs.start(campaign, made)
-    assert runs.take(run)
+    run = lifecycle.start(campaign, made)
+    assert lifecycle.take(run)
     answer = post(rita, "judge-start", made.pk, campaign=campaign.pk, reuse="never")
     assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
     assert JudgeRun.objects.get().queued
@@ -129,14 +128,14 @@ def test_a_start_that_makes_no_sense_says_so(rita: Client, campaign: Campaign) -
 
 
 def test_a_queued_run_says_when_no_worker_comes(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     assert word(run) == "Queued"
     assert word(changed(run, started_at=timezone.now() - timedelta(seconds=40))) == "No worker"
     assert word(changed(run, queued=False)) == "Left alone"
 
 
 def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
     standing = standing_of(with_clock(JudgeRun.objects.all()).get())
     assert standing.word == "Out"
@@ -144,7 +143,7 @@ def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) ->
 
 
 def test_every_state_has_its_word(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     ahead = timezone.now() + timedelta(seconds=60)
     held = {"lease": uuid.uuid4(), "lease_until": ahead, "state": "running"}
     assert word(changed(run, **held)) == "Running"
@@ -159,8 +158,8 @@ def test_every_state_has_its_word(campaign: Campaign) -> None:
 def test_a_run_at_work_says_what_is_wrong_with_its_server_at_the_moment(
     campaign: Campaign,
 ) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    assert runs.take(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.take(run)
     busy = "endpoint busy since 2026-01-01 00:00:00 UTC: come later"
     changed(run, error=busy)
     standing = standing_of(with_clock(JudgeRun.objects.all()).get())
@@ -171,7 +170,7 @@ def test_a_paused_server_says_why_and_is_resumed(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     made = judge("m", "openai", model="m", base_url="http://127.0.0.1:9/v1")
-    run = runs.start(campaign, made, queued=True)
+    run = lifecycle.start(campaign, made, queued=True)
     Lane.objects.update(paused="the server answered 401", paused_at=timezone.now())
     page = get(rita, "judge-run", run.pk)
     assert "the server answered 401" in page
@@ -185,18 +184,18 @@ def test_a_paused_server_says_why_and_is_resumed(
 def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> None:
     local = {"model": "m", "base_url": "http://127.0.0.1:9"}
     first, second = (
-        runs.start(campaign, judge(name, "openai", **local), queued=True)
+        lifecycle.start(campaign, judge(name, "openai", **local), queued=True)
         for name in ("first", "second")
     )
-    assert runs.take(first)
+    assert lifecycle.take(first)
     standing = standing_of(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
     assert standing.word == "Waiting"
     assert "judge first" in standing.note
 
 
 def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    assert runs.take(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.take(run)
     assert order(rita, run, "concurrency", concurrency=7).concurrency == 7
     assert order(rita, run, "stop").wish == "stop"
     assert order(rita, run, "cancel").wish == "cancel"
@@ -206,13 +205,13 @@ def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
 
 
 def test_a_run_that_nobody_holds_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     assert order(rita, run, "cancel").state == "cancelled"
     assert "Go on with a new run" in get(rita, "judge-run", run.pk)
 
 
 def test_an_order_needs_the_token_of_the_form(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.create(username="rita", role="researcher"))
     answer = strict.post(reverse("judge-run-order", args=[run.pk]), {"order": "stop"})
@@ -245,14 +244,14 @@ def test_the_page_of_a_run_tells_its_numbers_and_stops_asking_when_it_ends(
 
 
 def test_the_bar_of_a_long_run_is_given_plain_numbers(campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     long = Progress(run, Standing("Running"), 1500, 2500, 0, None, None)
     bar = render_to_string("judges/_live.html", {"run": run, "progress": long})
     assert 'max="4000" value="2500"' in bar
 
 
 def test_a_run_under_way_is_asked_for_every_two_seconds(rita: Client, campaign: Campaign) -> None:
-    run = runs.start(campaign, judge(), queued=True)
+    run = lifecycle.start(campaign, judge(), queued=True)
     assert 'hx-trigger="every 2s"' in get(rita, "judge-run", run.pk)
     part = get(rita, "judge-run-live", run.pk)
     assert part.lstrip().startswith('<section id="live"')
@@ -304,7 +303,7 @@ def test_a_cost_that_is_not_known_is_unknown_and_never_0(
 def test_what_asks_no_server_costs_nothing_and_what_asked_nothing_has_no_cost(
     rita: Client, campaign: Campaign
 ) -> None:
-    waiting = runs.start(campaign, judge("waiting"))
+    waiting = lifecycle.start(campaign, judge("waiting"))
     assert "<dt>Cost</dt><dd>–</dd>" in get(rita, "judge-run", waiting.pk)
     done, _, _ = run_scripted(campaign, judge("floor"))
     assert "<dt>Cost</dt><dd>$0</dd>" in get(rita, "judge-run", done.pk)
@@ -341,7 +340,7 @@ def test_where_nothing_is_left_to_ask_no_start_is_offered(rita: Client, ended: J
 def test_while_requests_are_out_in_a_file_no_start_is_offered(
     rita: Client, campaign: Campaign
 ) -> None:
-    run = runs.start(campaign, judge())
+    run = lifecycle.start(campaign, judge())
     changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
     page = get(rita, "judge-start", run.judge_id, campaign=campaign.pk)
     assert 'are out in <span class="id">out.jsonl</span>' in page

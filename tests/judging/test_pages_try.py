@@ -12,11 +12,10 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Assignment, Campaign, Label, Rater, Response, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import submit
-from judging import sandbox as trying
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
+from judging import sandbox
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -69,7 +68,7 @@ def test_an_answer_that_cannot_be_read_says_why(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "<script>alert(1)</script>\x1b[31mred\u202e"
-    monkeypatch.setattr(trying, "backend_of", lambda judge: Scripted([hostile]))
+    monkeypatch.setattr(sandbox, "backend_of", lambda judge: Scripted([hostile]))
     page = try_it(rita, judge(), campaign)
     assert "unreadable" in page
     assert "the completion is not JSON" in page
@@ -151,8 +150,8 @@ def test_one_try_at_a_time_keeps_the_site_free_for_others(rita: Client, campaign
 def test_tries_of_several_people_never_take_all_threads_of_a_process(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = trying.threading.BoundedSemaphore(2)
-    monkeypatch.setattr(trying, "_places", places)
+    places = sandbox.threading.BoundedSemaphore(2)
+    monkeypatch.setattr(sandbox, "_places", places)
     made = judge()
     assert places.acquire(blocking=False)
     assert "word for word" in try_it(rita, made, campaign)
@@ -168,8 +167,8 @@ def test_tries_of_several_people_never_take_all_threads_of_a_process(
 def test_a_try_that_fails_gives_its_place_back(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = trying.threading.BoundedSemaphore(1)
-    monkeypatch.setattr(trying, "_places", places)
+    places = sandbox.threading.BoundedSemaphore(1)
+    monkeypatch.setattr(sandbox, "_places", places)
     for _ in range(2):
         assert "There is no such item" in try_it(rita, judge(), campaign, 999)
     assert places.acquire(blocking=False)
@@ -183,7 +182,7 @@ def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(trying.asyncio, "sleep", wait)
+    monkeypatch.setattr(sandbox.asyncio, "sleep", wait)
     place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80))
     made = judge(
         "guarded", "openai", model="m", base_url="http://rebinding.example", params={GUARDED: 1}
@@ -240,8 +239,8 @@ def test_a_trial_that_turns_pairs_is_tried_turned(
     shown = {}
     for each in (base, turned):
         backend = Scripted(first)
-        monkeypatch.setattr(trying, "backend_of", lambda judge, backend=backend: backend)
-        trial = trying.try_judge(each, campaign, 1)
+        monkeypatch.setattr(sandbox, "backend_of", lambda judge, backend=backend: backend)
+        trial = sandbox.try_judge(each, campaign, 1)
         shown[each.pk] = backend.asked[0].facts.texts, trial.entries[0].values["preferred"]
     texts, said = shown[base.pk]
     assert said == "first"

@@ -14,8 +14,7 @@ from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
 from judging.engine.worker import work
 from judging.models import Judge, JudgeRun, Lane
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 
 ITEMS, UNITS = 4, 12
@@ -64,11 +63,13 @@ def test_the_next_worker_knows_what_the_first_one_found_out(campaign: Campaign) 
         def recall(self, facts: Mapping[str, Any]) -> None:
             self.recalled = facts
 
-    run = runs.start(campaign, judge(granularity="unit", params={"concurrency": 1}), queued=True)
+    run = lifecycle.start(
+        campaign, judge(granularity="unit", params={"concurrency": 1}), queued=True
+    )
     workers = [Recalling(Findings({"max_model_len": 4096})) for _ in range(2)]
     for worker in workers:
         worker.seconds = 0.05
-        lease = runs.take(run)
+        lease = lifecycle.take(run)
         assert lease is not None
         assert work(run, lease, Control(seconds=0.04), worker, HASTY).how == "time"
     assert [worker.probes for worker in workers] == [1, 0]
@@ -102,9 +103,9 @@ def test_a_run_is_probed_once_whoever_goes_on_with_it(campaign: Campaign) -> Non
     rater = judge(granularity="unit", params={"concurrency": 1})
     backend = Known(Findings({"version": "1"}), model="m")
     backend.seconds = 0.05
-    run = runs.start(campaign, rater, queued=True)
+    run = lifecycle.start(campaign, rater, queued=True)
     for seconds in (0.1, None):
-        lease = runs.take(run)
+        lease = lifecycle.take(run)
         assert lease
         work(run, lease, Control(seconds=seconds), backend, HASTY)
     run.refresh_from_db()
@@ -115,13 +116,13 @@ def test_another_model_at_hand_over_stops_the_run(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     backend = Known(model="m", version="1")
     backend.seconds = 0.05
-    run = runs.start(campaign, rater, queued=True)
-    first = runs.take(run)
+    run = lifecycle.start(campaign, rater, queued=True)
+    first = lifecycle.take(run)
     assert first
     work(run, first, Control(seconds=0.1), backend, HASTY)
     done = len(backend.asked)
     backend.told["version"] = "2"
-    second = runs.take(run)
+    second = lifecycle.take(run)
     assert second
     ending = work(run, second, None, backend, HASTY)
     run.refresh_from_db()

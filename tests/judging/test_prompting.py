@@ -10,20 +10,19 @@ from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from judging.backends.scripted import Scripted
-from judging.prompts import template as prompting
+from judging.prompts import template
 from judging.prompts.request import Preparer, masked
 from judging.prompts.template import PromptError, fenced, fill, read_prompt
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 WHOLE = "Guide: {guideline}\n---\n{texts}\n{query}\n{units}\n{answer}"
-VALUES = {name: f"<{name}>" for name in prompting.SLOTS}
+VALUES = {name: f"<{name}>" for name in template.SLOTS}
 
 
 def requests(campaign: Campaign, granularity: str = "item") -> list[str]:
     rater = judge(granularity=granularity)
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")
@@ -47,7 +46,7 @@ def test_only_the_first_line_divides() -> None:
     assert user.content.endswith("---\nmore")
 
 
-@pytest.mark.parametrize("slot", prompting.NEEDED)
+@pytest.mark.parametrize("slot", template.NEEDED)
 def test_a_missing_slot_is_named(slot: str) -> None:
     with pytest.raises(PromptError, match=rf"the slot \{{{slot}\}} is missing"):
         read_prompt(WHOLE.replace(f"{{{slot}}}", ""))
@@ -91,7 +90,7 @@ def test_delimiters_are_the_same_for_the_same_text_and_differ_between_texts() ->
 
 def test_a_text_cannot_hold_its_own_delimiter(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hash that can be guessed would need another; here it is made so short that it can."""
-    monkeypatch.setattr(prompting, "NONCE_LENGTH", 1)
+    monkeypatch.setattr(template, "NONCE_LENGTH", 1)
     text = "0123456789abcde"
     assert fenced(text).splitlines()[0] == "[begin f]"
 

@@ -17,7 +17,6 @@ from judging.backends.scripted import Scripted
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 STRICT = {
@@ -36,7 +35,7 @@ WHERE_UNITS_ARE_MANY = ("report-coverage", "rubric-passage", "grounded-answer", 
 
 def prepared(campaign: Campaign, granularity: str) -> list[Prepared]:
     rater = judge(f"by {granularity}", granularity=granularity)
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")

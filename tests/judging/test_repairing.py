@@ -17,7 +17,6 @@ from judging.prompts.repair import LONGEST_ANSWER, can_be_read, repair_of
 from judging.prompts.request import Prepared, Preparer, request_hash
 from judging.prompts.template import read_prompt
 from judging.runs import ledger
-from judging.runs import ledger as planning
 from tests.judging.cast import judge, run_scripted, yes
 
 NO = {"evidence": [], "answerable": "no"}
@@ -25,7 +24,7 @@ NO = {"evidence": [], "answerable": "no"}
 
 def first_of(campaign: Campaign, granularity: str = "unit") -> Prepared:
     rater = judge(granularity=granularity)
-    planning.plan(campaign, rater)
+    ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label, Response
-from annotation.submit import LostLeaseError
 from judging.answers import results
 from judging.answers.calls import Call, storable_text
 from judging.answers.results import Failure, Result, record, storable, stored_results
@@ -20,8 +20,7 @@ from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import judge
 
 PROSE = Answer("The report does not answer it.")
@@ -60,8 +59,8 @@ class Held:
 @pytest.fixture
 def held(campaign: Campaign) -> Held:
     rater = judge(granularity="unit")
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease is not None
     preparer = preparer_of(campaign, rater, Scripted({}))
     rows = ledger.claim(campaign, rater, lease, 1)
@@ -212,7 +211,7 @@ def test_where_closing_fails_the_call_is_kept_and_no_row_counts(
 
 
 def test_what_one_run_pays_is_no_other_runs(held: Held) -> None:
-    other = runs.start(held.run.campaign, judge("other"))
+    other = lifecycle.start(held.run.campaign, judge("other"))
     paid = call(said("no"), cost=Decimal("0.5"))
     held.store(Result(held.prepared, (paid,), said("no")))
     held.run.refresh_from_db()

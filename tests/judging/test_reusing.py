@@ -21,8 +21,7 @@ from judging.batch_api.requests import preparer_of
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import request_hash
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 from tests.judging.processes import query as numbered
 from tests.judging.test_openai_backend import REQUEST, SCHEMA
@@ -38,8 +37,8 @@ def run_again(
     campaign: Campaign, rater: Judge, reuse: str, script: Script = paid
 ) -> tuple[JudgeRun, Scripted]:
     backend = Scripted(script)
-    run = runs.start(campaign, rater, reuse=reuse)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater, reuse=reuse)
+    lease = lifecycle.take(run)
     assert lease is not None
     work(run, lease, None, backend, HASTY)
     run.refresh_from_db()
@@ -183,7 +182,7 @@ def test_a_run_that_dies_before_it_writes_takes_the_same_again(
 ) -> None:
     """Looking stores nothing: a second look finds what the first one found."""
     second = judge("second")
-    run = runs.start(campaign, second, reuse="campaign")
+    run = lifecycle.start(campaign, second, reuse="campaign")
     rows = list(Assignment.objects.filter(rater=second.rater))
     once = reused_results(run, prepared_rows(campaign, second, rows))
     again = reused_results(run, prepared_rows(campaign, second, rows))
@@ -195,8 +194,8 @@ def test_a_run_that_dies_before_it_writes_takes_the_same_again(
 
 def test_a_run_that_goes_on_counts_nothing_twice(campaign: Campaign, first: JudgeRun) -> None:
     second = judge("second")
-    run = runs.start(campaign, second, limit=2, reuse="campaign")
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, second, limit=2, reuse="campaign")
+    lease = lifecycle.take(run)
     assert lease is not None
     work(run, lease, None, Scripted(paid), HASTY)
     rest, backend = run_again(campaign, second, "campaign")
@@ -255,8 +254,8 @@ def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
     monkeypatch.setattr("judging.runs.ledger.claim", counted)
     backend = Scripted(yes, seconds=0.05)
     rater = judge(granularity="unit", params={"concurrency": 8})
-    run = runs.start(twins, rater, reuse="campaign")
-    work(run, runs.take(run) or uuid4(), None, backend, HASTY)
+    run = lifecycle.start(twins, rater, reuse="campaign")
+    work(run, lifecycle.take(run) or uuid4(), None, backend, HASTY)
     run.refresh_from_db()
     assert (run.done, run.calls, run.reused, len(backend.asked)) == (200, 100, 100, 100)
     assert sum(claims) == 200
@@ -278,8 +277,8 @@ def test_no_more_are_claimed_than_may_wait(
 
     monkeypatch.setattr(Equals, "firsts_of", watched)
     rater = judge(granularity="unit", params={"concurrency": 2})
-    run = runs.start(twins, rater, reuse="campaign")
-    work(run, runs.take(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)
+    run = lifecycle.start(twins, rater, reuse="campaign")
+    work(run, lifecycle.take(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)
     run.refresh_from_db()
     assert (run.done, run.calls, run.reused) == (200, 100, 100)
     assert max(waiting) <= 3 + 2
@@ -297,8 +296,8 @@ def test_a_row_whose_first_could_not_be_answered_is_asked_itself(twins: Campaign
         return yes(request)
 
     rater = judge(granularity="unit", params={"concurrency": 4})
-    run = runs.start(twins, rater, reuse="campaign")
-    work(run, runs.take(run) or uuid4(), None, Scripted(script), HASTY)
+    run = lifecycle.start(twins, rater, reuse="campaign")
+    work(run, lifecycle.take(run) or uuid4(), None, Scripted(script), HASTY)
     run.refresh_from_db()
     assert run.failures == {"refused": 5}
     assert (run.state, run.done) == ("done", 195)

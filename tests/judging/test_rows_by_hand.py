@@ -10,8 +10,7 @@ import pytest
 
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
-from judging.runs import ledger as planning
-from judging.runs import ledger as sampling
+from judging.runs import ledger
 from judging.runs.ledger import Draw, draw_for, drawn
 from tests.judging.cast import judge
 
@@ -36,7 +35,7 @@ def ranked(campaign: Campaign, seed: int) -> list[str]:
 
 def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> None:
     who = judge("whole")
-    planning.plan(campaign, who)
+    ledger.plan(campaign, who)
     made = rows(who)
     assert [row.item.position for row in made] == sorted(
         campaign.items.values_list("position", flat=True)
@@ -51,7 +50,7 @@ def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> Non
 
 def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign) -> None:
     who = judge("single", granularity="unit")
-    planning.plan(campaign, who)
+    ledger.plan(campaign, who)
     made = rows(who)
     assert all(row.asked == [row.scope] for row in made)
     assert {(row.item_id, row.scope) for row in made} == set(
@@ -61,26 +60,26 @@ def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign
 
 def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
     who, other = judge("whole"), judge("other")
-    planning.plan(campaign, who)
+    ledger.plan(campaign, who)
     first = rows(who)
-    assert list(planning.unplanned(campaign, who)) == []
+    assert list(ledger.unplanned(campaign, who)) == []
     first[1].delete()
-    left = list(planning.unplanned(campaign, who))
+    left = list(ledger.unplanned(campaign, who))
     assert [(row.item_id, row.asked, row.pk) for row in left] == [
         (first[1].item_id, first[1].asked, None)
     ]
     assert left[0].rater == who.rater
-    planning.plan(campaign, who)
+    ledger.plan(campaign, who)
     assert sorted(row.item_id for row in rows(who)) == [row.item_id for row in first]
     assert rows(other) == []
 
 
 def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campaign) -> None:
     who = judge("whole")
-    seen = list(planning._missing(campaign, who))
-    planning.plan(campaign, who)
+    seen = list(ledger._missing(campaign, who))
+    ledger.plan(campaign, who)
     before = [row.pk for row in rows(who)]
-    planning._write(who, seen)
+    ledger._write(who, seen)
     assert [row.pk for row in rows(who)] == before
     assert len(seen) == len(before)
 
@@ -89,18 +88,18 @@ def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campa
 def test_however_many_are_written_together_all_are(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "CHUNK", chunk)
-    monkeypatch.setattr(planning, "STATEMENT", 2)
+    monkeypatch.setattr(ledger, "CHUNK", chunk)
+    monkeypatch.setattr(ledger, "STATEMENT", 2)
     who = sampler("whole", 2)
-    planning.plan(campaign, who)
+    ledger.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
 
 
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "STATEMENT", 2)
-    write, said = planning._insert.rows, list[int]()
+    monkeypatch.setattr(ledger, "STATEMENT", 2)
+    write, said = ledger._insert.rows, list[int]()
 
     def second_fails(some: list[Any]) -> Any:
         said.append(len(some))
@@ -108,23 +107,23 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
             raise RuntimeError("the disk is full")
         return write(some)
 
-    monkeypatch.setattr(planning, "_insert", SimpleNamespace(rows=second_fails))
+    monkeypatch.setattr(ledger, "_insert", SimpleNamespace(rows=second_fails))
     who = judge("whole")
     with pytest.raises(RuntimeError):
-        planning.plan(campaign, who)
+        ledger.plan(campaign, who)
     assert (said, rows(who)) == ([2, 2], [])
 
 
 def test_a_judge_is_asked_once_unless_it_says_more(campaign: Campaign) -> None:
-    assert planning.samples_of(judge("one")) == 1
-    assert planning.samples_of(sampler("three", 3)) == 3
+    assert ledger.samples_of(judge("one")) == 1
+    assert ledger.samples_of(sampler("three", 3)) == 3
 
 
 class TestTrials:
     @pytest.fixture
     def base(self, campaign: Campaign) -> Judge:
         who = sampler("base", 2)
-        planning.plan(campaign, who)
+        ledger.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
         return who
 
@@ -157,13 +156,13 @@ class TestTrials:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         """Each of the four items has three units."""
-        monkeypatch.setattr(sampling, "LEAST_UNITS", least)
+        monkeypatch.setattr(ledger, "LEAST_UNITS", least)
         found = self.keys(campaign, base, Draw(share=share))
         assert found == ranked(campaign, 3)[:items]
 
     def test_rows_of_an_item_stay_together_in_their_order(self, campaign: Campaign) -> None:
         who = judge("single", granularity="unit")
-        planning.plan(campaign, who)
+        ledger.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
         found = drawn(campaign, who, Draw(items=2), 3)
         assert [row.item.key for row in found] == [
@@ -175,26 +174,26 @@ class TestTrials:
     def test_its_share_and_its_least_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for unconstrained, share in ((False, 0.05), (True, 0.02)):
             monkeypatch.setattr(
-                sampling, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
+                ledger, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
             )
             trial: Any = SimpleNamespace()
             assert draw_for(trial, None) == Draw(None, share)
             assert draw_for(trial, 7) == Draw(7, share)
         assert Draw() == Draw(None, 0.05)
-        assert sampling.LEAST_UNITS == 200
+        assert ledger.LEAST_UNITS == 200
 
     def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
         with pytest.raises(ValueError, match="is no trial"):
-            planning.plan_trial(campaign, base, Draw())
+            ledger.plan_trial(campaign, base, Draw())
 
     def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:
         trial = judge("trial")
         Judge.objects.filter(pk=trial.pk).update(base=base, variation={"kind": "again", "seed": 3})
         trial.refresh_from_db()
-        planning.plan(campaign, trial)
-        assert list(planning.unplanned(campaign, trial)) == []
-        assert planning.plan_trial(campaign, trial, Draw(items=2)) == 6
+        ledger.plan(campaign, trial)
+        assert list(ledger.unplanned(campaign, trial)) == []
+        assert ledger.plan_trial(campaign, trial, Draw(items=2)) == 6
         assert [row.item.key for row in rows(trial)] == ranked(campaign, 3)[:2]
         assert {row.status for row in rows(trial)} == {"open"}
-        assert planning.plan_trial(campaign, trial, Draw(items=3)) == 9
-        assert planning.plan_trial(campaign, trial, Draw(items=1)) == 9
+        assert ledger.plan_trial(campaign, trial, Draw(items=3)) == 9
+        assert ledger.plan_trial(campaign, trial, Draw(items=1)) == 9

@@ -18,8 +18,7 @@ from judging.backends.scripted import Scripted
 from judging.engine.queue import Patience
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
-from judging.runs import ledger
-from judging.runs import lifecycle as runs
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, command, judge, yes
 
 
@@ -146,8 +145,8 @@ def test_lists_and_their_matches_are_not_asked_apart(db: None, tmp_path: Path) -
 def test_it_waits_for_a_dead_lease_and_says_so(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = runs.start(campaign, judge())
-    runs.take(dead)
+    dead = lifecycle.start(campaign, judge())
+    lifecycle.take(dead)
 
     def wait(seconds: float) -> None:
         JudgeRun.objects.filter(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
@@ -161,7 +160,7 @@ def test_it_waits_for_a_dead_lease_and_says_so(
 def test_it_gives_up_on_a_lease_that_is_alive(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs.take(runs.start(campaign, judge()))
+    lifecycle.take(lifecycle.start(campaign, judge()))
     monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", -1)
     assert "is at work" in refusal(campaign)
 
@@ -183,7 +182,7 @@ def test_queueing_a_run_that_died_leaves_it_to_the_workers(
     campaign: Campaign, bells: list[int]
 ) -> None:
     rater = judge()
-    runs.take(runs.start(campaign, rater))
+    lifecycle.take(lifecycle.start(campaign, rater))
     run(campaign, "--queue")
     assert JudgeRun.objects.get().queued
 
@@ -192,7 +191,7 @@ def test_the_pump_works_a_queued_run_off_and_a_second_message_does_nothing(
     campaign: Campaign, bells: list[int]
 ) -> None:
     rater = judge()
-    queued = runs.start(campaign, rater, queued=True)
+    queued = lifecycle.start(campaign, rater, queued=True)
     tasks.pump(queued.pk)
     tasks.pump(queued.pk)
     queued.refresh_from_db()
@@ -203,14 +202,14 @@ def test_the_pump_works_a_queued_run_off_and_a_second_message_does_nothing(
 def test_a_doubled_message_is_nothing_while_another_is_at_work(
     campaign: Campaign, bells: list[int]
 ) -> None:
-    queued = runs.start(campaign, judge(), queued=True)
-    runs.take(queued)
+    queued = lifecycle.start(campaign, judge(), queued=True)
+    lifecycle.take(queued)
     tasks.pump(queued.pk)
     assert not Label.objects.exists()
 
 
 def test_a_message_for_a_foreground_run_or_none_does_nothing(campaign: Campaign) -> None:
-    foreground = runs.start(campaign, judge())
+    foreground = lifecycle.start(campaign, judge())
     tasks.pump(foreground.pk)
     tasks.pump(10**6)
     assert not Label.objects.exists()
@@ -227,7 +226,7 @@ def test_a_pump_whose_time_is_over_rings_for_the_next(
         "judging.engine.worker.backend_of", lambda judge: Scripted(yes, seconds=0.05)
     )
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
-    queued = runs.start(campaign, rater, queued=True)
+    queued = lifecycle.start(campaign, rater, queued=True)
     with django_capture_on_commit_callbacks(execute=True):
         tasks.pump(queued.pk)
     assert bells == [queued.pk]
@@ -248,20 +247,20 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
     monkeypatch.setattr(tasks.pump, "apply_async", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert run(campaign, "--queue").startswith("Queued")
-    assert list(runs.neglected()) == [JudgeRun.objects.get()]
+    assert list(lifecycle.neglected()) == [JudgeRun.objects.get()]
 
 
 def test_the_sweep_rings_for_neglected_runs_alone(campaign: Campaign, bells: list[int]) -> None:
-    queued = runs.start(campaign, judge("queued"), queued=True)
-    runs.take(runs.start(campaign, judge("busy"), queued=True))
-    runs.start(campaign, judge("foreground"))
+    queued = lifecycle.start(campaign, judge("queued"), queued=True)
+    lifecycle.take(lifecycle.start(campaign, judge("busy"), queued=True))
+    lifecycle.start(campaign, judge("foreground"))
     tasks.sweep()
     assert bells == [queued.pk]
 
 
 def test_the_sweep_finds_a_run_whose_worker_died(campaign: Campaign, bells: list[int]) -> None:
-    dead = runs.start(campaign, judge(), queued=True)
-    runs.take(dead)
+    dead = lifecycle.start(campaign, judge(), queued=True)
+    lifecycle.take(dead)
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
     tasks.sweep()
     assert bells == [dead.pk]

@@ -18,13 +18,12 @@ from judging.answers.cache import Equals
 from judging.answers.results import record
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
-from judging.engine import worker as working
+from judging.engine import worker
 from judging.engine.persistence import ENOUGH_FAILED, claimed, past
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
-from judging.runs import lanes, ledger
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import HASTY, judge, yes
 
@@ -37,8 +36,8 @@ def served(name: str = "judge") -> Judge:
 
 
 def held(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, uuid.UUID]:
-    run = runs.start(campaign, rater, **terms)
-    token = runs.take(run)
+    run = lifecycle.start(campaign, rater, **terms)
+    token = lifecycle.take(run)
     assert token is not None
     return run, token
 
@@ -58,10 +57,10 @@ class TestStarting:
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rater = judge()
-        runs.start(campaign, rater)
-        monkeypatch.setattr(runs, "_close_dead", lambda campaign, judge: None)
-        with pytest.raises(runs.HeldError, match="has just begun"):
-            runs.start(campaign, rater)
+        lifecycle.start(campaign, rater)
+        monkeypatch.setattr(lifecycle, "_close_dead", lambda campaign, judge: None)
+        with pytest.raises(lifecycle.HeldError, match="has just begun"):
+            lifecycle.start(campaign, rater)
         assert JudgeRun.objects.count() == 1
 
     @pytest.mark.every_case
@@ -69,7 +68,7 @@ class TestStarting:
         ("manifest", "told"),
         [
             ({"batch": {"files": [{"name": "b.jsonl"}]}}, "its requests are out in b.jsonl"),
-            ({runs.INTENT: {"files": [{"name": "b", "path": "/b"}]}}, "was writing b when"),
+            ({lifecycle.INTENT: {"files": [{"name": "b", "path": "/b"}]}}, "was writing b when"),
         ],
     )
     def test_requests_that_may_be_out_are_not_asked_again(
@@ -78,8 +77,8 @@ class TestStarting:
         run, _ = held(campaign, judge())
         run_out(run)
         JudgeRun.objects.update(manifest=manifest)
-        with pytest.raises(runs.OutError, match=told):
-            runs.start(campaign, judge())
+        with pytest.raises(lifecycle.OutError, match=told):
+            lifecycle.start(campaign, judge())
         assert fresh(run).state == "running"
 
     def test_who_was_about_to_write_a_batch_killed_no_worker(self, campaign: Campaign) -> None:
@@ -87,8 +86,8 @@ class TestStarting:
         run, token = held(campaign, rater)
         ledger.claim(campaign, rater, token, 3)
         run_out(run)
-        JudgeRun.objects.update(manifest={runs.INTENT: {"files": []}})
-        runs.start(campaign, rater)
+        JudgeRun.objects.update(manifest={lifecycle.INTENT: {"files": []}})
+        lifecycle.start(campaign, rater)
         assert fresh(run).state == "interrupted"
         assert ledger.standing(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
@@ -99,14 +98,14 @@ class TestStarting:
         ledger.claim(campaign, rater, token, 3)
         run_out(run)
         JudgeRun.objects.update(manifest={"batch": {"files": [{"name": "b"}]}})
-        assert runs.take(run)
+        assert lifecycle.take(run)
         assert ledger.standing(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
-        with pytest.raises(runs.HeldError, match="is writing its requests"):
-            runs.queue_active(campaign, rater)
+        with pytest.raises(lifecycle.HeldError, match="is writing its requests"):
+            lifecycle.queue_active(campaign, rater)
 
     def test_one_that_goes_by_files_has_no_lane(self, campaign: Campaign) -> None:
-        assert runs.start(campaign, served(), offline=True).lane is None
+        assert lifecycle.start(campaign, served(), offline=True).lane is None
         assert not Lane.objects.exists()
 
 
@@ -121,12 +120,12 @@ class TestTheLease:
         def lasts(until: Any) -> bool:
             return timedelta(seconds=10) < until - timezone.now() < timedelta(seconds=20)
 
-        run = runs.start(campaign, served())
+        run = lifecycle.start(campaign, served())
         assert (leases(), run.lease_until, run.state) == ((None, None), None, "queued")
-        token = runs.take(run)
+        token = lifecycle.take(run)
         assert (leases(), run.state) == ((token, token), "running")
         assert token is not None
-        assert runs.take(run) is None
+        assert lifecycle.take(run) is None
         for _ in range(2):
             assert lasts(run.lease_until)
             assert run.lane
@@ -134,13 +133,13 @@ class TestTheLease:
             before = timezone.now() - timedelta(minutes=1)
             JudgeRun.objects.update(lease_until=before)
             Lane.objects.update(lease_until=before)
-            orders = runs.renew(run, token, 2, 3)
-            assert orders == runs.Orders("", None)
+            orders = lifecycle.renew(run, token, 2, 3)
+            assert orders == lifecycle.Orders("", None)
             assert leases() == (token, token)
-        runs.set_concurrency(run, 6)
-        runs.ask_to_stop(run)
-        assert runs.renew(run, token) == runs.Orders("stop", 6)
-        assert runs.finish(run, token, "stopped", "why")
+        lifecycle.set_concurrency(run, 6)
+        lifecycle.ask_to_stop(run)
+        assert lifecycle.renew(run, token) == lifecycle.Orders("stop", 6)
+        assert lifecycle.finish(run, token, "stopped", "why")
         assert leases() == (None, None)
         told = (run.state, run.error, run.lease_until, run.in_flight, run.allowed)
         assert told == ("stopped", "why", None, 0, 0)
@@ -149,21 +148,27 @@ class TestTheLease:
 
     def test_only_what_nobody_holds_is_ended_by_a_wish(self, campaign: Campaign) -> None:
         names = ("stopped", "cancelled", "held", "unwished", "over")
-        found = {name: runs.start(campaign, judge(name)) for name in names}
+        found = {name: lifecycle.start(campaign, judge(name)) for name in names}
         wishes = {"stopped": "stop", "cancelled": "cancel", "held": "stop", "over": "cancel"}
         for name, wish in wishes.items():
             JudgeRun.objects.filter(pk=found[name].pk).update(wish=wish)
         until = timezone.now() + timedelta(hours=1)
         JudgeRun.objects.filter(pk=found["held"].pk).update(lease=uuid.uuid4(), lease_until=until)
         JudgeRun.objects.filter(pk=found["over"].pk).update(state="done")
-        runs.heed_wishes()
+        lifecycle.heed_wishes()
         states = {name: fresh(run).state for name, run in found.items()}
         assert states == {
             "stopped": "interrupted", "cancelled": "cancelled", "held": "queued",
             "unwished": "queued", "over": "done",
         }  # fmt: skip
-        assert [runs.has_ended(found[name]) for name in names] == [True, True, False, False, True]
-        wished = [runs.state_wished(found[name]) for name in names]
+        assert [lifecycle.has_ended(found[name]) for name in names] == [
+            True,
+            True,
+            False,
+            False,
+            True,
+        ]
+        wished = [lifecycle.state_wished(found[name]) for name in names]
         assert wished == ["interrupted", "cancelled", "interrupted", "", "cancelled"]
         standing = {name: ledger.standing(campaign, judge(name)) for name in names}
         assert standing == {
@@ -174,12 +179,12 @@ class TestTheLease:
         rater = judge()
         run, token = held(campaign, rater)
         ledger.claim(campaign, rater, token, 2)
-        assert not runs.finish(run, uuid.uuid4(), "done")
-        runs.hand_over(run, uuid.uuid4())
+        assert not lifecycle.finish(run, uuid.uuid4(), "done")
+        lifecycle.hand_over(run, uuid.uuid4())
         assert (fresh(run).state, fresh(run).lease) == ("running", token)
         assert ledger.standing(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
-        assert not runs.is_held(run, uuid.uuid4())
-        assert runs.is_held(run, token)
+        assert not lifecycle.is_held(run, uuid.uuid4())
+        assert lifecycle.is_held(run, token)
 
     def test_where_the_lane_went_to_another_the_run_is_held_no_longer(
         self, campaign: Campaign
@@ -187,14 +192,14 @@ class TestTheLease:
         run, token = held(campaign, served())
         before = fresh(run).lease_until
         Lane.objects.update(lease=uuid.uuid4())
-        assert runs.renew(run, token, in_flight=3) is None
+        assert lifecycle.renew(run, token, in_flight=3) is None
         assert (fresh(run).lease_until, fresh(run).in_flight) == (before, 0)
 
     def test_renewing_says_how_the_pump_is_doing(self, campaign: Campaign) -> None:
         run, token = held(campaign, judge())
-        assert runs.renew(run, token, in_flight=3, allowed=8)
+        assert lifecycle.renew(run, token, in_flight=3, allowed=8)
         assert (fresh(run).in_flight, fresh(run).allowed) == (3, 8)
-        runs.hand_over(run, token)
+        lifecycle.hand_over(run, token)
         assert (fresh(run).in_flight, fresh(run).allowed, fresh(run).lease) == (0, 0, None)
 
     def test_who_wished_it_cancelled_at_its_end_finds_it_cancelled(
@@ -203,58 +208,58 @@ class TestTheLease:
         rater = judge()
         run, token = held(campaign, rater)
         JudgeRun.objects.update(wish="cancel")
-        assert runs.finish(run, token, "done")
+        assert lifecycle.finish(run, token, "done")
         assert fresh(run).state == "cancelled"
         assert ledger.standing(campaign, rater) == {"cancelled": ITEMS}
 
     def test_a_run_that_ended_is_neither_taken_nor_changed(self, campaign: Campaign) -> None:
         run, token = held(campaign, judge())
-        assert runs.finish(run, token, "done")
-        assert runs.take(run) is None
-        assert not runs.set_concurrency(run, 5)
-        assert not runs.ask_to_cancel(run)
-        assert runs.has_ended(run)
+        assert lifecycle.finish(run, token, "done")
+        assert lifecycle.take(run) is None
+        assert not lifecycle.set_concurrency(run, 5)
+        assert not lifecycle.ask_to_cancel(run)
+        assert lifecycle.has_ended(run)
         assert (fresh(run).state, fresh(run).concurrency, fresh(run).wish) == ("done", None, "")
 
     def test_at_least_one_call_is_made_at_once(self, campaign: Campaign) -> None:
-        run = runs.start(campaign, judge())
-        assert runs.set_concurrency(run, 0)
+        run = lifecycle.start(campaign, judge())
+        assert lifecycle.set_concurrency(run, 0)
         assert fresh(run).concurrency == 1
 
     def test_a_limit_is_never_owed(self, campaign: Campaign) -> None:
-        run = runs.start(campaign, judge(), limit=3)
+        run = lifecycle.start(campaign, judge(), limit=3)
         JudgeRun.objects.update(done=2, failures={"error": 1})
-        assert runs.remaining(run) == 0
+        assert lifecycle.remaining(run) == 0
         JudgeRun.objects.update(done=5)
-        assert runs.remaining(run) == 0
-        assert runs.remaining(runs.start(campaign, judge("other"))) is None
+        assert lifecycle.remaining(run) == 0
+        assert lifecycle.remaining(lifecycle.start(campaign, judge("other"))) is None
 
     def test_rows_that_killed_three_workers_count_for_their_run_alone(
         self, campaign: Campaign
     ) -> None:
-        rater, other = judge(), runs.start(campaign, judge("other"))
+        rater, other = judge(), lifecycle.start(campaign, judge("other"))
         run, token = held(campaign, rater)
         (row,) = ledger.claim(campaign, rater, token, 1)
         Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
         JudgeRun.objects.filter(pk=run.pk).update(failures={"error": 2, "timeout": 1})
         run_out(run)
-        assert runs.take(run)
+        assert lifecycle.take(run)
         assert fresh(run).failures == {"error": 3, "timeout": 1}
         assert fresh(other).failures == {}
 
 
 def ended(run: JudgeRun, token: uuid.UUID) -> None:
-    runs.finish(run, token, "done")
+    lifecycle.finish(run, token, "done")
 
 
 def heeded(run: JudgeRun, token: uuid.UUID) -> None:
-    runs.hand_over(run, token)
-    runs.ask_to_stop(run)
+    lifecycle.hand_over(run, token)
+    lifecycle.ask_to_stop(run)
 
 
 def begun_anew(run: JudgeRun, token: uuid.UUID) -> None:
     run_out(run)
-    runs.start(run.campaign, run.judge)
+    lifecycle.start(run.campaign, run.judge)
 
 
 def recorded(run: JudgeRun, token: uuid.UUID) -> None:
@@ -265,7 +270,7 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
 @pytest.mark.postgresql
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, runs.is_held])
+@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, lifecycle.is_held])
 def test_what_is_decided_by_a_run_holds_its_row(campaign: Campaign, deed: Any) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
@@ -281,7 +286,7 @@ class TestQueueing:
         run, _ = held(campaign, served())
         assert run.lane
         lanes.pause(run.lane, "no")
-        queued = runs.queue_active(campaign, served())
+        queued = lifecycle.queue_active(campaign, served())
         assert (queued, queued.queued) == (run, True)
         assert fresh(run).queued
         assert Lane.objects.get().paused == ""
@@ -293,21 +298,21 @@ class TestQueueing:
             raise RuntimeError("the trail is full")
 
         run, _ = held(campaign, judge())
-        monkeypatch.setattr(runs, "record", broken)
+        monkeypatch.setattr(lifecycle, "record", broken)
         with pytest.raises(RuntimeError):
-            runs.queue_active(campaign, judge())
+            lifecycle.queue_active(campaign, judge())
         assert not fresh(run).queued
 
     def test_one_that_ended_or_is_being_written_is_not(self, campaign: Campaign) -> None:
         ended, token = held(campaign, judge())
-        runs.finish(ended, token, "done")
-        runs.start(campaign, judge("other"))
-        with pytest.raises(runs.HeldError, match="has ended just now"):
-            runs.queue_active(campaign, judge())
-        run = runs.start(campaign, judge())
-        JudgeRun.objects.update(manifest={runs.INTENT: {"files": []}})
-        with pytest.raises(runs.HeldError, match="is writing its requests"):
-            runs.queue_active(campaign, judge())
+        lifecycle.finish(ended, token, "done")
+        lifecycle.start(campaign, judge("other"))
+        with pytest.raises(lifecycle.HeldError, match="has ended just now"):
+            lifecycle.queue_active(campaign, judge())
+        run = lifecycle.start(campaign, judge())
+        JudgeRun.objects.update(manifest={lifecycle.INTENT: {"files": []}})
+        with pytest.raises(lifecycle.HeldError, match="is writing its requests"):
+            lifecycle.queue_active(campaign, judge())
         assert not fresh(run).queued
 
 
@@ -390,8 +395,8 @@ def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
     def away(*_: Any) -> Any:
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(working, "_worked", away)
-    monkeypatch.setattr(working, "connection", SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(worker, "_worked", away)
+    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
     with pytest.raises(OperationalError):
         work(run, token, None, Scripted(yes), HASTY)
     assert (fresh(run).state, fresh(run).lease) == ("running", None)

@@ -15,20 +15,13 @@ from django.db import InterfaceError
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, User
-from judging import servers as guarding
-from judging import tasks as beginning
+from judging import servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
-from judging.engine import GRACE_SECONDS, Control, Ending, drained
-from judging.engine import worker as stopping
-from judging.engine import worker as working
+from judging.engine import GRACE_SECONDS, Control, Ending, drained, worker
 from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger
-from judging.runs import ledger as leasing
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
-from judging.runs import manifest as manifests
+from judging.runs import lanes, ledger, lifecycle, manifest
 from judging.runs.lifecycle import free, neglected, next_after
 from judging.servers import Server, known_servers, listed_hosts_for, new_server
 from tests.judging.cast import command, judge, yes
@@ -118,7 +111,7 @@ class TestDraining:
 
 
 def ended_by(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
-    run = runs.start(campaign, judge(name, "openai", model="m", base_url=SERVER), queued=True)
+    run = lifecycle.start(campaign, judge(name, "openai", model="m", base_url=SERVER), queued=True)
     JudgeRun.objects.filter(pk=run.pk).update(**fields)
     return run
 
@@ -159,7 +152,7 @@ class TestTurns:
 
     def test_runs_of_one_server_follow_each_other_in_a_ring(self, campaign: Campaign) -> None:
         first, second, third = (ended_by(campaign, name) for name in "abc")
-        other = runs.start(campaign, judge("d", "openai", model="m", base_url="http://127.0.0.1:8/v1"),
+        other = lifecycle.start(campaign, judge("d", "openai", model="m", base_url="http://127.0.0.1:8/v1"),
                            queued=True)  # fmt: skip
         assert [next_after(each) for each in (first, second, third)] == [second, third, first]
         assert next_after(other) == other
@@ -171,7 +164,7 @@ class TestTurns:
         assert next_after(first) is None
 
     def test_one_without_a_server_is_followed_by_itself_alone(self, campaign: Campaign) -> None:
-        plain, other = (runs.start(campaign, judge(n), queued=True) for n in "ab")
+        plain, other = (lifecycle.start(campaign, judge(n), queued=True) for n in "ab")
         assert [next_after(plain), next_after(other)] == [plain, other]
         JudgeRun.objects.filter(pk=other.pk).update(queued=False)
         assert next_after(other) is None
@@ -190,7 +183,7 @@ class TestServers:
         self, db: None, settings: Any
     ) -> None:
         settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
-        params = {guarding.GUARDED: True}
+        params = {servers.GUARDED: True}
         guarded = judge("a", "openai", model="m", base_url=SERVER, params=params)
         assert listed_hosts_for(guarded) == ("127.0.0.1:9",)
         assert listed_hosts_for(judge("b")) is None
@@ -202,7 +195,7 @@ class TestServers:
         public = Server("https://api.openai.com/v1", "OPENAI_API_KEY", guarded=True)
         assert known_servers() == [public]
         own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
-        guarded = own | {"params": {guarding.GUARDED: True}}
+        guarded = own | {"params": {servers.GUARDED: True}}
         judge("a", api_key_env="K", **guarded)
         judge("words")
         assert known_servers() == [public, Server(SERVER, "K", guarded=True)]
@@ -262,7 +255,7 @@ class TestLanes:
         first, second = (ended_by(campaign, name) for name in "ab")
         assert first.lane is not None
         assert lanes.holder(first.lane) is None
-        assert runs.take(second)
+        assert lifecycle.take(second)
         JudgeRun.objects.filter(pk=first.pk).update(lease=uuid.uuid4())
         assert lanes.holder(first.lane) == second
 
@@ -273,15 +266,15 @@ class TestFreeRows:
     ) -> None:
         command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
         rater, further = judge(), judge("further")
-        planning.plan(Campaign.objects.get(name="other"), rater)
-        planning.plan(campaign, further)
-        planning.plan(campaign, rater)
+        ledger.plan(Campaign.objects.get(name="other"), rater)
+        ledger.plan(campaign, further)
+        ledger.plan(campaign, rater)
         own = [row.pk for row in ledger.rows_of(campaign, rater).order_by("pk")]
         Strike.objects.create(assignment_id=own[1], count=2)
         Strike.objects.create(assignment_id=own[2], count=1)
 
         def found(count: int, struck: int = 2, after: int = 0) -> list[int]:
-            rows = leasing.free_rows(campaign.pk, rater.rater_id, count, struck, after)
+            rows = ledger.free_rows(campaign.pk, rater.rater_id, count, struck, after)
             return [own.index(row.pk) for row in rows]
 
         assert found(0) == found(-1) == []
@@ -291,14 +284,14 @@ class TestFreeRows:
         assert found(9, struck=3) == [0, 1, 2, 3]
         assert found(9, after=own[2]) == [3]
         lease = uuid.uuid4()
-        rows = leasing.free_rows(campaign.pk, rater.rater_id, 2, 2)
+        rows = ledger.free_rows(campaign.pk, rater.rater_id, 2, 2)
         Assignment.objects.filter(pk=own[2]).update(status="done")
-        assert leasing.lease_rows([], lease) == 0
-        assert leasing.lease_rows(rows, lease) == 1
+        assert ledger.lease_rows([], lease) == 0
+        assert ledger.lease_rows(rows, lease) == 1
         told = Assignment.objects.filter(lease=lease).values_list("pk", "status")
         assert list(told) == [(own[0], "leased")]
         assert found(9) == [3]
-        leasing.bring_items(campaign, rows)
+        ledger.bring_items(campaign, rows)
         assert [row.item.pk for row in rows] == [row.item_id for row in rows]
         assert all(row.item.campaign is campaign for row in rows)
 
@@ -307,7 +300,7 @@ class TestBeginning:
     @pytest.fixture
     def rung(self, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any) -> Any:
         told: list[int] = []
-        monkeypatch.setattr(beginning, "ring", told.append)
+        monkeypatch.setattr(tasks, "ring", told.append)
 
         def of(deed: Any) -> tuple[Any, list[int]]:
             told.clear()
@@ -321,67 +314,67 @@ class TestBeginning:
         self, campaign: Campaign, rung: Any
     ) -> None:
         rater = judge()
-        run, told = rung(lambda: beginning.begin(rater, campaign, {"limit": 3}))
+        run, told = rung(lambda: tasks.begin(rater, campaign, {"limit": 3}))
         assert (run.queued, run.limit, told) == (True, 3, [run.pk])
-        assert runs.take(run)
-        again, told = rung(lambda: beginning.begin(rater, campaign, {}))
+        assert lifecycle.take(run)
+        again, told = rung(lambda: tasks.begin(rater, campaign, {}))
         assert (again, again.queued, told) == (run, True, [run.pk])
 
     def test_where_nothing_is_open_none_begins(self, campaign: Campaign, rung: Any) -> None:
         rater = judge()
-        planning.plan(campaign, rater)
+        ledger.plan(campaign, rater)
         ledger.rows_of(campaign, rater).update(status="done")
-        with pytest.raises(beginning.NothingOpenError, match="nothing is open"):
-            beginning.begin(rater, campaign, {})
+        with pytest.raises(tasks.NothingOpenError, match="nothing is open"):
+            tasks.begin(rater, campaign, {})
         assert not JudgeRun.objects.exists()
 
     def test_a_paused_server_is_asked_again_and_a_run_under_way_is_rung(
         self, campaign: Campaign, rung: Any
     ) -> None:
         run = ended_by(campaign, "a")
-        plain = runs.start(campaign, judge("plain"), queued=True)
+        plain = lifecycle.start(campaign, judge("plain"), queued=True)
         assert run.lane is not None
         lanes.pause(run.lane, "no")
-        assert rung(lambda: beginning.resume(run)) == (True, [run.pk])
+        assert rung(lambda: tasks.resume(run)) == (True, [run.pk])
         assert not Lane.objects.exclude(paused="").exists()
-        assert rung(lambda: beginning.resume(plain)) == (True, [plain.pk])
+        assert rung(lambda: tasks.resume(plain)) == (True, [plain.pk])
         lanes.pause(run.lane, "no")
         run.state = "done"
-        assert rung(lambda: beginning.resume(run)) == (False, [])
+        assert rung(lambda: tasks.resume(run)) == (False, [])
         assert not Lane.objects.exclude(paused="").exists()
 
 
 class TestShutdown:
     @pytest.fixture(autouse=True)
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stopping, "_pools", [])
-        monkeypatch.setattr(stopping, "_controls", [])
-        monkeypatch.setattr(stopping, "_ending", type(stopping._ending)())
+        monkeypatch.setattr(worker, "_pools", [])
+        monkeypatch.setattr(worker, "_controls", [])
+        monkeypatch.setattr(worker, "_ending", type(worker._ending)())
 
     def test_a_pump_is_stopped_while_it_lasts(self) -> None:
         control, over = Control(), Control()
-        with stopping.ended_with_the_worker(over):
+        with worker.ended_with_the_worker(over):
             pass
         told: list[str] = []
         over.listen(lambda: told.append("over"))
         control.listen(lambda: told.append("running"))
-        assert not stopping.is_ending()
-        with stopping.ended_with_the_worker(control):
-            stopping._end(0, None)
+        assert not worker.is_ending()
+        with worker.ended_with_the_worker(control):
+            worker._end(0, None)
         assert told == ["running"]
-        assert stopping.is_ending()
-        assert stopping._controls == []
+        assert worker.is_ending()
+        assert worker._controls == []
 
     def test_a_pump_that_fails_is_told_of_no_shutdown(self) -> None:
-        with pytest.raises(KeyError), stopping.ended_with_the_worker(Control()):
+        with pytest.raises(KeyError), worker.ended_with_the_worker(Control()):
             raise KeyError
-        assert stopping._controls == []
+        assert worker._controls == []
 
     def test_a_child_listens_for_the_signal_of_ours(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told: list[Any] = []
         monkeypatch.setattr(signal, "signal", lambda *given: told.append(given))
-        stopping._listen()
-        assert told == [(signal.SIGURG, stopping._end)]
+        worker._listen()
+        assert told == [(signal.SIGURG, worker._end)]
 
     def test_every_child_is_told_though_one_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told: list[tuple[int, int]] = []
@@ -397,10 +390,10 @@ class TestShutdown:
                  SimpleNamespace(_pool=SimpleNamespace(_pool=None)),
                  SimpleNamespace(_pool=SimpleNamespace(_pool=children)))  # fmt: skip
         for pool in pools:
-            stopping._remember_pool(SimpleNamespace(pool=pool))
-        stopping._tell_children()
+            worker._remember_pool(SimpleNamespace(pool=pool))
+        worker._tell_children()
         assert told == [(2, signal.SIGURG), (3, signal.SIGURG)]
-        assert stopping.is_ending()
+        assert worker.is_ending()
 
 
 class TestAtItsEnd:
@@ -431,12 +424,12 @@ class TestAtItsEnd:
         how: Any, queued: bool, wish: str, state: str, noted: bool,
     ) -> None:  # fmt: skip
         written: list[Any] = []
-        monkeypatch.setattr(manifests, "end", lambda run, limits: written.append(limits))
-        run = runs.start(campaign, judge(), queued=queued)
-        token = runs.take(run)
+        monkeypatch.setattr(manifest, "end", lambda run, limits: written.append(limits))
+        run = lifecycle.start(campaign, judge(), queued=queued)
+        token = lifecycle.take(run)
         assert token is not None
         JudgeRun.objects.update(wish=wish)
-        working._let_go(run, token, Ending(how, "why", limits=((1.0, 2),)))
+        worker._let_go(run, token, Ending(how, "why", limits=((1.0, 2),)))
         run.refresh_from_db()
         assert run.state == state
         assert (run.lease is not None) == (how == "lost")
@@ -446,20 +439,20 @@ class TestAtItsEnd:
     def test_what_the_server_bore_and_why_it_is_paused_is_kept(self, campaign: Campaign) -> None:
         run = ended_by(campaign, "a")
         ending = Ending("fatal", "no credit", pauses=True, ceiling=5)
-        assert working._noted(run, ending) is ending
+        assert worker._noted(run, ending) is ending
         lane = Lane.objects.get()
         assert (lane.ceiling, lane.paused) == (5, "no credit")
         lanes.resume(lane)
-        working._noted(run, Ending("fatal", "no credit"))
+        worker._noted(run, Ending("fatal", "no credit"))
         assert Lane.objects.get().paused == ""
-        plain = runs.start(campaign, judge("plain"))
-        assert working._noted(plain, ending) is ending
+        plain = lifecycle.start(campaign, judge("plain"))
+        assert worker._noted(plain, ending) is ending
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("error", "state", "told", "raised"),
         [
-            (working.RefusedRunError("it lies"), "stopped", "it lies", False),
+            (worker.RefusedRunError("it lies"), "stopped", "it lies", False),
             (KeyError("x"), "stopped", "KeyError: 'x'", True),
             (InterfaceError("away"), "running", "", True),
         ],
@@ -471,10 +464,10 @@ class TestAtItsEnd:
         def wrong(*_: Any) -> Any:
             raise error
 
-        monkeypatch.setattr(working, "_worked", wrong)
-        monkeypatch.setattr(working, "connection", SimpleNamespace(close=lambda: None))
-        run = runs.start(campaign, judge())
-        token = runs.take(run)
+        monkeypatch.setattr(worker, "_worked", wrong)
+        monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
+        run = lifecycle.start(campaign, judge())
+        token = lifecycle.take(run)
         assert token is not None
         if raised:
             with pytest.raises(type(error)):
@@ -499,16 +492,16 @@ class TestAtItsEnd:
             asked.append(concurrency)
             return Ending("finished")
 
-        monkeypatch.setattr(working, "pump", pump)
-        run = runs.start(campaign, judge(params=params), concurrency=own)
-        told: Any = working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        monkeypatch.setattr(worker, "pump", pump)
+        run = lifecycle.start(campaign, judge(params=params), concurrency=own)
+        told: Any = worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert (told, asked) == (Ending("finished"), [calls])
 
     def test_it_goes_on_while_rows_come_and_something_changes(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rater = judge()
-        run, asked = runs.start(campaign, rater), []
+        run, asked = lifecycle.start(campaign, rater), []
 
         def pump(*_: Any) -> Ending:
             asked.append(1)
@@ -517,10 +510,10 @@ class TestAtItsEnd:
                 Assignment.objects.filter(pk=first.pk).update(status="done")
             return Ending("finished")
 
-        monkeypatch.setattr(working, "pump", pump)
-        working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        monkeypatch.setattr(worker, "pump", pump)
+        worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert len(asked) == 3
         asked.clear()
         run.limit = 0
-        working._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert len(asked) == 1

@@ -14,10 +14,9 @@ from django.utils import timezone
 
 from annotation.models import Campaign
 from audit.models import Event
-from judging import tasks as beginning
+from judging import tasks
 from judging.models import Judge, JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 from tests.databases import state, undone
 from tests.judging.cast import judge
 from tests.judging.test_runs import SERVER, fresh, held, run_out
@@ -35,97 +34,97 @@ class Deed(NamedTuple):
 
     act: Callable[[Campaign], Act]
     events: tuple[tuple[str, dict[str, Any]], ...]
-    module: ModuleType = runs
+    module: ModuleType = lifecycle
 
 
 def starting(campaign: Campaign) -> Act:
-    return lambda: runs.start(campaign, served(), 3)
+    return lambda: lifecycle.start(campaign, served(), 3)
 
 
 def without_a_server(campaign: Campaign) -> Act:
-    return lambda: runs.start(campaign, served(), offline=True)
+    return lambda: lifecycle.start(campaign, served(), offline=True)
 
 
 def after_a_death(campaign: Campaign) -> Act:
     run, token = held(campaign, served())
     ledger.claim(campaign, run.judge, token, 2)
     run_out(run)
-    return lambda: runs.start(campaign, served())
+    return lambda: lifecycle.start(campaign, served())
 
 
 def queueing(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    return lambda: runs.queue_active(campaign, run.judge)
+    return lambda: lifecycle.queue_active(campaign, run.judge)
 
 
 def queueing_again(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served(), queued=True)
-    return lambda: runs.queue_active(campaign, run.judge)
+    run = lifecycle.start(campaign, served(), queued=True)
+    return lambda: lifecycle.queue_active(campaign, run.judge)
 
 
 def stopping(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    return lambda: runs.ask_to_stop(run)
+    return lambda: lifecycle.ask_to_stop(run)
 
 
 def cancelling(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    return lambda: runs.ask_to_cancel(run)
+    return lambda: lifecycle.ask_to_cancel(run)
 
 
 def cancelling_unheld(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
-    return lambda: runs.ask_to_cancel(run)
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.ask_to_cancel(run)
 
 
 def heeding(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    runs.ask_to_stop(run)
+    lifecycle.ask_to_stop(run)
     run_out(run)
-    return runs.heed_wishes
+    return lifecycle.heed_wishes
 
 
 def taking_what_was_to_stop(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    runs.ask_to_cancel(run)
+    lifecycle.ask_to_cancel(run)
     run_out(run)
-    return lambda: runs.take(run)
+    return lambda: lifecycle.take(run)
 
 
 def finishing(campaign: Campaign) -> Act:
     run, token = held(campaign, served())
     ledger.claim(campaign, run.judge, token, 2)
-    return lambda: runs.finish(run, token, "stopped", "why")
+    return lambda: lifecycle.finish(run, token, "stopped", "why")
 
 
 def finishing_cancelled(campaign: Campaign) -> Act:
     run, token = held(campaign, served())
-    runs.ask_to_cancel(run)
-    return lambda: runs.finish(run, token, "done")
+    lifecycle.ask_to_cancel(run)
+    return lambda: lifecycle.finish(run, token, "done")
 
 
 def faster(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
-    return lambda: runs.set_concurrency(run, 5)
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.set_concurrency(run, 5)
 
 
 def at_least_one(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
-    return lambda: runs.set_concurrency(run, -1)
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.set_concurrency(run, -1)
 
 
 def resuming(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
+    run = lifecycle.start(campaign, served())
     assert run.lane
     lanes.pause(run.lane, "no credit")
-    return lambda: beginning.resume(run)
+    return lambda: tasks.resume(run)
 
 
 def resuming_after_the_end(campaign: Campaign) -> Act:
     resuming(campaign)
     JudgeRun.objects.update(state="done")
     run = JudgeRun.objects.get()
-    return lambda: beginning.resume(run)
+    return lambda: tasks.resume(run)
 
 
 STARTED = ("run.started", {"limit": None, "offline": False})
@@ -143,8 +142,8 @@ DEEDS = {
     "cancelled last": Deed(finishing_cancelled, (("run.ended", {"state": "cancelled"}),)),
     "faster": Deed(faster, (("run.changed", {"concurrency": 5}),)),
     "at least one": Deed(at_least_one, (("run.changed", {"concurrency": 1}),)),
-    "resumed": Deed(resuming, (("run.changed", {"resumed": True}),), beginning),
-    "resumed late": Deed(resuming_after_the_end, (("run.changed", {"resumed": True}),), beginning),
+    "resumed": Deed(resuming, (("run.changed", {"resumed": True}),), tasks),
+    "resumed late": Deed(resuming_after_the_end, (("run.changed", {"resumed": True}),), tasks),
 }
 
 
@@ -154,7 +153,7 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("the trail is full")
 
-    runs.plan(campaign, served())
+    lifecycle.plan(campaign, served())
     lanes.lane_of(served())
     act = deed.act(campaign)
     other, theirs = held(campaign, judge("other"))
@@ -183,18 +182,18 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
 
 def handing_over(campaign: Campaign) -> Act:
     run, token = held(campaign, served())
-    return lambda: runs.hand_over(run, token)
+    return lambda: lifecycle.hand_over(run, token)
 
 
 def taking(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
-    return lambda: runs.take(run)
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.take(run)
 
 
 def taking_a_batch(campaign: Campaign) -> Act:
-    run = runs.start(campaign, served())
+    run = lifecycle.start(campaign, served())
     JudgeRun.objects.update(manifest={"batch": {"files": []}})
-    return lambda: runs.take(run)
+    return lambda: lifecycle.take(run)
 
 
 def counting_the_poisoned(campaign: Campaign) -> Act:
@@ -202,14 +201,14 @@ def counting_the_poisoned(campaign: Campaign) -> Act:
     (row,) = ledger.claim(campaign, run.judge, token, 1)
     Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
     run_out(run)
-    return lambda: runs.take(run)
+    return lambda: lifecycle.take(run)
 
 
 def cancelled_while_unheld(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
-    runs.ask_to_cancel(run)
+    lifecycle.ask_to_cancel(run)
     run_out(run)
-    return lambda: runs.has_ended(run)
+    return lambda: lifecycle.has_ended(run)
 
 
 def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
@@ -225,7 +224,7 @@ def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
         (taking, ledger, "take_over"),
         (taking, lanes, "take"),
         (taking_a_batch, ledger, "reopen"),
-        (counting_the_poisoned, runs, "_count_poisoned"),
+        (counting_the_poisoned, lifecycle, "_count_poisoned"),
         (after_a_death, ledger, "revive"),
     ]
     for prepared, module, name in table:
@@ -240,10 +239,10 @@ def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
 
 class TestTheLaneOfAnother:
     def test_a_run_is_not_taken_without_its_lane(self, campaign: Campaign) -> None:
-        run = runs.start(campaign, served())
+        run = lifecycle.start(campaign, served())
         Lane.objects.update(lease=uuid.uuid4(), lease_until=timezone.now() + timedelta(hours=1))
         before = state()
-        assert runs.take(run) is None
+        assert lifecycle.take(run) is None
         assert state() == before
 
     def test_nothing_goes_to_workers_twice(self, campaign: Campaign) -> None:
@@ -256,38 +255,38 @@ class TestTheLaneOfAnother:
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run, token = held(campaign, served())
-        assert runs.ask_to_cancel(run)
-        assert runs.state_wished(run) == "cancelled"
-        assert not runs.has_ended(run)
-        runs.hand_over(run, token)
+        assert lifecycle.ask_to_cancel(run)
+        assert lifecycle.state_wished(run) == "cancelled"
+        assert not lifecycle.has_ended(run)
+        lifecycle.hand_over(run, token)
         assert (fresh(run).state, fresh(run).wish) == ("cancelled", "cancel")
         assert fresh(run).ended_at is not None
         assert ledger.standing(campaign, run.judge) == {"cancelled": ITEMS}
-        assert not runs.ask_to_stop(run)
+        assert not lifecycle.ask_to_stop(run)
         assert fresh(run).wish == "cancel"
 
 
 def test_what_a_run_is_begun_with_is_kept(campaign: Campaign) -> None:
     rater = served()
-    plain = runs.start(campaign, rater)
+    plain = lifecycle.start(campaign, rater)
     kept = ("limit", "queued", "most_tokens", "most_cost", "concurrency", "reuse", "state", "wish")
     assert [getattr(fresh(plain), name) for name in kept] == [
         None, False, None, None, None, "never", plain.state, "",
     ]  # fmt: skip
-    assert plain.prompt_sha256 == runs.sha256_of(runs.prompt_of(rater, campaign))
+    assert plain.prompt_sha256 == lifecycle.sha256_of(lifecycle.prompt_of(rater, campaign))
     JudgeRun.objects.update(state="done")
     terms: dict[str, Any] = {"most_tokens": 5, "most_cost": 2, "concurrency": 3, "reuse": "all"}
-    given = fresh(runs.start(campaign, rater, 7, True, **terms))
+    given = fresh(lifecycle.start(campaign, rater, 7, True, **terms))
     assert [getattr(given, name) for name in kept[:-2]] == [7, True, 5, 2, 3, "all"]
     assert (given.lane, given.judge, given.campaign) == (plain.lane, rater, campaign)
 
 
 def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Campaign) -> None:
-    run = runs.start(campaign, served())
+    run = lifecycle.start(campaign, served())
     assert run.lane
-    runs.ask_to_cancel(run)
+    lifecycle.ask_to_cancel(run)
     lanes.pause(run.lane, "no credit")
-    runs.start(campaign, served())
+    lifecycle.start(campaign, served())
     assert ledger.standing(campaign, served()) == {"open": ITEMS}
     assert Lane.objects.get().paused == ""
 
@@ -295,8 +294,8 @@ def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Camp
 def test_who_is_at_work_is_named_with_what_he_has_done(campaign: Campaign) -> None:
     run, _ = held(campaign, served())
     JudgeRun.objects.update(done=2, failures={"error": 1})
-    with pytest.raises(runs.HeldError, match=r"is at work, 2 done and 1 failed so far$"):
-        runs.start(campaign, served())
+    with pytest.raises(lifecycle.HeldError, match=r"is at work, 2 done and 1 failed so far$"):
+        lifecycle.start(campaign, served())
     assert fresh(run).state == "running"
 
 
@@ -304,10 +303,10 @@ def test_a_worker_is_rung_once_the_change_stands(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
     told: list[int] = []
-    monkeypatch.setattr(beginning, "ring", told.append)
+    monkeypatch.setattr(tasks, "ring", told.append)
     with django_capture_on_commit_callbacks(execute=True):
         with transaction.atomic():
-            run = beginning.begin(served(), campaign, {"limit": 2, "most_tokens": 9})
+            run = tasks.begin(served(), campaign, {"limit": 2, "most_tokens": 9})
         assert told == []
     assert told == [run.pk]
     assert (fresh(run).queued, fresh(run).limit, fresh(run).most_tokens) == (True, 2, 9)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotation.answer import Detail
+from annotation.answers.types import Detail
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols.base import ItemSpec, UnitSpec
 from judging.answers.scoring import details_of, kept_logprobs
@@ -18,7 +18,7 @@ from judging.backends.logprobs import KEPT
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall
 from judging.prompts.request import Prepared
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from tests.fake_openai.probabilities import Probabilities
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge
@@ -385,8 +385,8 @@ def test_a_run_keeps_scores_beside_its_labels(
         "scoring", "openai", model="fake-judge", base_url=server.url, granularity=granularity,
         params={"logprobs": 20},
     )  # fmt: skip
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease
     assert work(run, lease, patience=HASTY).how == "finished"
     labels = Label.objects.filter(response__assignment__rater=rater.rater)
@@ -505,7 +505,7 @@ def test_a_run_stores_the_tokens_of_labels_and_a_run_that_died_scores_from_them(
 
 
 def _worked(campaign: Campaign, rater: Judge) -> str:
-    run = runs.start(campaign, rater)
-    lease = runs.take(run)
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
     assert lease
     return work(run, lease, patience=HASTY).how

@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Campaign
 from judging.costs import in_dollars, spent, spent_by, with_last_cost
 from judging.models import JudgeCall, JudgeRun
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from tests.judging.cast import judge
 
 CENT = Decimal("0.01")
@@ -54,7 +54,7 @@ def test_an_amount_is_told_to_the_digits_that_count(amount: Decimal | None, word
 def asked(campaign: Campaign) -> JudgeRun:
     """A run of a judge that asks a server, after three calls."""
     rater = judge(backend="openai", model="m", base_url="http://h/v1")
-    run = runs.start(campaign, rater)
+    run = lifecycle.start(campaign, rater)
     JudgeRun.objects.filter(pk=run.pk).update(calls=3)
     run.refresh_from_db()
     return run
@@ -96,6 +96,8 @@ def test_the_newest_answer_tells_whether_answers_have_a_price(asked: JudgeRun) -
 
 
 def test_answers_of_another_run_tell_nothing(asked: JudgeRun, campaign: Campaign) -> None:
-    other = runs.start(campaign, judge("other", backend="openai", model="m", base_url="http://h"))
+    other = lifecycle.start(
+        campaign, judge("other", backend="openai", model="m", base_url="http://h")
+    )
     call(other, "{}", "0")
     assert both(asked) == {None}

@@ -28,8 +28,8 @@ from annotation.models import (
     Tally,
     Unit,
     UnitDraw,
+    rater_of,
 )
-from annotation.models.people import rater_of
 from datasets import digests
 from datasets.models import Batch, Report
 from judging.invariants import CHECKS, violations

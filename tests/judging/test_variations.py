@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Span
-from annotation.presenting import present, schema
+from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Variable, name_units
 from judging.backends.base import Request
@@ -27,7 +27,7 @@ from judging.prompts.perturbations import (
 )
 from judging.prompts.template import read_prompt
 from judging.robustness.trials import TrialError, trials_of
-from judging.runs import ledger as planning
+from judging.runs import ledger
 from judging.runs.ledger import Draw, drawn, plan_trial
 from judging.runs.lifecycle import prompt_of
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
@@ -128,7 +128,7 @@ def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, bas
     assert plan_trial(campaign, trial, Draw(items=1)) == 3
     assert plan_trial(campaign, trial, Draw(items=1)) == 3
     assert plan_trial(campaign, trial, Draw(items=2)) == 6
-    planning.plan(campaign, trial)
+    ledger.plan(campaign, trial)
     assert Assignment.objects.filter(rater=trial.rater).count() == 2
 
 

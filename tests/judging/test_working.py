@@ -16,14 +16,10 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 
 from annotation.models import Assignment, Campaign
 from judging.backends.scripted import Scripted
-from judging.engine import Control, Ending
-from judging.engine import worker as working
+from judging.engine import Control, Ending, worker
 from judging.engine.preflight import RefusedRunError
 from judging.models import JudgeRun, Lane
-from judging.runs import ledger
-from judging.runs import ledger as planning
-from judging.runs import lifecycle as runs
-from judging.runs import manifest as manifests
+from judging.runs import ledger, lifecycle, manifest
 from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.test_runs import fresh, held, served
@@ -57,11 +53,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
         given.told.append(("looked", run, lease, backend, control, at_end))
         return str(given.mixed)
 
-    monkeypatch.setattr(working, "probed", probed)
-    monkeypatch.setattr(working, "pump", pump)
-    monkeypatch.setattr(working, "changed", changed)
-    monkeypatch.setattr(manifests, "begin", begin)
-    monkeypatch.setattr(manifests, "end", lambda run, limits: given.told.append(("ended", limits)))
+    monkeypatch.setattr(worker, "probed", probed)
+    monkeypatch.setattr(worker, "pump", pump)
+    monkeypatch.setattr(worker, "changed", changed)
+    monkeypatch.setattr(manifest, "begin", begin)
+    monkeypatch.setattr(manifest, "end", lambda run, limits: given.told.append(("ended", limits)))
     return given
 
 
@@ -74,7 +70,7 @@ def test_each_step_is_taken_once_with_what_belongs_to_it(campaign: Campaign, ste
     control, backend = Control(), Scripted(yes)
     steps.ending = Ending("finished", limits=((1.0, 2),))
     hear = lambda findings: steps.told.append(("heard", findings))  # noqa: E731
-    assert working.work(run, token, control, backend, HASTY, hear) == Ending("finished")
+    assert worker.work(run, token, control, backend, HASTY, hear) == Ending("finished")
     assert steps.told == [
         ("probed", run, token, backend, control),
         ("heard", FINDINGS),
@@ -92,8 +88,8 @@ def test_without_them_control_and_backend_are_its_own(
 ) -> None:
     run, token = held(campaign, judge())
     backend = Scripted(yes)
-    monkeypatch.setattr(working, "backend_of", {run.judge: backend}.get)
-    working.work(run, token)
+    monkeypatch.setattr(worker, "backend_of", {run.judge: backend}.get)
+    worker.work(run, token)
     _, _, _, used, control = steps.told[0]
     assert used is backend
     assert isinstance(control, Control)
@@ -109,7 +105,7 @@ def test_where_the_probe_ends_it_nothing_is_asked(
 ) -> None:
     run, token = held(campaign, served())
     steps.probe = Ending(how, "no credit", pauses=True)
-    assert working.work(run, token, None, Scripted(yes)) == steps.probe
+    assert worker.work(run, token, None, Scripted(yes)) == steps.probe
     assert names(steps)[0] == "probed"
     assert not {"begun", "pumped", "looked"} & set(names(steps))
     assert fresh(run).state == state
@@ -123,7 +119,7 @@ def test_only_what_was_finished_is_looked_at_again(
 ) -> None:
     run, token = held(campaign, judge())
     steps.ending, steps.mixed = Ending(how, "why"), "another model"
-    assert working.work(run, token, None, Scripted(yes)) == steps.ending
+    assert worker.work(run, token, None, Scripted(yes)) == steps.ending
     assert "looked" not in names(steps)
 
 
@@ -132,7 +128,7 @@ def test_a_server_that_changed_meanwhile_stops_what_was_finished(
 ) -> None:
     run, token = held(campaign, judge())
     steps.mixed = "another model"
-    assert working.work(run, token, None, Scripted(yes)) == Ending("fatal", "another model")
+    assert worker.work(run, token, None, Scripted(yes)) == Ending("fatal", "another model")
     assert (fresh(run).state, fresh(run).error) == ("stopped", "another model")
 
 
@@ -153,15 +149,15 @@ def test_whatever_goes_wrong_the_lease_is_given_back(
     error: Exception, state: str, told: str,
 ) -> None:  # fmt: skip
     closed: list[int] = []
-    monkeypatch.setattr(working, "connection", SimpleNamespace(close=lambda: closed.append(1)))
+    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: closed.append(1)))
     run, token = held(campaign, served())
     ledger.claim(campaign, run.judge, token, 2)
     steps.ending = error
     if isinstance(error, RefusedRunError):
-        assert working.work(run, token, None, Scripted(yes)) == Ending("fatal", "it lies")
+        assert worker.work(run, token, None, Scripted(yes)) == Ending("fatal", "it lies")
     else:
         with pytest.raises(type(error)):
-            working.work(run, token, None, Scripted(yes))
+            worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).error, fresh(run).lease) == (state, told, None)
     assert ledger.standing(campaign, run.judge) == {"open": 4}
     assert Lane.objects.get().lease is None
@@ -176,10 +172,10 @@ def test_where_the_database_stays_away_its_own_error_is_told(
         raise InterfaceError("still away")
 
     run, token = held(campaign, judge())
-    monkeypatch.setattr(working, "connection", SimpleNamespace(close=away))
+    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=away))
     steps.ending = OperationalError("away")
     with pytest.raises(OperationalError, match=r"^away$"):
-        working.work(run, token, None, Scripted(yes))
+        worker.work(run, token, None, Scripted(yes))
     assert fresh(run).lease == token
 
 
@@ -199,11 +195,11 @@ class TestPumping:
             return each(len(pumps))
 
         run, token = held(campaign, judge(), limit=limit)
-        monkeypatch.setattr(working, "pump", pump)
+        monkeypatch.setattr(worker, "pump", pump)
         preparer: Any = None
         with monkeypatch.context() as patched:
-            patched.setattr(planning, "plan", lambda *given: plans.append(given))
-            ending = working._pumped(run, token, preparer, Control(), None)
+            patched.setattr(ledger, "plan", lambda *given: plans.append(given))
+            ending = worker._pumped(run, token, preparer, Control(), None)
         assert plans == [(campaign, run.judge)] * len(plans)
         return len(pumps), len(plans), ending
 
@@ -259,14 +255,14 @@ class TestPumping:
 
 
 def test_what_is_left_to_the_next_is_asked_for_by_no_wish(campaign: Campaign, steps: Any) -> None:
-    run = runs.start(campaign, judge(), queued=True)
-    token = runs.take(run)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    token = lifecycle.take(run)
     assert isinstance(token, uuid.UUID)
     steps.ending = Ending("stopped")
-    working.work(run, token, None, Scripted(yes))
+    worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).lease) == ("running", None)
-    token = runs.take(run)
+    token = lifecycle.take(run)
     assert token is not None
     JudgeRun.objects.update(wish="stop")
-    working.work(run, token, None, Scripted(yes))
+    worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).lease) == ("interrupted", None)

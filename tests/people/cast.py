@@ -6,9 +6,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, User, rater_of
 from tests.page_cast import Study
 
 OVER = timedelta(hours=2)

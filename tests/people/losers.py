@@ -59,9 +59,8 @@ def _work(
     from django.db import connection
     from django.utils import timezone
 
+    from annotation.assignments.queue import next_assignment, take_again
     from annotation.models import Assignment
-    from annotation.people.late import take_again
-    from annotation.places import next_assignment
 
     barrier.wait()
     taken = 0

@@ -14,9 +14,9 @@ from knox.models import AuthToken
 
 from analysis.choices import Choices
 from analysis.reports import campaign_report
-from annotation import exporting
-from annotation.models import Assignment, Draft, Label, Membership, Rater, User
-from annotation.models.people import rater_of
+from annotation.answers.submission import submit
+from annotation.exports import rows
+from annotation.models import Assignment, Draft, Label, Membership, Rater, User, rater_of
 from annotation.people.accounts import (
     change_role,
     end_sessions,
@@ -26,10 +26,8 @@ from annotation.people.accounts import (
     switch_on,
     tells_the_account,
 )
-from annotation.people.errors import PeopleError
 from annotation.people.invitations import invite, join
-from annotation.people.members import add_member
-from annotation.submit import submit
+from annotation.people.membership import PeopleError, add_member
 from tests.api.cast import Script, script_of
 from tests.cast import run
 from tests.page_cast import PASSWORD, Study, client_of, make_study, page, payload
@@ -54,7 +52,7 @@ def may_ask(script: Script) -> bool:
 
 def told(study: Study) -> str:
     """All that leaves the campaign: labels, responses and the report."""
-    lines = [*exporting.labels(study.campaign), *exporting.responses(study.campaign)]
+    lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
     report = campaign_report(study.campaign, Choices(resamples=2))
     return json.dumps([lines, report], default=str)
 

@@ -8,10 +8,9 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from annotation.models import Invitation, Label, Membership, Rater, User
-from annotation.models.people import rater_of
+from annotation.answers.submission import submit
+from annotation.models import Invitation, Label, Membership, Rater, User, rater_of
 from annotation.people.leases import held
-from annotation.submit import submit
 from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, make_study, payload
 

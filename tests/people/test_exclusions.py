@@ -14,14 +14,11 @@ from analysis.choices import Choices
 from analysis.computed import computed_report
 from analysis.formats import FORMATS
 from analysis.reports import campaign_report
-from annotation import exporting
-from annotation.models import Exclusion, Rater
-from annotation.models.people import rater_of
-from annotation.models.taking_part import LONGEST_REASON
-from annotation.people import exclusions
-from annotation.people.errors import PeopleError
-from annotation.people.exclusions import exclude, excluded, include
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.exports import rows
+from annotation.models import LONGEST_REASON, Exclusion, Rater, rater_of
+from annotation.people import membership
+from annotation.people.membership import PeopleError, exclude, excluded, include
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
@@ -70,9 +67,9 @@ def test_the_report_says_who_and_why_in_every_format(study: Study) -> None:
 
 
 def test_its_labels_stay_as_they_are(study: Study) -> None:
-    before = list(exporting.labels(study.campaign))
+    before = list(rows.labels(study.campaign))
     exclude(study.campaign, rater_of(study.rita), WHY)
-    assert list(exporting.labels(study.campaign)) == before
+    assert list(rows.labels(study.campaign)) == before
 
 
 def test_a_kept_report_is_not_shown_again(study: Study) -> None:
@@ -140,7 +137,7 @@ def test_of_two_at_once_the_second_is_told(study: Study, monkeypatch: pytest.Mon
     """What the first one made is there only when the second one writes."""
     rater = rater_of(study.rita)
     exclude(study.campaign, rater, WHY)
-    monkeypatch.setattr(exclusions, "include", lambda *_: False)
+    monkeypatch.setattr(membership, "include", lambda *_: False)
     with pytest.raises(PeopleError, match="just now; look again"):
         exclude(study.campaign, rater, "another reason")
     assert excluded(study.campaign.name) == {rater.name: WHY}

@@ -13,15 +13,13 @@ from analysis.choices import Choices
 from analysis.freezing import freeze
 from analysis.models import FrozenReport
 from analysis.reports import campaign_report
-from annotation.exports.bundles import BUNDLES
-from annotation.exports.offered import download, offers
+from annotation.answers.submission import submit
+from annotation.campaigns.settings import Terms, change
+from annotation.exports.bundles import BUNDLES, download, offers
 from annotation.models import Campaign, Label, User
-from annotation.opening import change
 from annotation.people.accounts import forget
-from annotation.people.exclusions import exclude
 from annotation.people.invitations import invite, join
-from annotation.submit import submit
-from annotation.terms import Terms
+from annotation.people.membership import exclude
 from audit.sealing import broken, seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 

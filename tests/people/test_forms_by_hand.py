@@ -8,7 +8,8 @@ import pytest
 from django import forms
 
 from annotation.models import User
-from annotation.views.people.forms import (
+from annotation.views.accounts import TokenForm
+from annotation.views.forms import (
     CampaignInviteForm,
     InviteForm,
     JoinForm,
@@ -17,7 +18,6 @@ from annotation.views.people.forms import (
     ReasonForm,
     SettingsForm,
 )
-from annotation.views.tokens import TokenForm
 from tests.page_cast import Study, make_study
 
 SETTINGS = {"pool": "open", "hold_minutes": "", "items_per_person": ""}

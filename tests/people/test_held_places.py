@@ -14,12 +14,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Campaign, Draft, Response
-from annotation.models.people import rater_of
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment, take_again
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Draft, Response, rater_of
 from annotation.people import leases
-from annotation.people.late import take_again
 from annotation.people.leases import (
     Ended,
     extend,
@@ -30,11 +30,9 @@ from annotation.people.leases import (
     return_expired,
     set_hold,
 )
-from annotation.people.members import end_membership, set_most_items
-from annotation.places import next_assignment
-from annotation.submit import submit
-from annotation.views import saving
-from annotation.views.mine import progress_here
+from annotation.people.membership import end_membership, set_most_items
+from annotation.views import answers as saving
+from annotation.views.access import progress_here
 from datasets.models import Batch
 from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run

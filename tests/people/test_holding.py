@@ -13,15 +13,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation import opening
-from annotation.campaigns import create_campaign
-from annotation.design import Design, DesignError
-from annotation.holding import hold, hold_rows
-from annotation.models import Assignment, Campaign, Draft, Item, Response, User
-from annotation.models.people import rater_of
-from annotation.opening import change, open_now
-from annotation.people import late, leases
-from annotation.people.late import take_again
+from annotation.answers.storage import hold, hold_rows
+from annotation.assignments import queue
+from annotation.assignments.queue import next_assignment, take_again
+from annotation.campaigns import settings
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.settings import Terms, change, open_now
+from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
+from annotation.people import leases
 from annotation.people.leases import (
     Ended,
     extend,
@@ -31,8 +31,6 @@ from annotation.people.leases import (
     held,
     set_hold,
 )
-from annotation.places import next_assignment
-from annotation.terms import Terms
 from audit.models import Event
 from datasets.models import Batch
 from tests.page_cast import Study, make_study
@@ -118,7 +116,7 @@ class TestAllOrNothing:
         mine = study.assignment(study.ada)
         assert give_back(mine, Ended.EXPIRED)
         mine.refresh_from_db()
-        monkeypatch.setattr(late, "reopen", broken)
+        monkeypatch.setattr(queue, "reopen", broken)
         with pytest.raises(RuntimeError):
             take_again(mine)
         assert_whole(study.campaign)
@@ -350,7 +348,7 @@ class TestOpening:
     def test_a_closing_that_cannot_be_told_has_not_happened(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(opening, "record", broken)
+        monkeypatch.setattr(settings, "record", broken)
         with pytest.raises(RuntimeError):
             change(study.campaign, Terms(language="de"), is_open=False)
         assert Campaign.objects.get().is_open

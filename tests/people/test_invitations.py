@@ -13,12 +13,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.models import Invitation, Membership, User
 from annotation.people import invitations
 from annotation.people.accounts import change_role, switch_off
-from annotation.people.errors import PeopleError
 from annotation.people.invitations import (
     LIFE,
     AccountError,
@@ -30,7 +29,7 @@ from annotation.people.invitations import (
     revoke,
     revoke_all_of,
 )
-from annotation.people.members import end_membership, set_pool
+from annotation.people.membership import PeopleError, end_membership, set_pool
 from datasets.models import Batch
 from tests.api.cast import script_of
 from tests.cast import run

@@ -7,12 +7,13 @@ from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Campaign, Membership, User
-from annotation.models.people import rater_of
-from annotation.people.errors import PeopleError
-from annotation.people.members import (
+from annotation.answers.submission import submit
+from annotation.assignments.queue import has_all, next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Membership, User, rater_of
+from annotation.people.membership import (
+    PeopleError,
     add_member,
     end_membership,
     is_adjudicator,
@@ -21,8 +22,6 @@ from annotation.people.members import (
     set_pool,
     workable,
 )
-from annotation.places import has_all, next_assignment
-from annotation.submit import submit
 from datasets.models import Batch
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run

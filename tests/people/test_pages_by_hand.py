@@ -11,19 +11,17 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.api.visible import visible_campaigns, visible_open_campaigns, visible_studies
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Campaign, Exclusion, Invitation, Membership, User
-from annotation.models.people import rater_of
+from annotation.answers.submission import submit
+from annotation.api.access import visible_campaigns, visible_open_campaigns, visible_studies
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
 from annotation.people.accounts import forget
-from annotation.people.exclusions import exclude, include
 from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite
-from annotation.people.members import end_membership, set_pool
-from annotation.places import next_assignment
-from annotation.submit import submit
-from annotation.views.people import inviting
-from annotation.views.people.campaign import _number
+from annotation.people.membership import end_membership, exclude, include, set_pool
+from annotation.views import people
+from annotation.views.people import _number
 from judging.api.access import visible_judges, visible_runs, visible_written
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
@@ -104,7 +102,7 @@ class TestWhatCannotBeWrittenDown:
         with pytest.raises(RuntimeError):
             invite("annotator", by=study.root)
         with pytest.raises(RuntimeError):
-            inviting.revoke(made)
+            people.revoke(made)
         assert Invitation.objects.get().state == "open"
 
 
@@ -200,7 +198,7 @@ class TestSettings:
         def fail(*_: object) -> None:
             raise RuntimeError("no room")
 
-        monkeypatch.setattr("annotation.views.people.campaign.members.set_most_items", fail)
+        monkeypatch.setattr("annotation.views.people.members.set_most_items", fail)
         given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
         with pytest.raises(RuntimeError):
             self.change(study, study.rita, **given)

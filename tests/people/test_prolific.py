@@ -11,14 +11,12 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from annotation import exporting
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import Assignment, Membership, Participant, ProlificStudy, User
-from annotation.models.people import rater_of
-from annotation.people.errors import PeopleError
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exports import rows
+from annotation.models import Assignment, Membership, Participant, ProlificStudy, User, rater_of
 from annotation.people.leases import set_hold
-from annotation.people.members import end_membership, set_most_items, set_pool
+from annotation.people.membership import PeopleError, end_membership, set_most_items, set_pool
 from annotation.people.prolific import Arrival, end, enter, set_study
 from tests.page_cast import Study, answers, client_of, make_study, page
 from tests.people.cast import assert_whole, run_out
@@ -137,7 +135,7 @@ class TestBound:
     def test_exports_hold_no_id_of_prolific(self, study: Study) -> None:
         client, answer = come(study, "pid-5f3a", "session-77b1")
         work(client, answer["Location"])
-        lines = [*exporting.labels(study.campaign), *exporting.responses(study.campaign)]
+        lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
         told = str(lines)
         guest = User.objects.get(is_guest=True)
         assert rater_of(guest).name in told

@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from annotation.models import Rater, User
-from annotation.models.people import rater_of
-from annotation.people import accounts, exclusions, invitations, leases, members, prolific
-from annotation.people.exclusions import exclude
+from annotation.models import Rater, User, rater_of
+from annotation.people import accounts, invitations, leases, membership, prolific
 from annotation.people.invitations import invite
 from annotation.people.leases import set_hold
+from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from audit.models import Event
-from datasets import tokens as granting
+from datasets import tokens
 from datasets.tokens import make_token
 from tests.databases import state
 from tests.page_cast import Study, make_study
@@ -55,7 +54,7 @@ def ending(study: Study) -> Act:
 
 def another_role(study: Study) -> Act:
     with_token(study)
-    members.add_member(study.campaign, study.ada, "annotator")
+    membership.add_member(study.campaign, study.ada, "annotator")
     return lambda: accounts.change_role(study.ada, "researcher")
 
 
@@ -92,7 +91,7 @@ def another_reason(study: Study) -> Act:
 
 def including(study: Study) -> Act:
     excluding(study)()
-    return lambda: exclusions.include(study.campaign, rater_of(study.ada))
+    return lambda: membership.include(study.campaign, rater_of(study.ada))
 
 
 def inviting(study: Study) -> Act:
@@ -116,19 +115,19 @@ def revoking(study: Study) -> Act:
 
 def adding(study: Study) -> Act:
     study.assignment(study.rita)
-    members.add_member(study.campaign, study.rita, "annotator")
-    return lambda: members.add_member(study.campaign, study.rita, "researcher")
+    membership.add_member(study.campaign, study.rita, "annotator")
+    return lambda: membership.add_member(study.campaign, study.rita, "researcher")
 
 
 def removing(study: Study) -> Act:
     ada(study)
-    return lambda: members.end_membership(study.campaign, study.ada)
+    return lambda: membership.end_membership(study.campaign, study.ada)
 
 
 def arranging(study: Study) -> Act:
     def act() -> None:
-        with members.arranging(study.campaign):
-            members.set_most_items(study.campaign, 2)
+        with membership.arranging(study.campaign):
+            membership.set_most_items(study.campaign, 2)
 
     return act
 
@@ -167,13 +166,13 @@ def granted(study: Study) -> Act:
 
 def taken_back(study: Study) -> Act:
     grant, _ = make_token(study.ada)
-    return lambda: granting.take_back(grant)
+    return lambda: tokens.take_back(grant)
 
 
 def all_taken_back(study: Study) -> Act:
     with_token(study)
     with_token(study)
-    return lambda: granting.take_all_back(study.ada)
+    return lambda: tokens.take_all_back(study.ada)
 
 
 BOTH, AFTER = (True, True), (False, True)
@@ -187,19 +186,19 @@ DEEDS = {
     "pseudonym": Deed(accounts, renaming, "account.pseudonym", "rater", {}, changes=BOTH),
     "forgotten": Deed(accounts, forgetting, "account.forgotten", "account",
                       {"labels_kept": True}),
-    "excluded": Deed(exclusions, excluding, "exclusion.made", "rater", {}, True, AFTER),
-    "another reason": Deed(exclusions, another_reason, "exclusion.made", "rater", {}, True, BOTH),
-    "included": Deed(exclusions, including, "exclusion.undone", "rater", {}, True),
+    "excluded": Deed(membership, excluding, "exclusion.made", "rater", {}, True, AFTER),
+    "another reason": Deed(membership, another_reason, "exclusion.made", "rater", {}, True, BOTH),
+    "included": Deed(membership, including, "exclusion.undone", "rater", {}, True),
     "invited": Deed(invitations, inviting, "invitation.made", "invitation", INVITED, True),
     "accepted": Deed(invitations, accepting, "invitation.used", "invitation",
                      {"new_account": True}, True),
     "joined": Deed(invitations, joining, "invitation.used", "invitation",
                    {"new_account": False}, True),
     "revoked": Deed(invitations, revoking, "invitation.revoked", "invitation", {}, True),
-    "member": Deed(members, adding, "member.added", "account",
+    "member": Deed(membership, adding, "member.added", "account",
                    {"was": "annotator", "now": "researcher"}, True, BOTH),
-    "no member": Deed(members, removing, "member.ended", "account", {}, True),
-    "people": Deed(members, arranging, "campaign.people", "campaign",
+    "no member": Deed(membership, removing, "member.ended", "account", {}, True),
+    "people": Deed(membership, arranging, "campaign.people", "campaign",
                    {"pool": "open", "hold_minutes": 480, "items_per_person": 2}, True, BOTH),
     "freed": Deed(leases, freeing, "places.freed", "rater", {"places": 1}, True),
     "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy", {"people": 2}, True,
@@ -210,9 +209,9 @@ DEEDS = {
                   True),
     "left": Deed(prolific, leaving, "prolific.ended", "participant",
                  {"status": "returned", "places": 1}, True),
-    "token": Deed(granting, granted, "token.made", "account", {"days": 3}),
-    "token back": Deed(granting, taken_back, "account.sessions", "account", {"tokens": 1}),
-    "all back": Deed(granting, all_taken_back, "account.sessions", "account", {"tokens": 2}),
+    "token": Deed(tokens, granted, "token.made", "account", {"days": 3}),
+    "token back": Deed(tokens, taken_back, "account.sessions", "account", {"tokens": 1}),
+    "all back": Deed(tokens, all_taken_back, "account.sessions", "account", {"tokens": 2}),
 }  # fmt: skip
 
 

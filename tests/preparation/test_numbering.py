@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.preparation.numbering import next_number, remembered
+from annotation.preparation.base import next_number, remembered
 from datasets import rows
 from datasets.material import batch_rows
 from datasets.models import Batch

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from annotation.declared import DECLARED
-from annotation.preparation.steps import STEPS
+from annotation.preparation.registry import DECLARED, STEPS
 from annotation.preparation.steps.merging import doubts
 from annotation.preparation.steps.missed_points import make_items as missed_items
 from annotation.preparation.steps.passages import make_items, pieces

@@ -18,9 +18,9 @@ from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from analysis.measuring.printing import FORMATS as MEASURES_FORMATS
 from analysis.models import FrozenReport
+from annotation.answers.submission import submit
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
-from annotation.submit import submit
 from datasets.models import Batch, Query, Upload
 from datasets.tokens import make_token
 from judging.models import Judge, JudgeRun

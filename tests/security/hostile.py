@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from annotation.models import Assignment, Campaign, Item, Rater, User
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, Item, Rater, User, rater_of
 from annotation.protocols import PROTOCOLS
-from annotation.submit import submit
 from datasets.models import Batch
 from tests.cast import campaign_of, run, write_lines
 from tests.page_cast import PASSWORD

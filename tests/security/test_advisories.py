@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Campaign, User
-from annotation.people.members import add_member
+from annotation.people.membership import add_member
 from datasets.models import Batch, Upload
 from tests.api.cast import Script, script_of
 from tests.cast import ROOT

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from annotation.drafts import save_draft
+from annotation.answers.drafts import save_draft
 from annotation.models import Assignment, Label, Response
-from annotation.presenting import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema
 from tests.api.cast import assert_told, place, script_of
 from tests.blind_cast import SECRET, TEXTS, blind_study, turned
 

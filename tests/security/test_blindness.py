@@ -17,11 +17,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.gold.setting import set_known
-from annotation.models import Assignment, Campaign
-from annotation.models.people import rater_of
-from annotation.places import next_assignment
-from annotation.submit import submit
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.gold.loading import set_known
+from annotation.models import Assignment, Campaign, rater_of
 from tests.api.cast import Script, script_of
 from tests.cast import Line, write_lines
 from tests.page_cast import Study, client_of, make_study, page, payload, plant, study_of

@@ -11,9 +11,8 @@ import pytest
 from django.urls import reverse
 
 from analysis.measuring.rows import as_csv
-from annotation.design import Design
-from annotation.exports.card import card
-from annotation.exports.manifest import manifest
+from annotation.campaigns.design import Design
+from annotation.exports.bundles import card, manifest
 from tests.annotation.test_spreadsheet import is_run
 from tests.cast import ROOT, Line
 from tests.page_cast import client_of, study_of
@@ -60,7 +59,7 @@ def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
         for path in (ROOT / app).rglob("*.py")
         if writing.search(path.read_text("utf-8"))
     ]
-    assert found == ["annotation/files/spreadsheet.py"]
+    assert found == ["annotation/exports/spreadsheet.py"]
 
 
 def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:

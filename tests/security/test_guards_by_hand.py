@@ -21,14 +21,11 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from annotation.models import User
 from audit.models import Event
-from config import middleware as requests
-from config import middleware as security
-from config import middleware as sessions
+from config import middleware
 from config.login_guard import LogInGuard, _account
 from config.rest import REST_KNOX, spectacular
 from datasets.access import role_required, takes_files, wants_data
-from datasets.api import permissions as scopes
-from datasets.api import throttling as limits
+from datasets.api import permissions, throttling
 from datasets.api.authentication import TokenInHeader
 from datasets.api.errors import ScopeError
 
@@ -53,15 +50,15 @@ class TestSessions:
     @pytest.fixture
     def out(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         gone: list[Any] = []
-        monkeypatch.setattr(sessions, "logout", gone.append)
-        monkeypatch.setattr(sessions.time, "time", lambda: self.NOW + 0.9)
+        monkeypatch.setattr(middleware, "logout", gone.append)
+        monkeypatch.setattr(middleware.time, "time", lambda: self.NOW + 0.9)
         return gone
 
     def look(self, **kept: Any) -> dict[str, Any]:
         """What the session holds after a request."""
         session = self.Session({"_auth_user_id": "1", **kept})
         request: Any = SimpleNamespace(session=session)
-        assert sessions.sessions_end(lambda asked: HttpResponse("well"))(request)
+        assert middleware.sessions_end(lambda asked: HttpResponse("well"))(request)
         return {name: session[name] for name in ("began", "seen") if name in session}
 
     @pytest.mark.every_case
@@ -99,7 +96,7 @@ class TestSessions:
         session = self.Session(kept, seen=0)
         session.session_key = key  # type: ignore[assignment]
         request: Any = SimpleNamespace(session=session)
-        sessions.sessions_end(lambda asked: HttpResponse("well"))(request)
+        middleware.sessions_end(lambda asked: HttpResponse("well"))(request)
         assert not out
         assert "began" not in session
 
@@ -109,7 +106,7 @@ class TestTheLineInTheLog:
         self, request: HttpRequest, caplog: pytest.LogCaptureFixture, **more: Any
     ) -> dict[str, Any]:
         caplog.set_level(logging.INFO, "tandem.requests")
-        response = requests.request_ids(lambda asked: HttpResponse(status=201))(request)
+        response = middleware.request_ids(lambda asked: HttpResponse(status=201))(request)
         assert response["X-Request-ID"] == request.id  # type: ignore[attr-defined]
         (record,) = [each for each in caplog.records if each.name == "tandem.requests"]
         return {name: vars(record)[name] for name in ("method", "path", "status", "user", "ms")}
@@ -118,7 +115,7 @@ class TestTheLineInTheLog:
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         times = iter([5.0, 5.0 + 0.01234])
-        monkeypatch.setattr(requests.time, "perf_counter", lambda: next(times))
+        monkeypatch.setattr(middleware.time, "perf_counter", lambda: next(times))
         assert self.line(asked("/tasks/?key=secret"), caplog) == {
             "method": "GET", "path": "/tasks/", "status": 201, "user": None, "ms": 12.3,
         }  # fmt: skip
@@ -160,10 +157,10 @@ class TestWhatBreaks:
             return handle(request, caught)
 
     def in_a_view(self, error: Exception, **meta: Any) -> Any:
-        return self.after(error, requests.DatabaseAway(answered).process_exception, **meta)
+        return self.after(error, middleware.DatabaseAway(answered).process_exception, **meta)
 
     def outside(self, error: Exception, **meta: Any) -> Any:
-        return self.after(error, lambda request, _: requests.broken(request), **meta)
+        return self.after(error, lambda request, _: middleware.broken(request), **meta)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("error", [OperationalError("x"), InterfaceError("x")])
@@ -182,11 +179,11 @@ class TestWhatBreaks:
         for handle in (self.in_a_view, self.outside):
             answer = handle(self.canceled(), **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-            assert json.loads(answer.content)["error"] == requests.TOO_LONG
+            assert json.loads(answer.content)["error"] == middleware.TOO_LONG
         assert "is away" in str(self.in_a_view(self.canceled("57P01"), **AS_DATA).content)
-        assert requests.took_too_long(self.canceled())
-        assert not requests.took_too_long(OperationalError("x"))
-        assert not requests.took_too_long(None)
+        assert middleware.took_too_long(self.canceled())
+        assert not middleware.took_too_long(OperationalError("x"))
+        assert not middleware.took_too_long(None)
 
     def test_what_else_breaks_is_told_with_the_id_of_the_request(self) -> None:
         assert self.in_a_view(ValueError("x")) is None
@@ -198,13 +195,13 @@ class TestWhatBreaks:
         assert b"secret" not in page.content + answer.content
 
     def test_a_request_goes_through(self) -> None:
-        for guard in (requests.DatabaseAway(answered), security.BodyGuard(answered)):
+        for guard in (middleware.DatabaseAway(answered), middleware.BodyGuard(answered)):
             assert guard(asked()).status_code == 200
 
 
 class TestHeaders:
     def test_every_page_is_kept_out_of_stores_and_asks_for_no_device(self) -> None:
-        answer = security.headers(answered)(asked())
+        answer = middleware.headers(answered)(asked())
         assert answer["Cache-Control"] == "private, no-store"
         assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
         assert "camera=(), " in answer["Permissions-Policy"]
@@ -216,7 +213,7 @@ class TestHeaders:
                 "Cross-Origin-Resource-Policy": "cross-origin",
             }
         )
-        answer = security.headers(lambda request: given)(asked())
+        answer = middleware.headers(lambda request: given)(asked())
         assert answer["Cache-Control"] == "no-store, max-age=0"
         assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
 
@@ -224,7 +221,7 @@ class TestHeaders:
 class TestBodies:
     def refused(self, view: Any = answered, **meta: Any) -> int | None:
         request = RequestFactory().post("/", **meta)
-        answer = security.BodyGuard(answered).process_view(request, view)
+        answer = middleware.BodyGuard(answered).process_view(request, view)
         return answer.status_code if answer else None
 
     @pytest.mark.every_case
@@ -262,15 +259,15 @@ class TestBodies:
         assert self.refused(upload, CONTENT_LENGTH=str(9 * MB + 1)) == 413
 
     def test_a_refusal_is_data_for_a_script_and_a_page_for_a_person(self) -> None:
-        answer: Any = security.bad_request(asked(**AS_DATA))
+        answer: Any = middleware.bad_request(asked(**AS_DATA))
         assert answer.status_code == 400
         assert json.loads(answer.content) == {
             "error": "this request cannot be read; send it again in a plainer form", "problems": [],
         }  # fmt: skip
-        page: Any = security.bad_request(asked(), ValueError("secret"))
+        page: Any = middleware.bad_request(asked(), ValueError("secret"))
         assert page.status_code == 400
         assert "<p>This request cannot be read; send" in page.content.decode()
-        assert security.locked(asked())["Retry-After"] == "3600"
+        assert middleware.locked(asked())["Retry-After"] == "3600"
 
 
 class TestDoors:
@@ -334,16 +331,16 @@ class TestHowOften:
         cache.clear()
         self.now = 7200.0 + 6.5
         rates = SimpleNamespace(DEFAULT_THROTTLE_RATES=self.RATES)
-        monkeypatch.setattr(limits, "api_settings", rates)
-        monkeypatch.setattr(limits.time, "time", lambda: self.now)
+        monkeypatch.setattr(throttling, "api_settings", rates)
+        monkeypatch.setattr(throttling.time, "time", lambda: self.now)
 
-    def allowed(self, throttle: limits.PerUser, user: int = 1, campaign: int = 3) -> bool:
+    def allowed(self, throttle: throttling.PerUser, user: int = 1, campaign: int = 3) -> bool:
         request: Any = SimpleNamespace(user=SimpleNamespace(pk=user))
         view: Any = SimpleNamespace(kwargs={"pk": campaign})
         return throttle.allow_request(request, view)
 
     def test_the_limit_holds_in_each_window_for_each_account(self) -> None:
-        throttle = limits.PerUser()
+        throttle = throttling.PerUser()
         assert [self.allowed(throttle) for _ in range(3)] == [True, True, False]
         assert throttle.wait() == 54
         assert self.allowed(throttle, user=2)
@@ -355,24 +352,29 @@ class TestHowOften:
         assert throttle.wait() == 60
 
     def test_exports_count_by_campaign(self) -> None:
-        throttle = limits.PerExport()
+        throttle = throttling.PerExport()
         assert [self.allowed(throttle, campaign=n) for n in (3, 3, 4)] == [True, False, True]
         assert throttle.wait() == 3594
 
     def test_what_has_no_rate_is_not_counted(self) -> None:
-        assert all(self.allowed(limits.PerReport()) for _ in range(5))
-        assert [limits.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
+        assert all(self.allowed(throttling.PerReport()) for _ in range(5))
+        assert [throttling.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
 
     def test_kinds_are_counted_apart(self) -> None:
-        throttles = (limits.PerUser, limits.PerExport, limits.PerReport, limits.PerImport)
+        throttles = (
+            throttling.PerUser,
+            throttling.PerExport,
+            throttling.PerReport,
+            throttling.PerImport,
+        )
         assert [each.scope for each in throttles] == ["user", "export", "report", "import"]
 
     def test_a_page_counts_together_with_the_api(self) -> None:
-        assert limits.seconds_to_wait("export", 1, 3) is None
-        assert not self.allowed(limits.PerExport(), user=1, campaign=3)
-        assert limits.seconds_to_wait("export", 1, 3) == 3594
-        assert limits.seconds_to_wait("export", 1, 4) is None
-        assert limits.seconds_to_wait("export", 2, 3) is None
+        assert throttling.seconds_to_wait("export", 1, 3) is None
+        assert not self.allowed(throttling.PerExport(), user=1, campaign=3)
+        assert throttling.seconds_to_wait("export", 1, 3) == 3594
+        assert throttling.seconds_to_wait("export", 1, 4) is None
+        assert throttling.seconds_to_wait("export", 2, 3) is None
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -382,7 +384,7 @@ class TestHowOften:
     def test_a_window_is_a_second_a_minute_an_hour_or_a_day(
         self, scope: str, most: int, wait: int
     ) -> None:
-        said = [limits.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
+        said = [throttling.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
         assert said == [None] * most + [wait]
 
     def test_a_count_that_the_cache_dropped_begins_anew(
@@ -392,26 +394,30 @@ class TestHowOften:
             cache.clear()
             raise ValueError(key)
 
-        assert [limits.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
+        assert [throttling.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
         with monkeypatch.context() as within:
             within.setattr(cache, "incr", gone)
-            assert limits.seconds_to_wait("user", 1) is None
-        assert [limits.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
+            assert throttling.seconds_to_wait("user", 1) is None
+        assert [throttling.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
 
 
 class TestScopes:
     def test_each_role_has_its_least_and_its_most(self) -> None:
         every = ("read", "label", "manage", "judge", "people")
-        assert every == scopes.ANY
-        assert scopes.LEAST == {
+        assert every == permissions.ANY
+        assert permissions.LEAST == {
             "annotator": ("label",), "researcher": ("read",), "admin": ("read",),
         }  # fmt: skip
         assert {
             "annotator": ("read", "label"),
             "researcher": every,
             "admin": ("read", "manage", "judge", "people"),
-        } == scopes.MOST
-        assert scopes.UNLESS_SAID == {"GET": ("read",), "POST": ("manage",), "PUT": ("manage",)}
+        } == permissions.MOST
+        assert permissions.UNLESS_SAID == {
+            "GET": ("read",),
+            "POST": ("manage",),
+            "PUT": ("manage",),
+        }
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -423,8 +429,8 @@ class TestScopes:
         self, method: str, wanted: tuple[str, ...]
     ) -> None:
         view = SimpleNamespace(scopes={"GET": ["read", "label"], "POST": ["manage"]})
-        assert scopes.wanted_by(view, method) == wanted
-        assert scopes.wanted_by(object(), method) == ()
+        assert permissions.wanted_by(view, method) == wanted
+        assert permissions.wanted_by(object(), method) == ()
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -445,14 +451,14 @@ class TestScopes:
         request: Any = SimpleNamespace(method=method, auth=SimpleNamespace(grant=grant))
         view: Any = SimpleNamespace(scopes={"GET": ("read", "label")})
         if enough:
-            assert scopes.ScopeMaySuffice().has_permission(request, view) is True
+            assert permissions.ScopeMaySuffice().has_permission(request, view) is True
         else:
             with pytest.raises(ScopeError, match="lacks the scope read or label"):
-                scopes.ScopeMaySuffice().has_permission(request, view)
+                permissions.ScopeMaySuffice().has_permission(request, view)
 
     def test_no_token_and_one_without_a_grant_have_none(self) -> None:
-        assert scopes.scopes_of(None) == scopes.scopes_of(SimpleNamespace()) == ()
-        assert scopes.scopes_of(SimpleNamespace(grant=SimpleNamespace(scopes=["read"]))) == (
+        assert permissions.scopes_of(None) == permissions.scopes_of(SimpleNamespace()) == ()
+        assert permissions.scopes_of(SimpleNamespace(grant=SimpleNamespace(scopes=["read"]))) == (
             "read",
         )
 

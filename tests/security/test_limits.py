@@ -13,15 +13,17 @@ from pytest_django.fixtures import Settings
 from annotation.models import Assignment, Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from annotation.protocols.checking import Door, RefusedError, check
-from annotation.protocols.limits import (
+from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import (
     LONGEST_COMMENT,
     LONGEST_QUOTE,
     LONGEST_TEXT,
     MOST_CITATIONS,
     MOST_QUOTES,
+    Door,
+    RefusedError,
+    check,
 )
-from annotation.protocols.schema import schema_of
 from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource

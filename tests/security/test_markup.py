@@ -16,7 +16,8 @@ from django.db.models import Model
 from django.http import HttpResponseBase
 from django.utils import timezone
 
-from annotation.guideline import render
+from annotation.answers.submission import submit
+from annotation.campaigns.rendering import render
 from annotation.models import (
     Campaign,
     Exclusion,
@@ -27,7 +28,6 @@ from annotation.models import (
     Unit,
     User,
 )
-from annotation.submit import submit
 from datasets.models import Batch, Grant, Query, Question, Report, Upload
 from judging.models import Judge, JudgeCall
 from tests.databases import rolled_back

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.answers.submission import submit
 from annotation.models import Admission, Campaign, Exclusion, Item, Rater
-from annotation.people.members import add_member, set_pool
-from annotation.submit import submit
+from annotation.people.membership import add_member, set_pool
 from tests.api.cast import Script, assert_told, script_of
 from tests.page_cast import Study, client_of, make_study, payload, plant
 

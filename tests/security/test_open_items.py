@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from analysis.formats import FORMATS
 from analysis.models import FrozenReport
-from annotation.submit import submit
+from annotation.answers.submission import submit
 from judging.models import JudgeCall, JudgeRun
 from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, client_of, payload

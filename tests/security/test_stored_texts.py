@@ -10,9 +10,9 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.drafts import save_draft
+from annotation.answers.drafts import save_draft
 from annotation.models import Assignment, Campaign, User
-from annotation.presenting import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema
 from tests.browser.chromium import come_in
 from tests.security.hostile import ALL, make, packed, work_of
 from tests.security.payloads import PAYLOADS

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
-from config import middleware as timeouts
+from config import middleware
 from config.middleware import TOO_LONG, unavailable
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.postgresql
 
 def test_every_long_one_is_a_route_or_a_family() -> None:
     names = [route.name for route in ROUTES]
-    for each in timeouts.LONG_ONES:
+    for each in middleware.LONG_ONES:
         assert any(name == each or name.startswith(f"{each}-") for name in names), each
 
 
 def test_work_is_never_long() -> None:
     work = ("work", "item", "draft", "submit", "take-next", "api-next", "api-response", "login")
-    assert not [name for name in work if timeouts.takes_long(name)]
-    assert timeouts.takes_long("report-csv")
+    assert not [name for name in work if middleware.takes_long(name)]
+    assert middleware.takes_long("report-csv")
 
 
 class Raw:
@@ -47,10 +47,10 @@ class Wrapped:
 
 def test_a_connection_is_told_only_when_its_limit_changes() -> None:
     raw = Raw()
-    for wanted in ("", timeouts.SHORT, timeouts.SHORT, timeouts.LONG, timeouts.SHORT):
-        token = timeouts._wanted.set(wanted)
-        timeouts._apply(Wrapped(raw))
-        timeouts._wanted.reset(token)
+    for wanted in ("", middleware.SHORT, middleware.SHORT, middleware.LONG, middleware.SHORT):
+        token = middleware._wanted.set(wanted)
+        middleware._apply(Wrapped(raw))
+        middleware._wanted.reset(token)
     assert raw.said == ["5s", "60s", "5s"]
 
 

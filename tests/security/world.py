@@ -14,21 +14,14 @@ from analysis.choices import Choices
 from analysis.freezing import freeze
 from analysis.models import FrozenReport
 from analysis.reports import campaign_report
-from annotation.campaigns import create_campaign
-from annotation.design import Design
-from annotation.models import (
-    Assignment,
-    Campaign,
-    Invitation,
-    ProlificStudy,
-    Unit,
-    User,
-)
+from annotation.answers.submission import submit
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Unit, User
 from annotation.people.invitations import invite
-from annotation.people.members import set_pool
-from annotation.preparation.steps import STEPS
+from annotation.people.membership import set_pool
+from annotation.preparation.registry import STEPS
 from annotation.preparation.steps.questions import CRITERIA
-from annotation.submit import submit
 from datasets.models import Batch, Query, Upload
 from datasets.tokens import tokens_of
 from judging.models import Judge, JudgeCall, JudgeRun

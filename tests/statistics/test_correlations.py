@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from analysis.statistics import Resamples, correlation_estimates
-from analysis.statistics import correlations as module
+from analysis.statistics import Resamples, correlation_estimates, correlations
 from analysis.statistics.correlations import pairs_of_clusters
 from tests.statistics.cast import covers, number, width
 
@@ -63,7 +62,7 @@ def test_pairs_of_queries_by_hand():
 def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypatch):
     x, y = scores(7, ties=False)
     of_queries = correlation_estimates(x, y, TWELVE, ["kendall"], draws=100)
-    monkeypatch.setattr(module, "MAXIMUM_IN_CLUSTERS", 0)
+    monkeypatch.setattr(correlations, "MAXIMUM_IN_CLUSTERS", 0)
     of_points = correlation_estimates(x, y, TWELVE, ["kendall"], draws=100)
     assert of_queries["kendall"].low == pytest.approx(number(of_points["kendall"].low))
     assert of_queries["kendall"].high == pytest.approx(number(of_points["kendall"].high))
@@ -73,7 +72,7 @@ def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypat
 def test_many_points_are_compared_in_blocks(monkeypatch, block):
     x, y = scores(8, ties=False)
     whole = correlation_estimates(x, y, TWELVE, ["kendall"], draws=50)
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(correlations, "BLOCK", block)
     assert correlation_estimates(x, y, TWELVE, ["kendall"], draws=50) == whole
 
 
@@ -106,7 +105,7 @@ def test_one_unit_has_no_correlation():
 
 
 def test_beyond_the_limit_kendall_has_a_value_and_says_why_it_has_no_interval(monkeypatch):
-    monkeypatch.setattr(module, "MAXIMUM_POINTS", 30)
+    monkeypatch.setattr(correlations, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     made = correlation_estimates(x, y, np.arange(40), draws=50)
     assert made["kendall"].value == pytest.approx(stats.kendalltau(x, y).statistic)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import kendall, pearson, spearman
-from analysis.statistics import rank as module
+from analysis.statistics import kendall, pearson, rank, spearman
 from tests.statistics.cast import random_weights
 
 pytestmark = pytest.mark.every_case
@@ -89,7 +88,7 @@ def test_ranks_do_not_feel_a_stretched_scale(function):
 
 
 def test_beyond_the_limit_kendall_takes_no_weights(monkeypatch):
-    monkeypatch.setattr(module, "MAXIMUM_POINTS", 30)
+    monkeypatch.setattr(rank, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     with pytest.raises(ValueError, match="40 different points"):
         kendall(x, y, random_weights(1, 40))

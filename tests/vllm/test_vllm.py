@@ -19,7 +19,7 @@ from judging.backends.base import Findings
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import lifecycle as runs
+from judging.runs import lifecycle
 from judging.runs.lanes import backend_of
 from tests.judging.cast import campaign_of, command, query
 from tests.patience import PATIENCE
@@ -110,7 +110,7 @@ def campaign_over(batch: str, folder: Path, questions: int = QUESTIONS) -> Campa
 
 def messages_of(campaign: Campaign, rater: Judge) -> Iterator[list[list[dict[str, Any]]]]:
     """What was asked of each item, request by request."""
-    prompt = read_prompt(runs.prompt_of(rater, campaign))
+    prompt = read_prompt(lifecycle.prompt_of(rater, campaign))
     preparer = Preparer(campaign, rater, prompt, backend_of(rater))
     rows = Assignment.objects.filter(item__campaign=campaign, rater=rater.rater)
     for _, group in itertools.groupby(rows.order_by("item", "id"), lambda row: row.item_id):

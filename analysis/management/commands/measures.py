@@ -16,8 +16,7 @@ from analysis.measures.tokens import tokenizer
 from analysis.measuring.computing import JSON, measures_report
 from analysis.measuring.printing import FORMATS, with_slices
 from analysis.measuring.trec import trec_archive
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_file, write_whole
+from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 

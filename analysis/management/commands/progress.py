@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.crowd.quality import Quality, quality
-from annotation.management.campaigns import campaign_called
+from annotation.management.base import campaign_called
 from annotation.models import Campaign
-from annotation.progress.hints import TITLES
-from annotation.progress.left import Left
-from annotation.progress.standing import Person, Standing, standing, time_left
-from annotation.progress.words import change_in_words, seconds_in_words
+from annotation.progress.flags import TITLES
+from annotation.progress.status import (
+    Left,
+    Person,
+    Standing,
+    change_in_words,
+    seconds_in_words,
+    standing,
+    time_left,
+)
 from datasets.console import Command as BaseCommand
 
 

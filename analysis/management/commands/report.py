@@ -24,8 +24,7 @@ from analysis.reports import campaign_report, labels_report
 from analysis.sources import UnknownLevelError
 from analysis.statistics import Level
 from analysis.strata import campaign_offers, campaign_strata
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_whole
+from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand
 
 LEVELS = ("nominal", "ordinal", "interval")

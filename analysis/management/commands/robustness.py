@@ -13,8 +13,7 @@ from django.db import transaction
 
 from analysis.formats.robustness import as_markdown
 from analysis.robustness import Resampling, sheet
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_whole
+from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import SetupError

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.gold.admitting import LONGEST, admit
-from annotation.management.campaigns import campaign_called
+from annotation.gold.scoring import LONGEST, admit
+from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
 

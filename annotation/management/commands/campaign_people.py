@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.campaigns import campaign_called
+from annotation.management.base import campaign_called
 from annotation.models import Campaign, Membership, Rater, User
-from annotation.people import exclusions, members
-from annotation.people.errors import PeopleError
+from annotation.people import membership
+from annotation.people.accounts import Answering, answering
 from annotation.people.leases import LONGEST, Ended, give_back, held, return_expired, set_hold
-from annotation.people.overview import Answering, answering
+from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
 
@@ -63,23 +63,23 @@ class Command(BaseCommand):
 def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     yield from _settings(campaign, options)
     if name := options["add"]:
-        member = members.add_member(campaign, _account(name), options["role"])
+        member = membership.add_member(campaign, _account(name), options["role"])
         yield f"{name} is {member.role} in {campaign.name}."
     if name := options["remove"]:
-        members.end_membership(campaign, _account(name))
+        membership.end_membership(campaign, _account(name))
         yield f"{name} takes no part in {campaign.name} any more."
     if name := options["exclude"]:
-        standing = exclusions.exclude(campaign, _rater(name), options["reason"])
+        standing = membership.exclude(campaign, _rater(name), options["reason"])
         yield f"{name} is left out of {campaign.name}: {standing.reason}"
     if name := options["include"]:
-        undone = exclusions.include(campaign, _rater(name))
+        undone = membership.include(campaign, _rater(name))
         yield f"{name} {'counts again' if undone else 'was not left out'} in {campaign.name}."
     if name := options["free"]:
         rows = held(campaign).filter(rater=_rater(name))
         yield f"Freed {sum(give_back(each, Ended.FREED) for each in rows)} places of {name}."
     # Whoever is added by the same command keeps what they hold.
     if options["pool"]:
-        members.set_pool(campaign, options["pool"])
+        membership.set_pool(campaign, options["pool"])
         yield f"The pool of {campaign.name} is {campaign.pool}."
 
 
@@ -93,7 +93,7 @@ def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if (most := options["items_per_person"]) is not None:
         if most < 0:
             raise CommandError("--items-per-person is 0 or more; mend it.")
-        members.set_most_items(campaign, most or None)
+        membership.set_most_items(campaign, most or None)
         yield f"One person answers {f'at most {most} items' if most else 'as many as there are'}."
 
 

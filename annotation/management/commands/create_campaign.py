@@ -9,14 +9,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.campaigns import create_campaign
-from annotation.design import Design, DesignError, design_of
-from annotation.expecting import AssumptionError, Assumptions
-from annotation.management.terms import add_terms, terms_of
+from annotation.campaigns.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError, design_of
+from annotation.campaigns.dry_run import AssumptionError, Assumptions, rehearse, sentences
+from annotation.campaigns.settings import Terms
+from annotation.management.base import add_terms, terms_of
 from annotation.protocols import PROTOCOLS
-from annotation.rehearsed import sentences
-from annotation.rehearsing import rehearse
-from annotation.terms import Terms
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.adjudication.queue import OF, Wanted, sizes
-from annotation.management.campaigns import campaign_called
-from annotation.presenting import schema
+from annotation.adjudication.disputes import OF, Wanted, sizes
+from annotation.management.base import campaign_called
+from annotation.presentation import schema
 from datasets.console import Command as BaseCommand
 
 

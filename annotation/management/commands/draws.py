@@ -11,12 +11,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.drawn import COLUMNS, draws, summary
-from annotation.files.spreadsheet import write_rows
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_whole
+from annotation.campaigns.replay import differences
+from annotation.campaigns.sampling import COLUMNS, draws, summary
+from annotation.exports.spreadsheet import write_rows
+from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
-from annotation.redrawing import differences
 from datasets.console import Command as BaseCommand
 
 MOST = 20

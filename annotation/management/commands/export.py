@@ -8,13 +8,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.exports.bundles import BUNDLES, as_json, bundled
-from annotation.exports.forms import FORMS, BlankError
-from annotation.exports.manifest import Exporting, manifest
+from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundled, manifest
 from annotation.exports.qrels import NoGradesError
 from annotation.exports.registry import EXPORTS, TABLE
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_bytes, write_file, write_folder
+from annotation.exports.writers import FORMS, BlankError
+from annotation.management.base import campaign_called, print_bytes, write_file, write_folder
 from annotation.models import Campaign
 from audit.recording import record
 from datasets.console import Command as BaseCommand

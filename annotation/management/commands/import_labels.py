@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.importing import FORMATS, ImportReport, import_labels
-from annotation.management.campaigns import campaign_called
+from annotation.imports.importer import FORMATS, ImportReport, import_labels
+from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
 
 SHOWN = 20

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from annotation.management.campaigns import campaign_called
+from annotation.management.base import campaign_called
 from annotation.models import Invitation, Membership, User
-from annotation.people.errors import PeopleError
 from annotation.people.invitations import LIFE, invite, revoke
+from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
 SHOWN = 50

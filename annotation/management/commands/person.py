@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Rater, User
 from annotation.people import accounts
-from annotation.people.errors import PeopleError
+from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.counting import count_answers
+from annotation.audit_log import count_answers
 from audit.models import SITE
 from audit.sealing import seal
 from datasets.console import Command as BaseCommand

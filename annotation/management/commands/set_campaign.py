@@ -7,12 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.design import DesignError
-from annotation.management.campaigns import campaign_called
-from annotation.management.terms import add_terms, terms_of
+from annotation.campaigns.design import DesignError
+from annotation.campaigns.settings import Terms, change
+from annotation.management.base import add_terms, campaign_called, terms_of
 from annotation.models import Campaign
-from annotation.opening import change
-from annotation.terms import Terms
 from datasets.console import Command as BaseCommand
 
 

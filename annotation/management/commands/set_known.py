@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.gold.setting import set_known
-from annotation.management.campaigns import campaign_called
+from annotation.gold.loading import set_known
+from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
 
 

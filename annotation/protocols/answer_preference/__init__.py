@@ -8,7 +8,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import ItemSpec, Protocol, UnitSpec, Variable
-from annotation.protocols.parts import report_texts
+from annotation.protocols.units import report_texts
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kinds_of
-from annotation.protocols.parts import (
+from annotation.protocols.units import (
     dated_passages,
     passage_units,
     reference_texts,

@@ -19,7 +19,7 @@ from annotation.protocols.base import (
     Written,
     kinds_of,
 )
-from annotation.protocols.parts import dated_passages, report_texts, sentence_units, source_units
+from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
 
 WORDS = {"yes": "Yes", "no": "No"}
 DESCRIPTORS = {

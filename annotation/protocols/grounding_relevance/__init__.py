@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable
-from annotation.protocols.parts import USES, dated_passages, passage_units
+from annotation.protocols.units import USES, dated_passages, passage_units
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

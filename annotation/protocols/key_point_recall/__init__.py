@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import YES_NO, Evidence, ItemSpec, Protocol, Text, Variable
-from annotation.protocols.parts import key_point_units
+from annotation.protocols.units import key_point_units
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

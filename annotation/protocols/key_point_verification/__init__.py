@@ -22,7 +22,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import dated_passages
+from annotation.protocols.units import dated_passages
 
 HERE = Path(__file__).parent
 

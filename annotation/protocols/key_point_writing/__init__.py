@@ -22,7 +22,7 @@ from annotation.protocols.base import (
     Variable,
     kinds_of,
 )
-from annotation.protocols.parts import opening, passage_key
+from annotation.protocols.units import opening, passage_key
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

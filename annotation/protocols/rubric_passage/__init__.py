@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotation.protocols import material
 from annotation.protocols.base import Evidence, ItemSpec, Protocol, Text, Variable
-from annotation.protocols.parts import passage_key, question_units
+from annotation.protocols.units import passage_key, question_units
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

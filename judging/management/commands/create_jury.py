@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.campaigns import campaign_called
+from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
 from judging.jury import RULES, Jury, JuryError, convene, jury_of, samples_as_jury

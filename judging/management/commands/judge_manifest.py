@@ -9,8 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.campaigns import campaign_called
-from annotation.management.output import print_lines, write_whole
+from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand
 from judging.jury import judges_of
 from judging.management.commands.run_judge import judge_called

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.design import DesignError
-from annotation.preparation.steps import STEPS
+from annotation.campaigns.design import DesignError
+from annotation.preparation.registry import STEPS
 from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.preparation.status import campaign_for

@@ -16,7 +16,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.management.campaigns import campaign_called
+from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from judging.backends.base import Findings, SetupError
@@ -27,17 +27,16 @@ from judging.engine.worker import standing_line, summary, work
 from judging.estimate import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
-from judging.runs import lanes, ledger
-from judging.runs import lifecycle as runs
+from judging.runs import lanes, ledger, lifecycle
 from judging.tasks import ring
 
 PATIENCE_SECONDS = 30
 LOOK_SECONDS = 0.5
 TERMS = ("limit", "concurrency", "most_tokens", "most_cost")
 REFUSALS = (
-    runs.ChangedPromptError,
-    runs.HeldError,
-    runs.OutError,
+    lifecycle.ChangedPromptError,
+    lifecycle.HeldError,
+    lifecycle.OutError,
     SetupError,
     PromptError,
     BatchError,
@@ -114,7 +113,7 @@ class Command(BaseCommand):
             if path := options["batch_file"]:
                 self.exchange(campaign, judge, path, terms)
                 return
-            runs.plan(campaign, judge)
+            lifecycle.plan(campaign, judge)
             if not ledger.waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
             elif options["queue"]:
@@ -125,12 +124,12 @@ class Command(BaseCommand):
             raise CommandError(f"Judge {judge}: {error}.") from error
 
     def end(self, campaign: Campaign, judge: Judge, how: str) -> None:
-        run = runs.active(campaign, judge).first()
-        asked = runs.ask_to_cancel if how == "cancel" else runs.ask_to_stop
+        run = lifecycle.active(campaign, judge).first()
+        asked = lifecycle.ask_to_cancel if how == "cancel" else lifecycle.ask_to_stop
         if run is None or not asked(run):
             raise CommandError(f"No run of judge {judge} over {campaign} is under way.")
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not (ended := runs.has_ended(run)) and time.monotonic() < deadline:
+        while not (ended := lifecycle.has_ended(run)) and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
         run.refresh_from_db()
         stands = f"is {run.state}" if ended else "ends when its calls under way have"
@@ -149,7 +148,7 @@ class Command(BaseCommand):
             option = f"--{unused[0].replace('_', '-')}"
             raise CommandError(f"{option} has no meaning with --batch-file; leave it out.")
         if not path.exists():
-            runs.plan(campaign, judge)
+            lifecycle.plan(campaign, judge)
             if not ledger.waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
                 return
@@ -164,9 +163,9 @@ class Command(BaseCommand):
 
     def queue(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
         try:
-            run = runs.start(campaign, judge, queued=True, **terms)
-        except runs.HeldError:
-            run = runs.queue_active(campaign, judge)
+            run = lifecycle.start(campaign, judge, queued=True, **terms)
+        except lifecycle.HeldError:
+            run = lifecycle.queue_active(campaign, judge)
         transaction.on_commit(lambda: ring(run.pk))
         self.say(
             f"Queued: {run} of judge {judge} over {campaign}. The workers take it up "
@@ -199,11 +198,11 @@ class Command(BaseCommand):
         run = self.started(campaign, judge, terms)
         said = False
         try:
-            while (lease := runs.take(run)) is None:
+            while (lease := lifecycle.take(run)) is None:
                 said = self.say_busy(run, said)
                 time.sleep(LOOK_SECONDS)
         except KeyboardInterrupt as error:
-            runs.ask_to_stop(run)
+            lifecycle.ask_to_stop(run)
             raise CommandError(f"{str(run).capitalize()} was stopped while it waited.") from error
         return run, lease
 
@@ -212,8 +211,8 @@ class Command(BaseCommand):
         deadline, said = time.monotonic() + PATIENCE_SECONDS, False
         while True:
             try:
-                return runs.start(campaign, judge, **terms)
-            except runs.HeldError as error:
+                return lifecycle.start(campaign, judge, **terms)
+            except lifecycle.HeldError as error:
                 if time.monotonic() > deadline:
                     raise
                 if not said:
@@ -225,7 +224,7 @@ class Command(BaseCommand):
         """Says once whom the run waits for; raises where waiting is of no use any more."""
         run.refresh_from_db()
         if run.state not in ACTIVE or run.lane is None:
-            raise runs.HeldError(f"{run} was ended or taken over while it waited")
+            raise lifecycle.HeldError(f"{run} was ended or taken over while it waited")
         if run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
             raise CommandError(f"{why}; mend that and run it again to go on.")

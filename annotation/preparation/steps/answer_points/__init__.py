@@ -28,7 +28,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import opening
+from annotation.protocols.units import opening
 from datasets import rows
 
 HERE = Path(__file__).parent

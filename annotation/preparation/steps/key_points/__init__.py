@@ -12,10 +12,10 @@ from annotation.preparation.base import (
     Result,
     Step,
     instructions,
+    next_number,
     own_words,
     with_provenance,
 )
-from annotation.preparation.numbering import next_number
 from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
@@ -26,7 +26,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import opening, passage_key
+from annotation.protocols.units import opening, passage_key
 from datasets import rows
 
 HERE = Path(__file__).parent

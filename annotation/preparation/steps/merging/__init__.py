@@ -18,9 +18,9 @@ from annotation.preparation.base import (
     Result,
     Step,
     instructions,
+    next_number,
     with_provenance,
 )
-from annotation.preparation.numbering import next_number
 from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
@@ -30,7 +30,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import key_point_units
+from annotation.protocols.units import key_point_units
 from datasets import rows
 
 HERE = Path(__file__).parent

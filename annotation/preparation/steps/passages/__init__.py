@@ -28,7 +28,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import opening, passage_key
+from annotation.protocols.units import opening, passage_key
 from datasets import rows
 from datasets.text import number_of_words, sentences
 

@@ -23,7 +23,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.parts import opening
+from annotation.protocols.units import opening
 from datasets import rows
 from datasets.text import Gap, find_in_order, gaps, sentences
 

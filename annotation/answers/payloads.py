@@ -1,0 +1,166 @@
+"""From what came in to a payload: the page's form, the API's JSON, a judge's JSON.
+
+A payload is `{"units": {name: answer}, "comment": text or null}`; `submit` takes nothing else.
+
+The page's form numbers the units as they stand on it, from 0. Unit N sends `unit-N` (its name),
+`unit-N-VARIABLE` (a code; absent where nothing is chosen), `unit-N-evidence` (JSON, a list of
+`{quote, start}` in code points), `unit-N-answer` (a text) and `unit-N-citations` (one field for
+each passage); a list of points and the numbers of points are JSON under their own keys
+(`unit-N-points`, `unit-N-matches`). The page as a whole sends `comment`. Any other field `unit-…`
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from annotation.protocols.base import UnitSpec
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from annotation.protocols.validation import (
+    LONGEST_COMMENT,
+    Problem,
+    RefusedError,
+    storable,
+    too_long,
+)
+
+Payload = dict[str, Any]
+
+
+class FormData(Protocol):
+    """The part of Django's QueryDict that is used here."""
+
+    def get(self, key: str, default: None = None, /) -> Any: ...
+    def getlist(self, key: str) -> list[Any]: ...
+    def __contains__(self, key: object) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+
+def from_form(schema: Schema, units: Mapping[str, UnitSpec], form: FormData) -> Payload:
+    """The payload of a page's form.
+
+    Raises RefusedError where a field holds broken JSON, is none of a unit's, or comes twice.
+    """
+    names = list(unit_names(form))
+    if problems := [*_repeated(names), *_strays(schema, units, names, form)]:
+        raise RefusedError(problems)
+    answers: dict[str, Any] = {}
+    for number, name in enumerate(names):
+        unit = units.get(name)
+        answers[name] = _unit(schema, name, unit, form, f"unit-{number}-") if unit else {}
+    return {"units": answers, "comment": _comment(form.get("comment"))}
+
+
+def from_api(body: object) -> Payload:
+    """The payload of an API call: `units`, and `comment` if there is one. Raises RefusedError."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("units"), Mapping):
+        raise RefusedError([Problem("", "", "send an object with units and comment")])
+    if unknown := sorted(str(k) for k in body.keys() - {"units", "comment"}):
+        raise RefusedError([Problem("", unknown[0], "is not a key of a response")])
+    comment = body.get("comment")
+    if comment is not None and not isinstance(comment, str):
+        raise RefusedError([Problem("", "comment", "is not a text")])
+    return {"units": dict(body["units"]), "comment": _comment(comment)}
+
+
+def from_judge(text: str, units: Mapping[str, UnitSpec], unit_by_unit: bool) -> Payload:
+    """The payload of a judge's completion; unit by unit it holds one unit's answer, bare.
+
+    Raises RefusedError where the text is no JSON object, or one that says two things under one
+    key. Nothing is searched for in prose.
+    """
+    try:
+        answer = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError([Problem("", "", "the completion is not JSON")]) from error
+    if not isinstance(answer, dict):
+        raise RefusedError([Problem("", "", "the completion is not a JSON object")])
+    return {"units": {next(iter(units)): answer} if unit_by_unit else answer, "comment": None}
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RefusedError([Problem("", "", "the completion gives a key twice")])
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
+
+
+def _comment(text: str | None) -> str | None:
+    if text and not storable(text):
+        wrong = "holds a character that no text may hold; take it out"
+        raise RefusedError([Problem("", "comment", wrong)])
+    if text and len(text) > LONGEST_COMMENT:
+        raise RefusedError([Problem("", "comment", too_long(LONGEST_COMMENT))])
+    return text if text and text.strip() else None
+
+
+def unit_names(form: FormData) -> Iterator[str]:
+    """What a form says of its units' names, in their order."""
+    number = 0
+    while f"unit-{number}" in form:
+        yield str(form.get(f"unit-{number}"))
+        number += 1
+
+
+def _repeated(names: list[str]) -> list[Problem]:
+    return [Problem(n, "", "is answered twice") for n, times in Counter(names).items() if times > 1]
+
+
+def _strays(
+    schema: Schema, units: Mapping[str, UnitSpec], names: list[str], form: FormData
+) -> Iterator[Problem]:
+    """The fields that their unit does not have. Those of a foreign unit are named by the check."""
+    numbered = {str(number): name for number, name in enumerate(names)}
+    for field in form:
+        if not field.startswith("unit-") or field.removeprefix("unit-") in numbered:
+            continue
+        number, _, key = field.removeprefix("unit-").partition("-")
+        name = numbered.get(number)
+        if name is None:
+            yield Problem("", field, "is a field of no unit")
+        elif name in units and key not in _fields(schema, units[name].kind):
+            yield Problem(name, key, "is not a field of this unit")
+
+
+def _fields(schema: Schema, kind: str) -> set[str]:
+    written = schema.written(kind)
+    fields = set(schema.keys(kind)) - ({written.name} if written else set())
+    return fields | ({"answer", "citations"} if written else set())
+
+
+def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        v.name: form.get(prefix + v.name) or None for v in schema.of(unit.kind)
+    }
+    if schema.evidence(unit.kind):
+        answer[EVIDENCE_KEY] = _json(name, EVIDENCE_KEY, form.get(prefix + EVIDENCE_KEY))
+    if written := schema.written(unit.kind):
+        text = form.get(prefix + "answer") or ""
+        citations = form.getlist(prefix + "citations")
+        answer[written.name] = {"text": text, "citations": citations} if text.strip() else None
+    if listed := schema.listed(unit.kind):
+        answer[listed.name] = _list(name, listed.name, form.get(prefix + listed.name)) or None
+    if matching := schema.matching(unit.kind):
+        numbers = form.get(prefix + matching.matches)
+        answer[matching.matches] = _list(name, matching.matches, numbers)
+    return answer
+
+
+def _list(name: str, key: str, text: str | None) -> list[Any]:
+    found = _json(name, key, text)
+    if found is not None and not isinstance(found, list):
+        raise RefusedError([Problem(name, key, "is not a list")])
+    return found or []
+
+
+def _json(name: str, key: str, text: str | None) -> Any:
+    try:
+        return json.loads(text) if text else []
+    except (ValueError, RecursionError) as error:
+        raise RefusedError([Problem(name, key, "is not JSON")]) from error

@@ -1,0 +1,362 @@
+"""The only writer of Response, Label, Span; row locks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+from django.db.models import Q, QuerySet
+
+from annotation.answers.evidence import Spans
+from annotation.answers.payloads import Payload
+from annotation.answers.types import (
+    Answer,
+    Circumstances,
+    ConflictError,
+    Held,
+    LostLeaseError,
+    Outcome,
+    Stands,
+)
+from annotation.models import Assignment, Draft, Label, Response, Span
+from annotation.presentation import stored_units
+from annotation.protocols.schema import Schema
+from annotation.protocols.validation import Door, Entry, Problem, RefusedError
+from audit.models import Event
+from audit.recording import made
+from audit.recording import write as write_events
+from datasets.db.prepared import (
+    DATABASE,
+    Among,
+    Given,
+    Picked,
+    Prepared,
+    PreparedInsert,
+    PreparedModels,
+    PreparedUpdate,
+    columns_of,
+)
+
+
+class Locked(NamedTuple):
+    """An assignment's row that is held, with what stands for it and what this save made before."""
+
+    status: str
+    lease: uuid.UUID | None
+    seconds: float | None
+    current: Response | None = None
+    draft: Draft | None = None
+    sent: Response | None = None
+
+
+def hold(keys: Mapping[int, str | None]) -> dict[int, Locked]:
+    """The assignments, locked, by primary key; call it in a transaction.
+
+    They come with what stands, and with what the save of this key made if it came before: whatever
+    happened since, that is stored.
+    """
+    pks = list(keys)
+    sought = [key for key in keys.values() if key is not None]
+    # What stands is read when the row is held: whoever writes it holds that row, and one who waits
+    # for it in PostgreSQL would be told what stood when the waiting began.
+    rows = hold_rows(pks)
+    drafts = {draft.assignment_id: draft for draft, _ in _drafts.all(assignments=pks)}
+    current: dict[int, Response] = {}
+    sent: dict[int, Response] = {}
+    for response, _ in _responses.all(assignments=pks, keys=sought):
+        owner = response.assignment_id
+        if response.current:
+            current[owner] = response
+        if response.key is not None and response.key == keys.get(owner):
+            sent[owner] = response
+    if not current and not drafts and not sent:
+        return rows
+    return {
+        pk: row._replace(current=current.get(pk), draft=drafts.get(pk), sent=sent.get(pk))
+        for pk, row in rows.items()
+    }
+
+
+def hold_rows(pks: Sequence[int]) -> dict[int, Locked]:
+    """The rows alone, locked."""
+    return {pk: Locked(*row) for pk, *row in _lock.rows(pks=pks)}
+
+
+def _current_or_sent() -> QuerySet[Response]:
+    sent = Q(Among("key", "keys"))
+    return Response.objects.filter(Q(current=True) | sent, Among("assignment", "assignments"))
+
+
+def _rows_to_lock() -> QuerySet[Assignment, tuple[Any, ...]]:
+    # In one order for everybody, so that no two wait for each other.
+    rows = Assignment.objects.select_for_update().filter(Among("pk", "pks")).order_by("pk")
+    return rows.values_list("pk", "status", "lease", "seconds")
+
+
+_lock = Prepared(_rows_to_lock)
+_drafts = PreparedModels(
+    lambda: Draft.objects.filter(Among("assignment", "assignments")), {"": columns_of(Draft)}
+)
+_responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
+
+
+CHUNK = 100
+Status = Assignment.Status
+Row = TypeVar("Row")
+Checked = tuple[list[Entry], Spans, tuple[Problem, ...]]
+Check = Callable[[Held], None]
+Wrong = RefusedError | ConflictError | LostLeaseError
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A checked answer, or why it is refused: all that can be known before any row is locked."""
+
+    assignment: Assignment
+    payload: Payload
+    door: Door
+    schema: Schema
+    refused: RefusedError | None
+    checked: Checked
+    basis: str | None
+
+
+@dataclass(frozen=True)
+class _Change:
+    """An answer that is to be written."""
+
+    held: Locked
+    ready: Ready
+    circumstances: Circumstances
+    answer: Answer
+
+
+Offer = tuple[Ready, Circumstances]
+
+
+def write(ready: Ready, circumstances: Circumstances, check_fresh: Check | None) -> Outcome:
+    """One answer. Raises what is wrong with it, and Assignment.DoesNotExist."""
+    held = hold({ready.assignment.pk: circumstances.key}).get(ready.assignment.pk)
+    if held is None:
+        raise Assignment.DoesNotExist
+    found = _decided(held, ready, circumstances, check_fresh)
+    if isinstance(found, Outcome):
+        return found
+    (row,) = rows = [_response(found)]
+    (key,) = _write([found], rows)
+    return _outcome(found, key, row)
+
+
+def write_all(answers: Sequence[Offer]) -> list[Stands | Wrong]:
+    """Many answers to different assignments: for each what stands, or what is wrong with it."""
+    keys = {ready.assignment.pk: circumstances.key for ready, circumstances in answers}
+    held = hold(keys)
+    stand: list[Stands | Wrong] = []
+    changes: list[_Change] = []
+    rows: list[tuple[Any, ...]] = []
+    for ready, circumstances in answers:
+        try:
+            if ready.assignment.pk not in held:
+                raise LostLeaseError
+            found = _decided(held[ready.assignment.pk], ready, circumstances)
+        except (RefusedError, ConflictError, LostLeaseError) as error:
+            stand.append(error)
+            continue
+        if isinstance(found, _Change):
+            changes.append(found)
+            rows.append(_response(found))
+            stand.append(Stands(rows[-1][REVISION], created=True))
+        else:
+            stand.append(Stands(found.response.revision, created=False))
+    if changes:
+        _write(changes, rows)
+    return stand
+
+
+def close_without(
+    rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
+) -> list[LostLeaseError | None]:
+    """Closes assignments with the reasons why they have no answer; what is wrong, row by row."""
+    held = hold_rows([row.pk for row, _ in rows])
+    wrong: list[LostLeaseError | None] = []
+    closed: dict[str, list[int]] = {}
+    for assignment, reason in rows:
+        row = held.get(assignment.pk)
+        lost = (
+            row is None or row.status == Status.DONE or (lease is not None and row.lease != lease)
+        )
+        wrong.append(LostLeaseError() if lost else None)
+        if not lost:
+            closed.setdefault(reason, []).append(assignment.pk)
+    for reason, pks in closed.items():
+        status = Status.DECLINED if reason == "declined" else Status.FAILED
+        _fail.run(pks=pks, status=status, reason=reason)
+    return wrong
+
+
+def _decided(
+    held: Locked,
+    ready: Ready,
+    circumstances: Circumstances,
+    check_fresh: Check | None = None,
+) -> Outcome | _Change:
+    """What is to become of an answer. Raises what is wrong with it."""
+    entries, spans, doubts = ready.checked
+    if check_fresh and not held.sent:
+        check_fresh(Held(ready.assignment, held.current, held.draft))
+    if ready.refused:
+        raise ready.refused
+    if held.sent:
+        return Outcome(held.sent, created=False, warnings=doubts)
+    if circumstances.lease is not None and held.lease != circumstances.lease:
+        raise LostLeaseError
+    # Somebody else may have the place by now, and the item would get one answer too many.
+    if ready.door in ("page", "api") and held.status == Status.CANCELLED:
+        raise LostLeaseError
+    answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
+    if held.current and answer.stands_as(held.current, ready.door):
+        _drop_draft(held)
+        return Outcome(held.current, created=False, warnings=doubts)
+    _check_conflict(held.current, circumstances)
+    return _Change(held, ready, circumstances, answer)
+
+
+def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
+    stands = current.revision if current else 0
+    if current and circumstances.seen is not None and circumstances.seen != stands:
+        raise ConflictError(current)
+
+
+def _response(change: _Change) -> tuple[Any, ...]:
+    """A new response, in the order of `_RESPONSE`."""
+    ready, circumstances = change.ready, change.circumstances
+    return (
+        ready.assignment.pk,
+        max(_last(change) + 1, circumstances.revision or 1),
+        True,
+        ready.payload,
+        ready.payload.get("comment") or "",
+        ready.door,
+        circumstances.key,
+        circumstances.created_at or datetime.now(UTC),
+        circumstances.basis or ready.basis,
+    )
+
+
+def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Writes the responses of changes with all that hangs on them; their primary keys."""
+    replaced = [change.held.current.pk for change in changes if change.held.current]
+    if replaced:
+        _replace.run(responses=replaced)
+        write_events([_replacing(change) for change in changes if change.held.current])
+    write_events(
+        [
+            _numbering(change, row)
+            for change, row in zip(changes, rows, strict=True)
+            if row[REVISION] != _last(change) + 1
+        ]
+    )
+    keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
+    _write_labels(keys, changes)
+    _close(changes)
+    return keys
+
+
+def _replacing(change: _Change) -> Event:
+    """That an answer takes the place of another. First ones stand in their rows, once and for all,
+    and are counted with each seal: an event for each would double what a save writes."""
+    before, ready = change.held.current, change.ready
+    was = before.payload if before else None
+    campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
+    return made("answer.changed", campaign, of, was, ready.payload, door=ready.door)
+
+
+def _numbering(change: _Change, row: Sequence[Any]) -> Event:
+    """That a file's own number leaves a gap, which would look like an answer that is gone."""
+    assignment = change.ready.assignment
+    of = "assignment", assignment.pk
+    return made("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
+
+
+def _last(change: _Change) -> int:
+    return change.held.current.revision if change.held.current else 0
+
+
+def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:
+    """The outcome of an answer that was written, with its response as it would be read."""
+    response = Response.from_db(DATABASE, ("id", *_RESPONSE), (key, *row))
+    response.assignment = change.ready.assignment
+    return Outcome(response, created=True, warnings=change.ready.checked[2])
+
+
+def _write_labels(responses: Sequence[int], changes: Sequence[_Change]) -> None:
+    rows: list[tuple[Any, ...]] = []
+    marked: list[tuple[int, Any]] = []
+    for response, change in zip(responses, changes, strict=True):
+        answer = change.answer
+        ids = stored_units(change.ready.assignment.item)
+        for entry in answer.entries:
+            for variable, value in entry.values.items():
+                detail = answer.detail(entry.name, variable)
+                spans = answer.spans.get((entry.name, variable), ())
+                marked += [(len(rows), span) for span in spans]
+                label = response, ids[entry.name], variable, value, detail.score, detail.meta
+                rows.append(label)
+    keys = [key for chunk in _chunks(rows) for key in _label.rows(chunk)]
+    for chunk in _chunks(marked):
+        _mark.rows(
+            [(keys[n], s.field, s.start, s.end, s.quote, s.method) for n, s in chunk],
+        )
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """A database takes only so many values at once."""
+    rows = list(rows)
+    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+
+
+def _close(changes: Sequence[_Change]) -> None:
+    missing: dict[int, Mapping[str, Mapping[str, str]]] = {}
+    seconds: dict[int, float | None] = {}
+    for change in changes:
+        pk, circumstances = change.ready.assignment.pk, change.circumstances
+        given = circumstances.seconds
+        seconds[pk] = change.held.seconds if given is None else given
+        missing[pk] = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
+        _drop_draft(change.held)
+    _finish.run(pks=list(seconds), missing=missing, seconds=seconds)
+
+
+def _drop_draft(held: Locked) -> None:
+    if held.draft:
+        held.draft.delete()
+
+
+_RESPONSE = (
+    "assignment_id", "revision", "current", "payload", "comment", "door", "key", "created_at",
+    "basis",
+)  # fmt: skip
+REVISION = _RESPONSE.index("revision")
+_respond = PreparedInsert(Response, _RESPONSE)
+_label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "score", "meta"))
+_mark = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
+_replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
+_finish = PreparedUpdate(
+    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    status=Status.DONE,
+    reason="",
+    lease=None,
+    held_until=None,
+    missing=Picked("missing", Assignment._meta.get_field("missing")),
+    seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
+)
+_fail = PreparedUpdate(
+    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    status=Given("status", Assignment._meta.get_field("status")),
+    reason=Given("reason", Assignment._meta.get_field("reason")),
+    missing={},
+    lease=None,
+)

@@ -1,0 +1,118 @@
+"""The audit trail by the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.access import person, visible_studies
+from annotation.audit_log import Wanted, found, told, visible_events
+from audit.models import Event
+from audit.recording import EVENTS
+from datasets.api.base import ADMIN, LARGEST_PAGE, PAGE, READERS, Resource, Strict, described
+
+AN_EVENT = {
+    "id": 81,
+    "at": "2026-11-20T09:31:00.125000+00:00",
+    "event": "member.added",
+    "who": "rita",
+    "object": "an annotator",
+    "campaign": 1,
+    "facts": {"was": None, "now": "annotator"},
+    "before": None,
+    "after": "9f2c" + "0" * 60,
+    "request": "4f0c8f0c5c3f4b0b9d5c1a2b3c4d5e6f",
+    "address": "private",
+    "seal": 3,
+}
+PAGE_OF_EVENTS = {"next": None, "results": [AN_EVENT]}
+
+
+class TrailParameters(Strict):
+    event = serializers.ChoiceField(tuple(EVENTS), required=False, help_text="only these")
+    person = serializers.CharField(
+        max_length=150, required=False, help_text="by whom, as `who` tells it"
+    )
+    since = serializers.DateTimeField(required=False, help_text="from this moment on")
+    until = serializers.DateTimeField(required=False, help_text="up to this moment")
+    before = serializers.IntegerField(
+        min_value=0, max_value=2**63 - 1, required=False, help_text="those with a lower id"
+    )
+    page_size = serializers.IntegerField(
+        min_value=1, max_value=LARGEST_PAGE, default=PAGE, help_text="how many on a page"
+    )
+
+
+class EventShape(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField(help_text="by the database's clock")
+    event = serializers.ChoiceField(tuple(EVENTS))
+    who = serializers.CharField()
+    object = serializers.CharField(allow_blank=True)
+    campaign = serializers.IntegerField(allow_null=True)
+    facts = serializers.DictField(help_text="numbers and words of Tandem's own")
+    before = serializers.CharField(allow_null=True, help_text="a keyed digest of the state")
+    after = serializers.CharField(allow_null=True)
+    request = serializers.CharField(allow_null=True)
+    address = serializers.CharField(allow_null=True, help_text="loopback, private, public …")
+    seal = serializers.IntegerField(allow_null=True, help_text="null: not sealed yet")
+
+
+class EventsPage(serializers.Serializer[Any]):
+    next = serializers.URLField(allow_null=True)
+    results = EventShape(many=True)
+
+
+class _Trail(Resource):
+    takes = TrailParameters
+
+    def page(self, rows: QuerySet[Event], whole: bool) -> Response:
+        chosen = dict(self.chosen)
+        size = chosen.pop("page_size")
+        page = list(found(rows, Wanted(**chosen), whole)[: size + 1])
+        results = [each.as_json() for each in told(page[:size], whole)]
+        following = self._address(page[size - 1].pk) if len(page) > size else None
+        return Response({"next": following, "results": results})
+
+    def _address(self, before: int) -> str:
+        parameters = self.request.query_params.copy()
+        parameters["before"] = str(before)
+        return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+
+
+class Trail(_Trail):
+    roles = {"GET": (ADMIN,)}
+
+    @described(
+        "Read the audit trail",
+        "What happened on the site and in all campaigns, the newest first; for admins.",
+        {200: EventsPage},
+        tag="people",
+        example=PAGE_OF_EVENTS,
+        parameters=[TrailParameters],
+        operation_id="audit_list",
+    )
+    def get(self, request: Request) -> Response:
+        return self.page(visible_events(person(request)), whole=True)
+
+
+class CampaignTrail(_Trail):
+    roles = {"GET": READERS}
+
+    @described(
+        "Read a campaign's audit trail",
+        "What happened in a campaign, the newest first. Raters stand under their pseudonyms.",
+        {200: EventsPage},
+        tag="studies",
+        example=PAGE_OF_EVENTS,
+        parameters=[TrailParameters],
+        operation_id="campaign_audit_list",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        return self.page(visible_events(person(request), campaign), whole=False)

@@ -1,0 +1,199 @@
+"""Audit trail search and wording; answer counts before a seal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.models import Campaign, Rater, Response, User
+from annotation.people.membership import readable
+from audit.models import SITE, Event, Seal
+from audit.recording import EVENTS, record
+
+STAFF = (User.Role.RESEARCHER, User.Role.ADMIN)
+BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Empty is all. `before` is an event's id: those that came earlier."""
+
+    event: str = ""
+    person: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    before: int | None = None
+
+
+def visible_events(user: User, campaign: Campaign | None = None) -> QuerySet[Event]:
+    """All events for an admin; of a campaign, for whoever may read it."""
+    if campaign is None:
+        return Event.objects.all() if user.role == User.Role.ADMIN else Event.objects.none()
+    if not readable(user).filter(pk=campaign.pk).exists():
+        return Event.objects.none()
+    return Event.objects.filter(campaign=campaign.pk)
+
+
+def found(rows: QuerySet[Event], wanted: Wanted, whole: bool) -> QuerySet[Event]:
+    """The newest first, each with the number of its `seal`; `whole` is the admin's trail."""
+    if wanted.event:
+        rows = rows.filter(event=wanted.event)
+    if wanted.person:
+        rows = rows.filter(_account(wanted.person) if whole else _shown(wanted.person))
+    if wanted.since:
+        rows = rows.filter(at__gte=wanted.since)
+    if wanted.until:
+        rows = rows.filter(at__lte=wanted.until)
+    if wanted.before is not None:
+        rows = rows.filter(pk__lt=wanted.before)
+    return rows.annotate(seal=Subquery(_seals().values("number")[:1])).order_by("-pk")
+
+
+def _seals() -> QuerySet[Seal]:
+    chain, last = Coalesce(OuterRef("campaign"), SITE), OuterRef("pk")
+    return Seal.objects.filter(chain=chain, last__gte=last, since__lt=last).order_by("last")
+
+
+def _account(name: str) -> Q:
+    return Q(who__in=User.objects.filter(username=name).values("pk"))
+
+
+def _shown(name: str) -> Q:
+    """Whoever is shown by this name: the filter tells no more than the list."""
+    raters = User.objects.filter(rater__name=name).values("pk")
+    staff = User.objects.filter(username=name, role__in=STAFF).values("pk")
+    by_rater = Q(event__in=BY_RATER)
+    return (by_rater & Q(who__in=raters)) | (~by_rater & Q(who__in=staff))
+
+
+COUNTED = "answers.counted"
+
+
+def count_answers() -> int:
+    """Writes the numbers of answers down, by the door they came through, of each campaign that got
+    some since the last time; how many campaigns these are.
+    """
+    before = Event.objects.filter(event=COUNTED).order_by("-pk").first()
+    upto = Response.objects.aggregate(last=Max("pk"))["last"] or 0
+    new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0, pk__lte=upto)
+    campaigns = list(new.order_by().values_list("assignment__item__campaign", flat=True).distinct())
+    for campaign in campaigns:
+        record(COUNTED, campaign, ("campaign", campaign), upto=upto, **_by_door(campaign))
+    return len(campaigns)
+
+
+def _by_door(campaign: int) -> dict[str, Any]:
+    rows = Response.objects.filter(assignment__item__campaign=campaign).order_by()
+    return dict(rows.values_list("door").annotate(n=Count("pk")))
+
+
+CHUNK = 500
+NOBODY = "nobody logged in"
+COMMAND = "a command or worker"
+KINDS = {"prolificstudy": "Prolific study", "judgerun": "run", "frozenreport": "frozen report"}
+
+
+@dataclass(frozen=True)
+class Told:
+    """One event as it is shown. `object` is what it happened to, by a name where it has one."""
+
+    event: Event
+    who: str
+    object: str
+
+    @property
+    def title(self) -> str:
+        return EVENTS[self.event.event].title if self.event.event in EVENTS else self.event.event
+
+    @property
+    def of(self) -> str:
+        """`object` as people call it."""
+        kind = self.event.object_kind
+        return f"{KINDS[kind]} {self.event.object_id}" if kind in KINDS else self.object
+
+    @property
+    def facts(self) -> list[str]:
+        """What was noted besides, without what is not there."""
+        known = {name: fact for name, fact in self.event.facts.items() if fact is not None}
+        return [f"{name.replace('_', ' ')} {_word(fact)}" for name, fact in known.items()]
+
+    @property
+    def seal(self) -> int | None:
+        number: int | None = getattr(self.event, "seal", None)
+        return number
+
+    def as_json(self) -> dict[str, Any]:
+        event = self.event
+        return {
+            "id": event.pk,
+            "at": event.at.isoformat(),
+            "event": event.event,
+            "who": self.who,
+            "object": self.object,
+            "campaign": event.campaign,
+            "facts": event.facts,
+            "before": event.before or None,
+            "after": event.after or None,
+            "request": event.request or None,
+            "address": event.address or None,
+            "seal": self.seal,
+        }
+
+
+def told(events: Iterable[Event], whole: bool) -> Iterator[Told]:
+    """The events with names; `whole` is the admin's trail, which names all accounts."""
+    waiting = iter(events)
+    while chunk := list(islice(waiting, CHUNK)):
+        names = _Names(chunk, whole)
+        yield from (Told(event, names.who(event), names.object(event)) for event in chunk)
+
+
+class _Names:
+    """The people and raters that some events name, looked up together."""
+
+    def __init__(self, events: Sequence[Event], whole: bool) -> None:
+        self.whole = whole
+        people = {event.who for event in events if event.who is not None}
+        people |= _ids(events, "account")
+        users = User.objects.filter(pk__in=people).select_related("rater")
+        self.users = {user.pk: user for user in users}
+        raters = Rater.objects.filter(pk__in=_ids(events, "rater"))
+        self.raters = {rater.pk: rater.name for rater in raters}
+
+    def who(self, event: Event) -> str:
+        if event.who is None:
+            return COMMAND if event.address == "command" else NOBODY
+        by_rater = event.event in EVENTS and EVENTS[event.event].by_rater
+        return self._rater(event.who) if by_rater and not self.whole else self._account(event.who)
+
+    def object(self, event: Event) -> str:
+        kind, key = event.object_kind, event.object_id
+        if kind == "account" and key:
+            return self._account(int(key))
+        if kind == "rater" and key:
+            return self.raters.get(int(key), f"rater {key}, deleted")
+        return f"{kind} {key}".strip()
+
+    def _account(self, pk: int) -> str:
+        user = self.users.get(pk)
+        if user is None:
+            return f"account {pk}, deleted" if self.whole else "a deleted account"
+        return user.username if self.whole or user.role in STAFF else "an annotator"
+
+    def _rater(self, pk: int) -> str:
+        rater = getattr(self.users.get(pk), "rater", None)
+        return rater.name if rater else "a deleted account"
+
+
+def _ids(events: Sequence[Event], kind: str) -> set[int]:
+    return {int(each.object_id) for each in events if each.object_kind == kind and each.object_id}
+
+
+def _word(fact: object) -> str:
+    return {True: "yes", False: "no"}.get(fact, str(fact)) if isinstance(fact, bool) else str(fact)

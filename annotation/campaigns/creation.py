@@ -1,0 +1,370 @@
+"""Create a campaign and its items from a batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.relevance import Uses, relevance_of
+from annotation.campaigns.sampling import (
+    DrawnQuery,
+    DrawnUnit,
+    Role,
+    draw_queries,
+    draw_several,
+    draw_units,
+)
+from annotation.campaigns.settings import (
+    Terms,
+    apply_terms,
+    check_named,
+    check_practice,
+    check_terms,
+    differ,
+    may_read,
+)
+from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
+from annotation.preparation.registry import DECLARED, declared
+from annotation.prerequisites import check_prerequisite
+from annotation.prerequisites.verdict_validation import check_validates, named
+from annotation.presentation import design as stored
+from annotation.presentation import items_of, schema
+from annotation.protocols.base import ItemSpec, Protocol
+from annotation.protocols.schema import UnknownVariableError, schema_of
+from audit.recording import record
+from datasets import models
+from datasets.db.bulk import Row, bulk_write, refresh_statistics, reserve
+from datasets.material import stored_rows
+from datasets.text import number_of_words
+
+CHUNK = 500
+_ITEM = (
+    "id", "campaign_id", "key", "position", "query_id", "report_id", "passage_id",
+    "key_point_id", "shown_passages", "passage_uses", "quota", "taken", "probability",
+    "words",
+)  # fmt: skip
+_UNIT = ("item_id", "kind", "key", "name", "position")
+_DRAW = (
+    "item_id", "unit_kind", "key", "position", "kind", "seed", "wave", "probability", "drawn",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """An item to be, and the passages that it shows where that is not all, with their uses."""
+
+    query: int
+    query_key: str
+    spec: ItemSpec
+    passages: list[str] | None
+    uses: Uses | None
+
+
+def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
+    """Each query's items, in the batch's order; the campaign need not be stored.
+
+    Raises DesignError where two items would have one key.
+    """
+    keys: set[str] = set()
+    for query, row in stored_rows(campaign.batch, protocol.needs):
+        left = relevance_of(campaign, row)
+        shown, uses = (left.passages, left.uses) if left else (None, None)
+        for spec in items_of(campaign, row, shown, uses):
+            if not spec.units:
+                continue
+            if spec.key in keys:
+                wrong = f"two items would have the key {spec.key!r}; rename an id in the batch"
+                raise DesignError(wrong)
+            if repeated := _repeated(spec):
+                wrong = f"two units of item {spec.key!r} would have the key {repeated!r}"
+                raise DesignError(f"{wrong}; rename an id in the batch")
+            keys.add(spec.key)
+            yield Drafted(query, row.id, spec, shown, uses)
+
+
+def _repeated(spec: ItemSpec) -> str | None:
+    """The key that two units of a kind would share: ids that hold a slash may join to the same."""
+    counts = Counter((unit.kind, unit.key) for unit in spec.units)
+    return next((key for (_, key), count in counts.items() if count > 1), None)
+
+
+def share_out(campaign: Campaign, design: Design) -> None:
+    """Leaves all its places to the drawn share of items, and one to each of the others."""
+    asked = campaign.items.filter(quota__gt=0)
+    kept = draw_several(list(asked.values_list("key", flat=True)), design)
+    single = [item for item in asked.iterator() if item.key not in kept]
+    for item in single:
+        item.quota = 1
+    Item.objects.bulk_update(single, ["quota"], batch_size=CHUNK)
+
+
+class ItemWriter:
+    """Writes items with their units, a chunk at a time."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        design: Design,
+        protocol: Protocol,
+        queries: Mapping[str, DrawnQuery],
+    ) -> None:
+        self.campaign, self.design, self.protocol = campaign, design, protocol
+        self.queries = queries
+        self.chunk: list[tuple[int, Drafted]] = []
+
+    def add(self, position: int, drafted: Drafted) -> None:
+        self.chunk.append((position, drafted))
+        if len(self.chunk) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        keys = reserve(Item, len(self.chunk))
+        drawn = [
+            (key, draw_units(of.spec.key, of.spec.units, self.design, self.protocol))
+            for key, (_, of) in zip(keys, self.chunk, strict=True)
+        ]
+        bulk_write(Item, _ITEM, self._items(keys))
+        bulk_write(Unit, _UNIT, (row for key, units in drawn for row in _units(key, units)))
+        draws = (row for key, units in drawn for row in _draws(key, units, self.design.seed))
+        bulk_write(UnitDraw, _DRAW, draws)
+        self.chunk = []
+
+    def _items(self, keys: Sequence[int]) -> Iterator[Row]:
+        specs = [drafted.spec for _, drafted in self.chunk]
+        reports = self._stored(models.Report, (spec.report for spec in specs))
+        passages = self._stored(models.Passage, (spec.passage for spec in specs))
+        points = self._stored(models.KeyPoint, (spec.key_point for spec in specs))
+        for key, (position, drafted) in zip(keys, self.chunk, strict=True):
+            spec, query = drafted.spec, self.queries[drafted.query_key]
+            about = reports[spec.report], passages[spec.passage], points[spec.key_point]
+            quota = self.design.raters_per_item if query.drawn else 0
+            yield (
+                key, self.campaign.pk, spec.key, position, drafted.query, *about,
+                drafted.passages, drafted.uses, quota, 0, query.probability,
+                sum(number_of_words(text.text) for text in spec.texts),
+            )  # fmt: skip
+
+    def _stored(
+        self,
+        model: type[models.Report | models.Passage | models.KeyPoint],
+        wanted: Iterable[str | None],
+    ) -> dict[str | None, int | None]:
+        """Primary keys by the batch's own; no key is of nothing."""
+        named = {key for key in wanted if key}
+        found: dict[str | None, int | None] = {None: None}
+        if named:
+            rows = model._default_manager.filter(batch=self.campaign.batch_id, key__in=named)
+            found |= dict(rows.order_by().values_list("key", "pk"))
+        return found
+
+
+def _units(item: int, units: Iterable[DrawnUnit]) -> Iterator[Row]:
+    """What is asked, or may yet be drawn."""
+    asked = [unit for unit in units if unit.drawn is not False]
+    for position, unit in enumerate(asked):
+        yield item, unit.spec.kind, unit.spec.key, unit.name, position
+
+
+def _draws(item: int, units: Iterable[DrawnUnit], seed: int) -> Iterator[Row]:
+    for position, (_, spec, kind, wave, chance, drawn) in enumerate(units):
+        yield item, spec.kind, spec.key, position, kind, seed, wave, chance, drawn
+
+
+_DRAW_COLUMNS = (
+    "campaign_id", "query_id", "kind", "seed", "wave", "probability", "drawn", "role",
+    "role_probability",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made. `unchanged` where the same campaign was there before."""
+
+    campaign: Campaign
+    items: int
+    units: int
+    places: int
+    unchanged: bool = False
+
+
+def create_campaign(
+    name: str,
+    protocol: str,
+    batch: models.Batch,
+    design: Design,
+    progress: Callable[[int], None] = lambda done: None,
+    terms: Terms | None = None,
+    by: User | None = None,
+) -> Made:
+    """Makes a campaign and its items, all or nothing. Raises DesignError.
+
+    `by` may name only campaigns that this account may read; nobody is given where a command asks.
+    """
+    terms = terms or Terms()
+    with transaction.atomic():
+        campaign = checked_campaign(name, protocol, batch, design)
+        if there := Campaign.objects.filter(name=name).first():
+            return _same(there, campaign, terms, by)
+        check_references(campaign, design, by)
+        check_terms(campaign, terms)
+        check_practice(campaign, terms, by)
+        campaign.save()
+        apply_terms(campaign, terms, by)
+        _write_items(campaign, design, declared(campaign), progress)
+        made = _counted(campaign)
+        if not made.items:
+            raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+        _tell(made, design)
+    return made
+
+
+def _tell(made: Made, design: Design) -> None:
+    campaign, options = made.campaign, design.options()
+    record("campaign.made", campaign.pk, campaign, after=options, items=made.items)
+
+
+def create_once(
+    name: str, protocol: str, batch: models.Batch, design: Design, terms: Terms, by: User
+) -> Made:
+    """The same for requests, of which two may come at the same moment. Raises DesignError."""
+    try:
+        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
+    except IntegrityError:
+        # Somebody made one of this name just now: it is there to compare with.
+        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
+
+
+def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Design) -> Campaign:
+    """The campaign as it would be stored, once its name and options are sound by themselves."""
+    _check_name(name)
+    task = _reading(DECLARED[protocol], design)
+    _check_options(task, design)
+    return Campaign(
+        name=name,
+        protocol=protocol,
+        protocol_version=task.version,
+        batch=batch,
+        raters_per_item=design.raters_per_item,
+        overlap=design.overlap,
+        human_share=design.human_share,
+        options=design.options(),
+        seed=design.seed,
+    )
+
+
+def check_references(campaign: Campaign, design: Design, by: User | None = None) -> None:
+    """Whether the campaigns and judges that a design names are there, `by`'s to read, and fit."""
+    check_named("option prerequisite", design.prerequisite, by)
+    check_named("option passages", design.passages.partition(":")[2], by)
+    check_named("option validates", named(design.validates)[1], by)
+    protocol = declared(campaign)
+    _check_passages(design)
+    check_prerequisite(protocol, campaign.batch, design)
+    check_validates(protocol, campaign.batch, design)
+
+
+def roles_before(campaign: Campaign) -> dict[str, Role] | None:
+    """The roles of queries in the campaign that this one follows; None where it follows none."""
+    first = campaign.options.get("prerequisite")
+    if not first:
+        return None
+    drawn = QueryDraw.objects.filter(campaign__name=first)
+    return {
+        key: Role(role, chance)
+        for key, role, chance in drawn.values_list("query__key", "role", "role_probability")
+    }
+
+
+def _same(there: Campaign, wanted: Campaign, terms: Terms, by: User | None) -> Made:
+    same = (there.protocol, there.batch_id) == (wanted.protocol, wanted.batch_id)
+    # Of another's campaign nobody learns by trying what its design is.
+    if not may_read(there, by) or not same or stored(there) != stored(wanted):
+        raise DesignError(f"a campaign called {there.name!r} has another design; choose a new name")
+    if differ(there, terms):
+        wrong = f"campaign {there.name!r} is there with another deadline, guideline or the like"
+        raise DesignError(f"{wrong}; change it on its page, or by set_campaign")
+    return _counted(there, unchanged=True)
+
+
+def _counted(campaign: Campaign, unchanged: bool = False) -> Made:
+    items = campaign.items
+    places = sum(items.values_list("quota", flat=True))
+    units = Unit.objects.filter(item__campaign=campaign).count()
+    return Made(campaign, items.count(), units, places, unchanged)
+
+
+def _check_name(name: str) -> None:
+    longest = Campaign._meta.get_field("name").max_length or 0
+    if not name.strip() or len(name) > longest:
+        raise DesignError(f"its name is blank or longer than {longest} characters; choose another")
+
+
+def _reading(protocol: Protocol, design: Design) -> Protocol:
+    """The protocol as the option `points` has it."""
+    try:
+        return protocol.read_as(design.points or "")
+    except KeyError as error:
+        wrong = f"option points means nothing to {protocol.name}"
+        raise DesignError(f"{wrong}; leave it out") from error
+
+
+def _check_options(protocol: Protocol, design: Design) -> None:
+    """Refuses an option that the protocol would not heed."""
+    try:
+        asked = schema_of(protocol, design.variables, design.categories)
+    except UnknownVariableError as error:
+        raise DesignError(f"{error}; see the protocol's variables") from error
+    idle = {
+        "categories": design.categories and asked.variable("category") is None,
+        "sampling": design.sampling in ("own", "shared") and not protocol.drawn,
+        "passages": design.passages != "all" and "passages" not in protocol.needs,
+    }
+    if protocol.reading == "answers" and design.passages != "all":
+        raise DesignError(
+            "option passages does not go with points=answers, which shows the whole context of a "
+            "report; leave it out"
+        )
+    for option in (name for name, means_nothing in idle.items() if means_nothing):
+        raise DesignError(f"option {option} means nothing to {protocol.name}; leave it out")
+
+
+def _check_passages(design: Design) -> None:
+    name = design.passages.partition(":")[2]
+    other = Campaign.objects.filter(name=name).first()
+    if name and other is None:
+        raise DesignError(f"option passages names campaign {name!r}, which is not there; mend it")
+    if other and schema(other).variable("relevant") is None:
+        raise DesignError(f"campaign {name!r} does not ask which passages are relevant; name one")
+
+
+def _write_items(
+    campaign: Campaign,
+    design: Design,
+    protocol: Protocol,
+    progress: Callable[[int], None],
+) -> None:
+    queries = dict(campaign.batch.queries.values_list("key", "pk"))
+    drawn = draw_queries(list(queries), design, roles_before(campaign))
+    _write_draws(campaign, design, queries, drawn)
+    writer = ItemWriter(campaign, design, protocol, drawn)
+    for position, drafted in enumerate(drafted_items(campaign, protocol)):
+        writer.add(position, drafted)
+        progress(position + 1)
+    writer.flush()
+    if design.overlap < 1 and design.raters_per_item > 1:
+        share_out(campaign, design)
+    refresh_statistics(Item, Unit, UnitDraw)
+
+
+def _write_draws(
+    campaign: Campaign, design: Design, queries: dict[str, int], drawn: dict[str, DrawnQuery]
+) -> None:
+    rows = (
+        (campaign.pk, queries[key], of.kind, design.seed, 1, of.probability, of.drawn, *of.role)
+        for key, of in drawn.items()
+    )
+    bulk_write(QueryDraw, _DRAW_COLUMNS, rows)

@@ -1,0 +1,409 @@
+"""Dry run: workload and expected interval widths."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from typing import NamedTuple
+
+from annotation.campaigns.creation import (
+    check_references,
+    checked_campaign,
+    drafted_items,
+    roles_before,
+)
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.sampling import (
+    EVALUATION,
+    DrawnQuery,
+    draw_queries,
+    draw_several,
+    kind_of_draw,
+)
+from annotation.campaigns.settings import Terms, check_practice, check_terms
+from annotation.models import Campaign, User
+from annotation.preparation.registry import declared
+from datasets.models import Batch
+
+FEWEST_QUERIES = 10
+"""Below so many a report gives no interval."""
+
+
+class AssumptionError(ValueError):
+    """An assumption that cannot be."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What nobody knows beforehand.
+
+    `kappa` is the true agreement, `prevalence` the share of yes (0.5 gives the widest interval for
+    coverage), `icc` how alike units of a query are, `correlation` that of the judge's scores of
+    queries with people's.
+    """
+
+    kappa: float = 0.6
+    prevalence: float = 0.5
+    icc: float = 0.2
+    correlation: float = 0.7
+
+    def __post_init__(self) -> None:
+        for name in ("kappa", "prevalence"):
+            if not 0 < getattr(self, name) < 1:
+                raise AssumptionError(f"{name} is not between 0 and 1; give another number")
+        for name in ("icc", "correlation"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise AssumptionError(f"{name} is not from 0 to 1; give another number")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The width of an interval to be expected, or why there is none.
+
+    `units` enter it, of `queries`, worth `effective` independent ones.
+    """
+
+    width: float | None
+    units: int
+    queries: int
+    effective: float
+    reason: str | None = None
+
+
+def expected_kappa(sizes: Sequence[int], raters: int, given: Assumptions) -> Expected:
+    """Fleiss' kappa of `raters` on two categories; `sizes` are the shared units of each query."""
+    if raters < 2:
+        return _none(sizes, given, "one person an item agrees with nobody; ask two or more")
+    return _expected(sizes, kappa_variance(given.kappa, raters, given.prevalence), given)
+
+
+def expected_share(sizes: Sequence[int], given: Assumptions) -> Expected:
+    """The share of yes, such as coverage, by people alone; `sizes` are the units of each query."""
+    return _expected(sizes, given.prevalence * (1 - given.prevalence), given)
+
+
+def expected_powered(sizes: Sequence[int], others: int, given: Assumptions) -> Expected:
+    """The same with a judge on all queries (PPI++); `others` have no people.
+
+    The variance of people alone times 1 - r^2 / (1 + n/N), r the correlation, for n queries with
+    people and N others: the least that a weighted correction leaves (Angelopoulos et al. 2023).
+    """
+    alone, n = given.prevalence * (1 - given.prevalence), sum(size > 0 for size in sizes)
+    gain = given.correlation**2 / (1 + n / others) if others else 0.0
+    return _expected(sizes, alone * (1 - gain), given)
+
+
+def kappa_variance(kappa: float, raters: int, prevalence: float) -> float:
+    """n times the large-sample variance of Fleiss' kappa on n independent units.
+
+    By the delta method, where the number of yes among the raters of a unit is beta-binomial with
+    the intraclass correlation kappa. For two raters it is the formula of Bloch and Kraemer (1989),
+    (1-k) ((1-k) (1-2k) + k (2-k) / (2 p (1-p))).
+    """
+    p, chance = prevalence, 2 * prevalence * (1 - prevalence)
+    apart = chance * (1 - kappa)
+    found = 0.0
+    for yes in range(raters + 1):
+        pairs = 2 * yes * (raters - yes) / (raters * (raters - 1))
+        by_pairs = (apart - pairs) / chance
+        by_share = apart / chance**2 * 2 * (1 - 2 * p) * (yes / raters - p)
+        found += _beta_binomial(yes, raters, p, kappa) * (by_pairs + by_share) ** 2
+    return found
+
+
+def design_effect(sizes: Sequence[int], icc: float) -> float:
+    units = sum(sizes)
+    weighted = sum(size**2 for size in sizes) / units if units else 1.0
+    return 1 + (weighted - 1) * icc
+
+
+def t_quantile(df: int) -> float:
+    """The 0.975 quantile of t, by Fisher and Cornish's expansion: right to 0.001 from 5 on."""
+    z = NormalDist().inv_cdf(0.975)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / df ** (n + 1) for n, term in enumerate(terms))
+
+
+def _expected(sizes: Sequence[int], variance: float, given: Assumptions) -> Expected:
+    queries = sum(size > 0 for size in sizes)
+    if queries < FEWEST_QUERIES:
+        few = f"{queries} {'query is' if queries == 1 else 'queries are'} too few for an interval"
+        return _none(sizes, given, f"{few}; {FEWEST_QUERIES} are needed")
+    effective = sum(sizes) / design_effect(sizes, given.icc)
+    width = 2 * t_quantile(queries - 1) * math.sqrt(variance / effective)
+    return Expected(width, sum(sizes), queries, effective)
+
+
+def _none(sizes: Sequence[int], given: Assumptions, reason: str) -> Expected:
+    units, queries = sum(sizes), sum(size > 0 for size in sizes)
+    return Expected(None, units, queries, units / design_effect(sizes, given.icc), reason)
+
+
+def _beta_binomial(yes: int, of: int, share: float, icc: float) -> float:
+    a, b = share * (1 - icc) / icc, (1 - share) * (1 - icc) / icc
+
+    def log_beta(x: float, y: float) -> float:
+        return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
+
+    return math.comb(of, yes) * math.exp(log_beta(yes + a, of - yes + b) - log_beta(a, b))
+
+
+MOST_PEOPLE, MOST_PAIRED = 1000, 60
+
+
+class Share(NamedTuple):
+    """What one person would get."""
+
+    items: int
+    units: int
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a campaign would come to.
+
+    `places` are answers of people that the design asks for; `unfilled` of them find nobody among so
+    many `people`, who are taken to work at the same pace. `common` are the fewest and the most
+    units that two of them share; None where there are too many pairs to count. `judge_only` queries
+    have no people. `kappa` and `share` rest on people, `powered` on people and a judge together,
+    evaluation queries alone.
+    """
+
+    queries: int
+    asked_queries: int
+    judge_only: int
+    roles: dict[str, int]
+    items: int
+    units: int
+    places: int
+    several: int
+    people: int
+    unfilled: int
+    shares: tuple[Share, ...]
+    common: tuple[int, int] | None
+    kappa: Expected
+    share: Expected
+    powered: Expected | None
+    assumptions: Assumptions
+
+
+class _Item(NamedTuple):
+    key: str
+    query: str
+    units: int
+    quota: int
+
+
+def rehearse(
+    name: str,
+    protocol: str,
+    batch: Batch,
+    design: Design,
+    terms: Terms | None = None,
+    people: int | None = None,
+    assumptions: Assumptions | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+    most: int | None = None,
+    by: User | None = None,
+) -> Rehearsal:
+    """The same checks as for the campaign itself. Raises DesignError.
+
+    `people` is how many are expected, as many as an item asks for unless told. With more than
+    `most` items it gives up.
+    """
+    people = design.raters_per_item if people is None else people
+    if not 1 <= people <= MOST_PEOPLE:
+        raise DesignError(f"people are not from 1 to {MOST_PEOPLE}; give another number")
+    campaign = checked_campaign(name, protocol, batch, design)
+    if Campaign.objects.filter(name=name).exists():
+        raise DesignError(f"a campaign called {name!r} is there already; choose a new name")
+    check_references(campaign, design, by)
+    check_terms(campaign, terms or Terms())
+    check_practice(campaign, terms or Terms(), by)
+    keys = list(batch.queries.values_list("key", flat=True))
+    drawn = draw_queries(keys, design, roles_before(campaign))
+    items = _items(campaign, design, drawn, progress, most)
+    if not items:
+        raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+    return _told(items, drawn, design, people, assumptions or Assumptions())
+
+
+def _items(
+    campaign: Campaign,
+    design: Design,
+    drawn: dict[str, DrawnQuery],
+    progress: Callable[[int], None],
+    most: int | None,
+) -> list[_Item]:
+    protocol = declared(campaign)
+    fewer = kind_of_draw(design, protocol) != "all"
+    found: list[tuple[str, str, int]] = []
+    for number, each in enumerate(drafted_items(campaign, protocol), start=1):
+        units = len(each.spec.units)
+        asked = min(units, design.per_passage) if fewer else units
+        found.append((each.spec.key, each.query_key, asked))
+        progress(number)
+        if most is not None and number > most:
+            raise DesignError(f"it has more than {most} items; try it by create_campaign --dry-run")
+    several = draw_several([key for key, query, _ in found if drawn[query].drawn], design)
+    return [
+        _Item(key, query, units, _quota(key, drawn[query], several, design))
+        for key, query, units in found
+    ]
+
+
+def _quota(key: str, query: DrawnQuery, several: set[str], design: Design) -> int:
+    if not query.drawn:
+        return 0
+    return design.raters_per_item if key in several else 1
+
+
+def _told(
+    items: list[_Item],
+    drawn: dict[str, DrawnQuery],
+    design: Design,
+    people: int,
+    given: Assumptions,
+) -> Rehearsal:
+    holders = _share_out(items, people)
+    asked = [item for item in items if item.quota]
+    shared = [item for item in asked if item.quota > 1]
+    evaluation = {key for key, query in drawn.items() if query.role.name == EVALUATION}
+    compared = [item for item in asked if item.query in evaluation]
+    # Queries without items count for nobody.
+    used = {item.query for item in items}
+    others = len({item.query for item in items if not item.quota} & evaluation)
+    return Rehearsal(
+        queries=len(used),
+        asked_queries=len({item.query for item in asked}),
+        judge_only=len({item.query for item in items if not item.quota}),
+        roles=dict(Counter(drawn[query].role.name for query in used)),
+        items=len(items),
+        units=sum(item.units for item in items),
+        places=sum(item.quota for item in items),
+        several=len(shared),
+        people=people,
+        unfilled=sum(item.quota - len(held) for item, held in zip(items, holders, strict=True)),
+        shares=_shares(items, holders, people),
+        common=_common(items, holders, people),
+        kappa=expected_kappa(_sizes(shared), min(design.raters_per_item, people), given),
+        share=expected_share(_sizes(asked), given),
+        powered=expected_powered(_sizes(compared), others, given) if others else None,
+        assumptions=given,
+    )
+
+
+def _sizes(items: Iterable[_Item]) -> list[int]:
+    """The units of each query."""
+    found: Counter[str] = Counter()
+    for item in items:
+        found[item.query] += item.units
+    return list(found.values())
+
+
+def _share_out(items: list[_Item], people: int) -> list[tuple[int, ...]]:
+    """The people of each item: those who have had the fewest items so far."""
+    waiting = [(0, person) for person in range(people)]
+    found = []
+    for item in items:
+        taken = [heapq.heappop(waiting) for _ in range(min(item.quota, people))]
+        found.append(tuple(person for _, person in taken))
+        for had, person in taken:
+            heapq.heappush(waiting, (had + 1, person))
+    return found
+
+
+def _shares(items: list[_Item], holders: list[tuple[int, ...]], people: int) -> tuple[Share, ...]:
+    number, units = Counter[int](), Counter[int]()
+    for item, held in zip(items, holders, strict=True):
+        for person in held:
+            number[person] += 1
+            units[person] += item.units
+    return tuple(Share(number[person], units[person]) for person in range(people))
+
+
+def _common(
+    items: list[_Item], holders: list[tuple[int, ...]], people: int
+) -> tuple[int, int] | None:
+    if not 2 <= people <= MOST_PAIRED:
+        return None
+    pairs = dict.fromkeys(combinations(range(people), 2), 0)
+    for item, held in zip(items, holders, strict=True):
+        for pair in combinations(sorted(held), 2):
+            pairs[pair] += item.units
+    return min(pairs.values()), max(pairs.values())
+
+
+def sentences(told: Rehearsal) -> Iterator[str]:
+    """What a campaign would come to, from its size to its intervals."""
+    yield (
+        f"{_count(told.items, 'item')} with {_count(told.units, 'unit')} from "
+        f"{_count(told.queries, 'query', 'queries')}."
+    )
+    yield _asked(told)
+    if len(told.roles) > 1:
+        names = [f"{number} for {role}" for role, number in sorted(told.roles.items())]
+        yield f"Queries by role: {', '.join(names)}."
+    yield from _people(told)
+    yield f"Kappa of people: {interval(told.kappa)}."
+    yield f"A share such as coverage, by people alone: {interval(told.share)}."
+    if told.powered:
+        yield f"The same with a judge on all queries: {interval(told.powered)}."
+    yield assumed(told.assumptions)
+
+
+def interval(expected: Expected) -> str:
+    """The width of an interval, or why there is none."""
+    if expected.width is None:
+        return f"no interval, since {expected.reason}"
+    return (
+        f"an interval about {expected.width:.2f} wide (± {expected.width / 2:.2f}), from "
+        f"{_count(expected.units, 'unit')} of {expected.queries} queries, worth "
+        f"{expected.effective:.0f} independent ones"
+    )
+
+
+def assumed(given: Assumptions) -> str:
+    return (
+        f"Assumed: true kappa {given.kappa:g}; two categories, a share of {given.prevalence:g} "
+        f"yes; units of a query alike with an intraclass correlation of {given.icc:g}; scores of "
+        f"judge and people correlated by {given.correlation:g} over queries."
+    )
+
+
+def _asked(told: Rehearsal) -> str:
+    words = f"{_count(told.places, 'place')} for people on {told.asked_queries} queries"
+    words += f", {_count(told.several, 'item')} with several people" if told.several else ""
+    words += f"; {told.judge_only} queries for judges alone" if told.judge_only else ""
+    return f"{words}."
+
+
+def _people(told: Rehearsal) -> Iterator[str]:
+    items = sorted(share.items for share in told.shares)
+    units = sorted(share.units for share in told.shares)
+    yield (
+        f"{_count(told.people, 'person', 'people')} at the same pace would get "
+        f"{_range(items[0], items[-1])} items and {_range(units[0], units[-1])} units each."
+    )
+    if told.common:
+        yield f"Two of them would have {_range(*told.common)} units in common."
+    if told.unfilled:
+        yield f"{_count(told.unfilled, 'place')} would stay empty: more people are needed."
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,383 @@
+"""Database-kept counts: what, how read, trigger SQL, installation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.models import Campaign, Tally
+
+NOBODY = "CAST(NULL AS bigint)"
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number for each campaign, rater and word `what`, as SQL over a row `r` of a table.
+
+    `joins` may add tables. An update counts only where one of `watched` becomes another. Where
+    `many` rows change at once, as judges take and answer them, PostgreSQL looks at a whole update.
+    """
+
+    name: str
+    table: str
+    what: str
+    watched: tuple[str, ...]
+    campaign: str = "r.campaign_id"
+    rater: str = NOBODY
+    number: str = "1"
+    joins: str = ""
+    many: bool = False
+
+
+# A row that a judge has in hand counts as open: it comes and goes with every claim.
+STATUS = "CASE WHEN r.status = 'leased' THEN 'open' ELSE r.status END"
+
+
+def _answers(use: str) -> str:
+    placed = "CASE WHEN r.slot IS NULL THEN 'no-place' ELSE 'placed' END"
+    return f"'answers/' || {use} || '/' || {STATUS} || '/' || {placed}"
+
+
+def answers(use: str, status: str, placed: bool) -> str:
+    """The word for assignments of items of a use."""
+    return f"answers/{use}/{status}/{'placed' if placed else 'no-place'}"
+
+
+USE, HAS_PLACE = 'r."use"', "r.taken < r.quota"
+OF_ITEM = "JOIN annotation_item i ON i.id = r.item_id"
+
+ANSWERS = Count(
+    "answers",
+    "annotation_assignment",
+    _answers('i."use"'),
+    (STATUS, "r.slot"),
+    campaign="i.campaign_id",
+    rater="r.rater_id",
+    joins=OF_ITEM,
+    many=True,
+)
+
+COUNTS = (
+    ANSWERS,
+    Count("items", "annotation_item", f"'items/' || {USE}", (USE,)),
+    Count("places", "annotation_item", f"'places/' || {USE}", (USE, "r.quota"), number="r.quota"),
+    Count(
+        "free",
+        "annotation_item",
+        f"'free/' || {USE}",
+        (USE, HAS_PLACE),
+        number=f"CASE WHEN {HAS_PLACE} THEN 1 ELSE 0 END",
+    ),
+    Count(
+        "queries",
+        "annotation_querydraw",
+        "'queries/' || r.role || '/' || CASE WHEN r.drawn THEN 'drawn' ELSE 'left' END",
+        ("r.role", "r.drawn"),
+    ),
+    Count(
+        "units",
+        "annotation_unitdraw",
+        "CASE WHEN r.drawn IS NULL THEN 'units/pending' WHEN r.drawn THEN 'units/drawn' "
+        "ELSE 'units/left' END",
+        ("r.drawn",),
+        campaign="i.campaign_id",
+        joins=OF_ITEM,
+    ),
+)
+
+
+def answers_of_item(use: str) -> str:
+    """The same columns of all assignments of the item in `NEW`, as if it were of another use."""
+    return f"NEW.campaign_id, r.rater_id, {_answers(use)}"
+
+
+ALL_ANSWERS = "answers/"
+
+
+def tallied(*what: str, raters: Q | None = None) -> Coalesce:
+    """A number of each campaign of a queryset: all that is under these words."""
+    rows = _of_outer(what, raters).values("campaign").annotate(sum=Sum("number")).values("sum")
+    return Coalesce(Subquery(rows, output_field=IntegerField()), 0)
+
+
+def raters_with(*what: str, raters: Q) -> Subquery:
+    """How many raters of each campaign of a queryset have anything under these words."""
+    rows = _of_outer(what, raters).values("rater").annotate(sum=Sum("number")).filter(sum__gt=0)
+    return _Rows(rows.values("rater"), output_field=IntegerField())
+
+
+def numbers(campaign: Campaign) -> dict[str, int]:
+    """What a campaign has that is no rater's, by word; nothing of which there is none."""
+    rows = Tally.objects.filter(campaign=campaign, rater=None)
+    sums = rows.values_list("what").annotate(sum=Sum("number")).filter(sum__gt=0)
+    return dict(sums.order_by("what"))
+
+
+def answers_by_rater(campaign: Campaign) -> Mapping[int, dict[str, int]]:
+    """By rater, the assignments under each word; nobody without any."""
+    rows = Tally.objects.filter(campaign=campaign, what__startswith=ALL_ANSWERS)
+    sums = rows.values_list("rater", "what").annotate(sum=Sum("number")).filter(sum__gt=0)
+    found: dict[int, dict[str, int]] = {}
+    for rater, what, number in sums.order_by("rater", "what"):
+        found.setdefault(rater, {})[what] = number
+    return found
+
+
+def raters_in(*campaigns: int) -> QuerySet[Tally, int]:
+    """The raters with an assignment in any of the campaigns, by primary key, for a query."""
+    rows = Tally.objects.filter(campaign__in=campaigns, what__startswith=ALL_ANSWERS)
+    sums = rows.order_by().values("rater").annotate(sum=Sum("number"))
+    return sums.filter(sum__gt=0).values_list("rater", flat=True)
+
+
+class _Rows(Subquery):
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
+
+
+def _of_outer(what: tuple[str, ...], raters: Q | None) -> QuerySet[Tally, Any]:
+    rows = Tally.objects.filter(campaign=OuterRef("pk"), what__in=what)
+    return (rows.filter(raters) if raters else rows).order_by()
+
+
+# What is put together here are names and expressions of `counts`, and nothing that came from
+# outside.
+# ruff: noqa: S608
+
+
+TABLE = "annotation_tally"
+PREFIX = "tandem_tally_"
+INTO = f"INSERT INTO {TABLE} (campaign_id, rater_id, what, number)"
+ONCE = "(campaign_id, what, coalesce(rater_id, 0))"
+ADDED = f"ON CONFLICT {ONCE} DO UPDATE SET number = number + excluded.number"
+OF_USE = f"{PREFIX}use"
+EVENTS = ("insert", "update", "delete")
+FOLDED_ONE_IN = 50
+"""After so many changes, on average, the rows of a campaign become few again."""
+
+FOLD = f"""
+CREATE OR REPLACE FUNCTION {PREFIX}fold(of_campaign bigint) RETURNS void LANGUAGE sql AS $$
+  WITH gone AS (
+    DELETE FROM {TABLE} WHERE id IN (
+      SELECT id FROM {TABLE} WHERE campaign_id = of_campaign FOR UPDATE SKIP LOCKED
+    ) RETURNING campaign_id, rater_id, what, number
+  )
+  {INTO}
+  SELECT campaign_id, rater_id, what, sum(number) FROM gone GROUP BY 1, 2, 3
+  HAVING sum(number) <> 0
+$$"""
+
+
+def names() -> dict[str, str]:
+    """Every trigger with its table."""
+    found = {f"{PREFIX}{c.name}_{event}": c.table for c in COUNTS for event in EVENTS}
+    return found | {OF_USE: "annotation_item"}
+
+
+def recounting() -> Iterator[str]:
+    """Statements that count everything anew."""
+    yield f"DELETE FROM {TABLE}"
+    for count in COUNTS:
+        yield f"{INTO} {counted(count)}"
+
+
+def counted(count: Count, rows: str = "", number: str = "") -> str:
+    """The sums of some rows, or of the whole table."""
+    columns = f"{count.campaign}, {count.rater}, {count.what}, sum({number or count.number})"
+    return f"SELECT {columns} FROM {rows or count.table} r {count.joins} GROUP BY 1, 2, 3"
+
+
+def postgresql() -> Iterator[str]:
+    yield FOLD
+    for count in COUNTS:
+        yield _function(count.name + "_insert", f"{INTO} {counted(count, 'new_rows')};")
+        less = counted(count, "old_rows", f"-({count.number})")
+        yield _function(count.name + "_delete", f"{INTO} {less};")
+        yield _function(count.name + "_update", _moved(count))
+        yield _trigger(count, "insert", "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT")
+        yield _trigger(count, "delete", "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT")
+        yield _trigger(count, "update", _looked_at(count))
+    yield _function("use", "".join(f"{each};\n" for each in _under_another_use()))
+    yield (
+        f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
+        f"WHEN ({_changed((USE,))}) EXECUTE FUNCTION {OF_USE}()"
+    )
+
+
+def _function(name: str, body: str) -> str:
+    return f"""
+CREATE OR REPLACE FUNCTION {PREFIX}{name}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  {body}
+  RETURN NULL;
+END $$"""
+
+
+def _looked_at(count: Count) -> str:
+    if count.many:
+        return "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT"
+    return f"FOR EACH ROW WHEN ({_changed(count.watched)})"
+
+
+def _moved(count: Count) -> str:
+    """Rows count no more as what they were; now and then their campaign's tallies are folded."""
+    old, new = ("old_rows", "new_rows") if count.many else ("(SELECT OLD.*)", "(SELECT NEW.*)")
+    of = f"{count.campaign}, {count.rater}, {count.what}"
+    before = f"SELECT {of}, -({count.number}) FROM {old} r {count.joins}"
+    after = f"SELECT {of}, {count.number} FROM {new} r {count.joins}"
+    return f"""{INTO} SELECT campaign, rater, what, sum(number)
+  FROM ({before} UNION ALL {after}) moved (campaign, rater, what, number)
+  GROUP BY 1, 2, 3 HAVING sum(number) <> 0;
+  IF FOUND AND random() * {FOLDED_ONE_IN} < 1 THEN
+    PERFORM {PREFIX}fold(campaign)
+    FROM (SELECT DISTINCT {count.campaign} FROM {new} r {count.joins}) few (campaign);
+  END IF;"""
+
+
+def _changed(watched: tuple[str, ...]) -> str:
+    return " OR ".join(
+        f"({_of(each, 'OLD')}) IS DISTINCT FROM ({_of(each, 'NEW')})" for each in watched
+    )
+
+
+def _trigger(count: Count, event: str, how: str) -> str:
+    name = f"{PREFIX}{count.name}_{event}"
+    return (
+        f"CREATE TRIGGER {name} AFTER {event.upper()} ON {count.table} {how} "
+        f"EXECUTE FUNCTION {name}()"
+    )
+
+
+def _under_another_use() -> Iterator[str]:
+    """When an item becomes a gold one, say, its assignments go along."""
+    rows = "FROM annotation_assignment r WHERE r.item_id = NEW.id GROUP BY 1, 2, 3"
+    yield f"""{INTO} SELECT {answers_of_item('OLD."use"')}, -count(*) {rows}"""
+    yield f"""{INTO} SELECT {answers_of_item('NEW."use"')}, count(*) {rows}"""
+
+
+def sqlite() -> Iterator[str]:
+    yield f"DELETE FROM {TABLE}"
+    yield f"CREATE UNIQUE INDEX IF NOT EXISTS {PREFIX}once ON {TABLE} {ONCE}"
+    for count in COUNTS:
+        for event in EVENTS:
+            body = [_counted_up(count, "OLD", "-")] if event != "insert" else []
+            body += [_counted_up(count, "NEW", "")] if event != "delete" else []
+            changed = " OR ".join(
+                f"({_of(each, 'OLD')}) IS NOT ({_of(each, 'NEW')})" for each in count.watched
+            )
+            yield (
+                f"CREATE TRIGGER {PREFIX}{count.name}_{event} AFTER {event.upper()} "
+                f"ON {count.table} FOR EACH ROW {f'WHEN {changed}' if event == 'update' else ''} "
+                f"BEGIN {' '.join(body)} END"
+            )
+    yield (
+        f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
+        f'WHEN OLD."use" IS NOT NEW."use" BEGIN '
+        f"{' '.join(f'{each} {ADDED};' for each in _under_another_use())} END"
+    )
+
+
+def _of(expression: str, row: str) -> str:
+    return expression.replace("r.", f"{row}.")
+
+
+def _counted_up(count: Count, row: str, sign: str) -> str:
+    """The row that is there is counted up or down, or made at first need."""
+    campaign, rater, what, number = (
+        _of(each, row) for each in (count.campaign, count.rater, count.what, count.number)
+    )
+    change = f"{campaign}, {rater}, {what}, {sign}({number})"
+    if count.joins:
+        return f"{INTO} SELECT {change} FROM annotation_item i WHERE i.id = {row}.item_id {ADDED};"
+    return f"{INTO} VALUES ({change}) {ADDED};"
+
+
+TABLES = {TABLE, *names().values()}
+
+
+def before_migrating(using: str, plan: Any = None, **_: Any) -> None:
+    """Answers the signal `pre_migrate`."""
+    connection = connections[using]
+    if plan and _has_tables(connection):
+        with transaction.atomic(using=using):
+            _drop(connection)
+
+
+def after_migrating(using: str, plan: Any = None, **_: Any) -> None:
+    """Answers `post_migrate`: all triggers stand, and what they keep is counted anew if need be.
+
+    `flush` sends it without a plan. It empties one table after the other, in any order, and on
+    SQLite the triggers count that.
+    """
+    connection = connections[using]
+    if not _has_tables(connection):
+        return
+    if plan or standing(connection) != set(names()):
+        install(using)
+    elif plan is None:
+        recount(using)
+
+
+def install(using: str = "default") -> None:
+    """All or nothing. Whoever writes meanwhile waits, so that nothing is counted twice or never."""
+    connection = connections[using]
+    make = postgresql if connection.vendor == "postgresql" else sqlite
+    with transaction.atomic(using=using):
+        _drop(connection)
+        with connection.cursor() as cursor:
+            for statement in (*make(), *recounting()):
+                cursor.execute(statement)
+
+
+def recount(using: str = "default") -> None:
+    """Counts everything anew, for whoever doubts it; nothing of ours needs it."""
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        for statement in recounting():
+            cursor.execute(statement)
+
+
+def _has_tables(connection: BaseDatabaseWrapper) -> bool:
+    return TABLES.issubset(connection.introspection.table_names())
+
+
+def _drop(connection: BaseDatabaseWrapper) -> None:
+    where = connection.vendor == "postgresql"
+    with connection.cursor() as cursor:
+        for name, table in names().items():
+            cursor.execute(f"DROP TRIGGER IF EXISTS {name}{f' ON {table}' if where else ''}")
+
+
+def standing(connection: BaseDatabaseWrapper) -> set[str]:
+    """The names of the triggers that are there."""
+    catalogue = {
+        "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
+        "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(catalogue[connection.vendor])
+        return {name for (name,) in cursor.fetchall() if name.startswith(PREFIX)}
+
+
+# Tables and expressions are those of `counts`; nothing comes from outside.
+# ruff: noqa: S608
+
+
+WRONG = f"""
+SELECT campaign, rater, what, sum(number) FROM (
+  SELECT campaign_id AS campaign, rater_id AS rater, what, number FROM {TABLE}
+  UNION ALL {" UNION ALL ".join(counted(each, number=f"-({each.number})") for each in COUNTS)}
+) both_ways GROUP BY campaign, rater, what HAVING sum(number) <> 0 ORDER BY campaign, what"""
+
+
+def wrong() -> Iterator[str]:
+    """One line for each number of a campaign that is not what is there."""
+    with connection.cursor() as cursor:
+        cursor.execute(WRONG)
+        for campaign, rater, what, more in cursor.fetchall():
+            whose = f"campaign {campaign}{f', rater {rater}' if rater else ''}"
+            yield f"Tallies: {whose}: {what} is kept as {more:+} of what is there"

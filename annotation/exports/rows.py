@@ -1,0 +1,366 @@
+"""Label, unit, response and span rows streamed from the database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby, islice
+from typing import Any, NamedTuple, TypeVar
+
+from annotation.campaigns.relevance import Uses
+from annotation.label_rows import LabelRow, Reasons, SpanRow, as_line, reasons
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, Unit
+from annotation.preparation.registry import declared
+from annotation.prerequisites import asked_so_far
+from annotation.presentation import items_of, schema, shown_texts
+from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.schema import Schema
+from datasets import material
+from datasets.material import as_line as batch_line
+from datasets.models import Query
+
+CHUNK = 500
+T = TypeVar("T")
+
+
+class _Answered(NamedTuple):
+    """A closed assignment with what each of its rows says of it."""
+
+    pk: int
+    item_id: int
+    item: str
+    query: str
+    system: str | None
+    setting: str | None
+    rater: str
+    rater_kind: str
+    replicate: int
+    status: str
+    reason: str
+    missing: Reasons
+    asked: list[str]
+    seconds: float | None
+    assisted_by: str
+
+
+_ANSWERED = (
+    "pk", "item_id", "item__key", "item__query__key", "item__report__system",
+    "item__report__setting", "rater__name", "rater__kind", "replicate", "status", "reason",
+    "missing", "asked", "seconds", "assisted_by",
+)  # fmt: skip
+
+
+class UnitFacts(NamedTuple):
+    """A unit without its item."""
+
+    pk: int
+    name: str
+    key: str
+    kind: str
+
+
+class _Label(NamedTuple):
+    pk: int
+    value: str
+    score: float | None
+    meta: dict[str, Any] | None
+    created_at: datetime
+    revision: int
+
+
+def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
+    """Every current label, and every missing one with its reason, by item, rater and replicate.
+
+    What judges said under changed conditions is about them alone, and left out; so are the answers
+    to gold and practice items.
+    `since` leaves out the items before that position.
+    """
+    asked, batch = schema(campaign), campaign.batch.name
+    for chunk in chunks(_closed(campaign, since), CHUNK):
+        there = _Chunk(chunk)
+        for assignment in chunk:
+            yield from there.rows(campaign, batch, asked, assignment)
+
+
+def chunks(values: Iterator[T], size: int) -> Iterator[list[T]]:
+    while chunk := list(islice(values, size)):
+        yield chunk
+
+
+def _closed(campaign: Campaign, since: int) -> Iterator[_Answered]:
+    closed = (
+        Assignment.objects.filter(item__campaign=campaign, item__position__gte=since)
+        .filter(item__use=Item.Use.STUDY)
+        .exclude(status__in=("open", "leased", "cancelled"), missing={})
+        .exclude(rater__kind=Rater.Kind.TRIAL)
+        .order_by("item__position", "rater__name", "replicate", "id")
+        .values_list(*_ANSWERED)
+    )
+    return map(_Answered._make, closed.iterator(chunk_size=CHUNK))
+
+
+class _Chunk:
+    """The units, labels and spans of some assignments."""
+
+    def __init__(self, assignments: Sequence[_Answered]) -> None:
+        keys = [assignment.pk for assignment in assignments]
+        self.units = units_by_item({assignment.item_id for assignment in assignments})
+        self.labels = _labels(keys)
+        self.spans = _spans(keys)
+
+    def rows(
+        self, campaign: Campaign, batch: str, asked: Schema, assignment: _Answered
+    ) -> Iterator[LabelRow]:
+        """In the order of the item's units and the protocol's variables."""
+        named = set(assignment.asked)
+        units = [unit for unit in self.units[assignment.item_id] if unit.name in named]
+        missing = _missing(assignment, asked, units)
+        for unit in units:
+            told = missing.get(unit.name, {})
+            for variable in asked.of(unit.kind):
+                label = self.labels.get((assignment.pk, unit.pk, variable.name))
+                reason = told.get(variable.name)
+                if label is not None or reason:
+                    facts = {"variable": variable.name, "missing": None if label else reason}
+                    facts |= self._of_label(label) if label else {}
+                    yield _row(campaign, batch, assignment, unit, facts)
+
+    def _of_label(self, label: _Label) -> dict[str, Any]:
+        return {
+            "value": label.value,
+            "created_at": label.created_at.isoformat(),
+            "revision": label.revision,
+            "score": label.score,
+            "spans": tuple(self.spans.get(label.pk, ())) or None,
+            "meta": label.meta,
+        }
+
+
+def _row(
+    campaign: Campaign, batch: str, assignment: _Answered, unit: UnitFacts, facts: dict[str, Any]
+) -> LabelRow:
+    return LabelRow(
+        campaign=campaign.name,
+        protocol=campaign.protocol,
+        item=assignment.item,
+        unit=unit.key,
+        kind=unit.kind,
+        rater=assignment.rater,
+        rater_kind=assignment.rater_kind,
+        replicate=assignment.replicate,
+        seconds=assignment.seconds,
+        assisted_by=assignment.assisted_by or None,
+        batch=batch,
+        query=assignment.query,
+        system=assignment.system,
+        setting=assignment.setting,
+        **facts,
+    )
+
+
+def _missing(assignment: _Answered, asked: Schema, units: Sequence[UnitFacts]) -> Reasons:
+    if assignment.status == Assignment.Status.DONE:
+        return assignment.missing
+    closed = Assignment(
+        status=assignment.status, reason=assignment.reason, missing=assignment.missing
+    )
+    return reasons(closed, asked, {unit.name: unit.kind for unit in units})
+
+
+def units_by_item(items: set[int]) -> dict[int, list[UnitFacts]]:
+    """The units of items, by the items' primary keys, each in its stored order."""
+    rows = Unit.objects.filter(item__in=items).order_by("position")
+    found: dict[int, list[UnitFacts]] = defaultdict(list)
+    for item, *unit in rows.values_list("item_id", "pk", "name", "key", "kind"):
+        found[item].append(UnitFacts._make(unit))
+    return found
+
+
+def _labels(assignments: Sequence[int]) -> dict[tuple[int, int, str], _Label]:
+    current = Label.objects.filter(
+        response__assignment__in=assignments, response__current=True
+    ).values_list(
+        "response__assignment_id", "unit_id", "variable", "pk", "value", "score", "meta",
+        "response__created_at", "response__revision",
+    )  # fmt: skip
+    return {(held, unit, name): _Label._make(label) for held, unit, name, *label in current}
+
+
+def _spans(assignments: Sequence[int]) -> dict[int, list[SpanRow]]:
+    of = Span.objects.filter(
+        label__response__assignment__in=assignments, label__response__current=True
+    )
+    found: dict[int, list[SpanRow]] = defaultdict(list)
+    rows = of.order_by("label_id", "pk").values_list("label_id", "field", "start", "end", "quote")
+    for label, field, start, end, quote in rows:
+        found[label].append(SpanRow(field, start, end, quote))
+    return found
+
+
+ITEMS_AT_ONCE = 200
+COLUMNS = (
+    "pk", "key", "query_id", "query__key", "report__system", "shown_passages", "passage_uses",
+)  # fmt: skip
+"""Of an item, as `ShownItem` has them."""
+
+
+class ShownItem(NamedTuple):
+    """What an export says of an item, and what its texts are made from."""
+
+    pk: int
+    key: str
+    query_id: int
+    query: str
+    system: str | None
+    shown_passages: list[str] | None
+    passage_uses: Uses | None
+
+
+def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]:
+    """The items from a position on, a few at a time."""
+    items = campaign.items.filter(position__gte=since).order_by("position")
+    rows = items.values_list(*COLUMNS).iterator(chunk_size=ITEMS_AT_ONCE)
+    return chunks(map(ShownItem._make, rows), ITEMS_AT_ONCE)
+
+
+def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[ShownItem, ItemSpec]]:
+    """Items as they are shown; the material of a query is read once for all its items here."""
+    queries = Query.objects.filter(pk__in={item.query_id for item in items})
+    row_of = material.as_rows(queries, declared(campaign).needs)
+    specs: dict[str, ItemSpec] = {}
+    query = None
+    for item in items:
+        if item.query_id != query:
+            left = item.shown_passages, item.passage_uses
+            made = items_of(campaign, row_of[item.query_id], *left)
+            specs = {spec.key: spec for spec in made}
+            query = item.query_id
+        yield item, specs[item.key]
+
+
+def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[UnitFacts]]:
+    """The units that the campaign asks of items, by the items' primary keys."""
+    keys = {item.pk for item in items}
+    found, so_far = units_by_item(keys), asked_so_far(campaign, keys)
+    if so_far is None:
+        return found
+    return {pk: [unit for unit in found[pk] if unit.name in so_far[pk]] for pk in keys}
+
+
+class Labelled(NamedTuple):
+    """An item with the units that are asked, as they are shown, and all its labels."""
+
+    item: ShownItem
+    spec: ItemSpec
+    units: list[UnitSpec]
+    rows: list[LabelRow]
+
+
+def labelled_items(campaign: Campaign) -> Iterator[Labelled]:
+    """Every item, also one that nobody labelled.
+
+    Items and labels both come in the order of the items' positions, so they are matched as they
+    pass.
+    """
+    labelled = groupby(label_rows(campaign), key=lambda row: row.item)
+    following = next(labelled, None)
+    for chunk in shown_items(campaign):
+        asked = asked_units(campaign, chunk)
+        for item, spec in presented(campaign, chunk):
+            rows: list[LabelRow] = []
+            if following is not None and following[0] == item.key:
+                rows = list(following[1])
+                following = next(labelled, None)
+            words = {(unit.kind, unit.key): unit for unit in spec.units}
+            units = [words[unit.kind, unit.key] for unit in asked[item.pk]]
+            yield Labelled(item, spec, units, rows)
+
+
+Line = dict[str, Any]
+
+
+def units(campaign: Campaign, since: int = 0) -> Iterator[Line]:
+    """What is asked: one line a unit, with its variables and the texts that spans refer to."""
+    for chunk in shown_items(campaign, since):
+        yield from _unit_lines(campaign, chunk)
+
+
+def units_of(campaign: Campaign, position: int) -> list[Line]:
+    """The same of the one item at that position."""
+    return list(_unit_lines(campaign, next(shown_items(campaign, position))[:1]))
+
+
+def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
+    asked, units_by_item = schema(campaign), asked_units(campaign, items)
+    for item, spec in presented(campaign, items):
+        texts = dict(shown_texts(spec))
+        for unit in units_by_item[item.pk]:
+            yield {
+                "item": item.key,
+                "unit": unit.key,
+                "kind": unit.kind,
+                "query": item.query,
+                "system": item.system,
+                "variables": [v.name for v in asked.of(unit.kind)],
+                "texts": texts,
+            }
+
+
+def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:
+    """The labels file: every current label, and every missing one with its reason."""
+    for row in label_rows(campaign, since):
+        yield as_line(row)
+
+
+def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
+    """Whole answers as they were given, with what raters wrote: every current response."""
+    related = ("assignment__item", "assignment__rater")
+    standing = Response.objects.filter(
+        current=True,
+        assignment__item__campaign=campaign,
+        assignment__item__position__gte=since,
+    ).exclude(assignment__rater__kind=Rater.Kind.TRIAL)
+    order = ("assignment__item__position", "assignment__rater__name", "assignment_id")
+    for response in standing.select_related(*related).order_by(*order).iterator(chunk_size=CHUNK):
+        assignment = response.assignment
+        yield {
+            "campaign": campaign.name,
+            "protocol": campaign.protocol,
+            "item": assignment.item.key,
+            "rater": assignment.rater.name,
+            "rater_kind": assignment.rater.kind,
+            "replicate": assignment.replicate,
+            "revision": response.revision,
+            "created_at": response.created_at.isoformat(),
+            "seconds": assignment.seconds,
+            "assisted_by": assignment.assisted_by or None,
+            "comment": response.comment or None,
+            "units": response.payload["units"],
+        }
+
+
+def spans(campaign: Campaign) -> Iterator[Line]:
+    """Every piece of evidence: one line a span, with the label that it belongs to."""
+    for row in label_rows(campaign):
+        for span in row.spans or ():
+            yield {
+                "item": row.item,
+                "unit": row.unit,
+                "kind": row.kind,
+                "variable": row.variable,
+                "value": row.value,
+                "rater": row.rater,
+                "rater_kind": row.rater_kind,
+                "replicate": row.replicate,
+                "field": span.field,
+                "start": span.start,
+                "end": span.end,
+                "text": span.text,
+            }
+
+
+def batch(campaign: Campaign) -> Iterator[Line]:
+    """The campaign's batch in the native format."""
+    for row in material.batch_rows(campaign.batch):
+        yield batch_line(row)

@@ -1,0 +1,311 @@
+"""JSON Lines, CSV, TREC, Parquet writers; ZIP."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.utils import timezone
+
+from annotation.exports.spreadsheet import write_rows
+from annotation.exports.web_annotations import CONTEXT, iri
+
+
+class Sink(io.RawIOBase):
+    """It cannot be gone back in, as a connection cannot."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._written.append(bytes(data))
+        return len(self._written[-1])
+
+    def taken(self) -> bytes:
+        """What was written since it was last asked."""
+        found, self._written = b"".join(self._written), []
+        return found
+
+
+STORED = (".parquet",)
+
+
+def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
+    """An archive of files, each given as its path and its pieces."""
+    sink, now = Sink(), timezone.now().timetuple()[:6]
+    with zipfile.ZipFile(sink, "w") as archive:
+        for path, pieces in files:
+            entry = zipfile.ZipInfo(path, now)
+            packed = path.endswith(STORED)
+            entry.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
+            # Its size is not known before, and the head of an entry must say how wide sizes are.
+            with archive.open(entry, "w", force_zip64=True) as file:
+                for piece in pieces:
+                    file.write(piece)
+                    if written := sink.taken():
+                        yield written
+        yield sink.taken()
+    yield sink.taken()
+
+
+Line = Mapping[str, Any]
+
+CHUNK = 200
+"""Rows that are Python objects at a time."""
+GROUP_BYTES, GROUP_ROWS = 4 << 20, 100_000
+"""A row group ends at the first of both; it is what memory holds."""
+
+_TEXTS = pa.list_(pa.string())
+_MOMENT = pa.timestamp("us", tz="UTC")
+_SPAN = pa.struct(
+    {"field": pa.string(), "start": pa.int64(), "end": pa.int64(), "text": pa.string()}
+)
+_JSON = pa.field("json", pa.string(), metadata={"content": "json"})
+"""A string column that holds JSON; its name is given where it is used."""
+
+
+def _schema(columns: Mapping[str, pa.DataType | pa.Field]) -> pa.Schema:
+    return pa.schema(
+        [kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind)
+         for name, kind in columns.items()]
+    )  # fmt: skip
+
+
+def _rows(columns: Mapping[str, pa.DataType | pa.Field]) -> pa.DataType:
+    return pa.list_(pa.struct(list(_schema(columns))))
+
+
+def _strings(names: str) -> dict[str, pa.DataType]:
+    return {name: pa.string() for name in names.split()}
+
+
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "units": _schema(_strings("item unit kind query system")
+                     | {"variables": _TEXTS, "texts": _JSON}),
+    "labels": _schema(
+        _strings("campaign protocol item unit kind variable value missing rater rater_kind")
+        | {"replicate": pa.int64(), "created_at": _MOMENT, "revision": pa.int64(),
+           "seconds": pa.float64(), "score": pa.float64(), "spans": pa.list_(_SPAN)}
+        | _strings("assisted_by batch query system setting")
+        | {"meta": _JSON}
+    ),
+    "responses": _schema(
+        _strings("campaign protocol item rater rater_kind")
+        | {"replicate": pa.int64(), "revision": pa.int64(), "created_at": _MOMENT,
+           "seconds": pa.float64()}
+        | _strings("assisted_by comment")
+        | {"units": _JSON}
+    ),
+    "spans": _schema(
+        _strings("item unit kind variable value rater rater_kind")
+        | {"replicate": pa.int64(), "field": pa.string(), "start": pa.int64(), "end": pa.int64(),
+           "text": pa.string()}
+    ),
+    "references": _schema(
+        _strings("campaign item unit kind query variable value")
+        | {"spans": pa.list_(_SPAN)}
+        | _strings("reason decided_by")
+        | {"decided_at": _MOMENT, "revision": pa.int64()}
+    ),
+    **dict.fromkeys(
+        ("qrels", "qrels-graded", "qrels-diversity"),
+        _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),
+    ),
+    "batch": _schema(
+        _strings("id text asked_at")
+        | {
+            "questions": _rows(_strings("id text") | {"weight": pa.float64(), "meta": _JSON}),
+            "passages": _rows(
+                _strings("id text title source published_at age")
+                | {"sentences": _TEXTS, "relevant": pa.bool_(), "use": pa.string(), "meta": _JSON}
+            ),
+            "key_points": _rows(
+                _strings("id text passage")
+                | {"spans": _TEXTS, "score": pa.float64(), "meta": _JSON}
+            ),
+            "reports": _rows(
+                _strings("id text system setting")
+                | {"context": _TEXTS, "citations": _TEXTS, "sentences": _TEXTS,
+                   "deflected": pa.bool_(),
+                   "key_points": _rows(_strings("id text") | {"spans": _TEXTS}), "meta": _JSON}
+            ),
+            "rankings": _rows({"system": pa.string(), "passages": _TEXTS}),
+            "references": _rows(
+                {"text": pa.string(), "citations": _TEXTS, "deflected": pa.bool_(), "meta": _JSON}
+            ),
+            "meta": _JSON,
+        }
+    ),
+}  # fmt: skip
+"""The columns of each export."""
+
+
+def parquet_pieces(what: str, lines: Iterable[Line]) -> Iterator[bytes]:
+    """A file of an export's lines in pieces, a row group at a time.
+
+    Raises KeyError where a line has a key without a column, rather than lose it.
+    """
+    schema, sink = SCHEMAS[what], Sink()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for group in _groups(_batches(iter(lines), schema)):
+            writer.write_table(pa.Table.from_batches(group, schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+def write_parquet(file: BinaryIO, what: str, lines: Iterable[Line]) -> None:
+    """The same into a file."""
+    file.writelines(parquet_pieces(what, lines))
+
+
+def _batches(lines: Iterator[Line], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    plain = _plainer(schema)
+    while chunk := list(islice(lines, CHUNK)):
+        yield pa.RecordBatch.from_pylist([plain(line) for line in chunk], schema)
+
+
+def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    size = rows = 0
+    for batch in batches:
+        group.append(batch)
+        size, rows = size + batch.nbytes, rows + batch.num_rows
+        if size >= GROUP_BYTES or rows >= GROUP_ROWS:
+            yield group
+            group, size, rows = [], 0, 0
+    if group:
+        yield group
+
+
+def _plainer(fields: Iterable[pa.Field]) -> Callable[[Line], Line]:
+    """A function from a row to what Arrow takes for these fields."""
+    known = {field.name: _conversion(field) for field in fields}
+    convert = {name: conversion for name, conversion in known.items() if conversion}
+
+    def plain(row: Line) -> Line:
+        if not known.keys() >= row.keys():
+            raise KeyError(f"no column for {', '.join(sorted(row.keys() - known.keys()))}")
+        made = dict(row)
+        for name, conversion in convert.items():
+            if made.get(name) is not None:
+                made[name] = conversion(made[name])
+        return made
+
+    return plain
+
+
+def _conversion(field: pa.Field) -> Callable[[Any], Any] | None:
+    if field.metadata:
+        return partial(json.dumps, ensure_ascii=False)
+    if pa.types.is_timestamp(field.type):
+        return datetime.fromisoformat
+    if pa.types.is_floating(field.type):
+        return float
+    if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+        plain = _plainer(field.type.value_type)
+        return lambda rows: [plain(row) for row in rows]
+    return None
+
+
+Lines = Iterator[Mapping[str, Any]]
+
+
+class BlankError(ValueError):
+    """An identifier that TREC's form, whose columns are parted by blanks, cannot hold."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a file is of: an export by its name, its columns, and the campaign's name."""
+
+    what: str
+    columns: Sequence[str]
+    campaign: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """`write(subject, lines)` gives the file in pieces."""
+
+    suffix: str
+    media_type: str
+    label: str
+    write: Callable[[Subject, Lines], Iterator[bytes]]
+
+
+def _lines(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    return (_encoded(line) + b"\n" for line in lines)
+
+
+def _csv(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    return (text.encode("utf-8") for text in write_rows(subject.columns, lines))
+
+
+def _trec(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    for line in lines:
+        cells = [str(line[name]) for name in subject.columns]
+        for cell in cells:
+            if cell.split() != [cell]:
+                raise BlankError(f"The id {cell!r} holds a blank; give --format jsonl or csv")
+        yield (" ".join(cells) + "\n").encode("utf-8")
+
+
+def _json(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    opening = b"["
+    for line in lines:
+        yield opening + b"\n" + _encoded(line)
+        opening = b","
+    yield b"[]\n" if opening == b"[" else b"\n]\n"
+
+
+def _jsonld(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    """One collection with one page. How many there are is known, and told, at the end only."""
+    name = iri("campaign", subject.campaign, subject.what)
+    head = {"@context": CONTEXT, "id": name, "type": "AnnotationCollection"}
+    head |= {"label": f"{subject.campaign}: {subject.what}"}
+    page = {"id": f"{name}:page", "type": "AnnotationPage", "startIndex": 0}
+    yield _open(head) + b', "first": ' + _open(page) + b', "items": ['
+    total = 0
+    for line in lines:
+        item = {key: value for key, value in line.items() if key != "@context"}
+        yield (b"," if total else b"") + b"\n" + _encoded(item)
+        total += 1
+    yield b'\n]}, "total": ' + str(total).encode() + b"}\n"
+
+
+def _parquet(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    # Here, since no other form needs the memory and the time that loading it takes.
+    pass
+
+    return parquet_pieces(subject.what, lines)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def _open(value: Mapping[str, Any]) -> bytes:
+    """An object without the brace that closes it."""
+    return _encoded(value).removesuffix(b"}")
+
+
+FORMS: dict[str, Form] = {
+    "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines),
+    "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv),
+    "parquet": Form("parquet", "application/vnd.apache.parquet", "Parquet", _parquet),
+    "trec": Form("txt", "text/plain; charset=utf-8", "TREC qrels", _trec),
+    "json": Form("json", "application/json", "JSON", _json),
+    "jsonld": Form("jsonld", "application/ld+json", "JSON-LD", _jsonld),
+}

@@ -1,0 +1,124 @@
+"""Known answers from a labels file: its items become gold or practice, and leave the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from annotation.imports.index import CheckedRow, KnownItems
+from annotation.imports.labels import read_labels
+from annotation.label_rows import LabelRow
+from annotation.models import Assignment, Campaign, Item, KnownAnswer, Unit
+from audit.recording import record
+from datasets.readers.jsonl import shown
+from datasets.rows import InputError, Place
+
+MANY = 1000
+"""Places of an item that everybody may get: more than people take part in a study."""
+EVERY = 10
+MOST_NAMED = 10_000
+"""Items that one query names; of more all of the campaign are read."""
+LONGEST_REASON = 2000
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a file brought: known answers on so many items. `unchanged` where all stood before."""
+
+    answers: int
+    items: int
+    unchanged: bool = False
+
+
+def set_known(
+    paths: Sequence[Path], campaign: Campaign, use: str, rater: str | None = None
+) -> Known:
+    """Takes the known answers of labels files in, all or nothing. Raises InputError.
+
+    `rater` takes the lines of one rater only, such as an adjudicator's.
+    """
+    rows = [row for path in paths for row in read_labels(path) if rater in (None, row.rater)]
+    if not rows:
+        where = f" by {rater!r}" if rater else ""
+        place = Place(str(paths[0]))
+        raise InputError(place, f"no label{where} is there", "name a file with known answers")
+    return keep_known(rows, campaign, use)
+
+
+def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
+    """The same of rows; known answers to the same items are replaced. Raises InputError."""
+    keys = {row.item for row in rows}
+    known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
+    checked = list(known.checked(rows))
+    with transaction.atomic():
+        # What is saved below is what stands now, and not what the request began with.
+        locked = Campaign.objects.select_for_update()
+        campaign.refresh_from_db(fields=["gold_every", "practice_of"], from_queryset=locked)
+        return _kept(campaign, known, checked, use)
+
+
+def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: str) -> Known:
+    wanted: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for each in rows:
+        row = each.row
+        if row.value is None:
+            raise InputError(row.place, "a known answer needs a value", "leave the line out")
+        place, told = (row.item, each.name, row.variable), (row.value, _reason(row))
+        if wanted.setdefault(place, told)[0] != row.value:
+            wrong = f"{shown(row.variable)} of unit {shown(row.unit)} is known in two ways"
+            raise InputError(row.place, wrong, "keep one, or name a rater by --rater")
+    items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
+    if _stands(items, wanted, use):
+        return Known(len(wanted), len(items), unchanged=True)
+    # Whoever claims a place holds the item's row: this waits for them and then sees the assignment.
+    list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
+    _check_untouched(items, {each.row.item: each.row.place for each in rows})
+    KnownAnswer.objects.filter(unit__item__in=items).delete()
+    units = {(u.item_id, u.name): u for u in Unit.objects.filter(item__in=items)}
+    KnownAnswer.objects.bulk_create(
+        KnownAnswer(
+            unit=units[known.item(item).pk, name], variable=variable, value=value, reason=reason
+        )
+        for (item, name, variable), (value, reason) in wanted.items()
+    )
+    Item.objects.filter(pk__in=items).update(use=use, quota=MANY)
+    _tell_campaign(campaign, use)
+    stands = sorted(map(str, wanted.items()))
+    record("known.set", campaign.pk, campaign, None, stands, answers=len(wanted), use=str(use))
+    return Known(len(wanted), len(items))
+
+
+def _reason(row: LabelRow) -> str:
+    said = (row.meta or {}).get("reason")
+    return said[:LONGEST_REASON] if isinstance(said, str) else ""
+
+
+def _stands(
+    items: dict[int, Item], wanted: dict[tuple[str, str, str], tuple[str, str]], use: str
+) -> bool:
+    if any(item.use != use for item in items.values()):
+        return False
+    rows = KnownAnswer.objects.filter(unit__item__in=items).select_related("unit__item")
+    there = {
+        (row.unit.item.key, row.unit.name, row.variable): (row.value, row.reason) for row in rows
+    }
+    return there == wanted
+
+
+def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:
+    people = Assignment.objects.filter(item__in=items, rater__kind="human")
+    given = people.order_by("item__position").values_list("item__key", flat=True).first()
+    if given is not None:
+        wrong = f"item {shown(given)} was given to people already"
+        raise InputError(places[given], wrong, "set known answers before the campaign begins")
+
+
+def _tell_campaign(campaign: Campaign, use: str) -> None:
+    if use == Item.Use.GOLD and not campaign.gold_every:
+        campaign.gold_every = EVERY
+    if use == Item.Use.PRACTICE and campaign.practice_of_id is None:
+        campaign.practice_of = campaign
+    campaign.save(update_fields=["gold_every", "practice_of"])

@@ -1,0 +1,217 @@
+"""CLAPnq's released answers."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from annotation.imports.grouping import Group, check_groups
+from annotation.imports.index import KnownItems
+from annotation.label_rows import LabelRow
+from annotation.presentation import present
+from annotation.protocols.base import UnitSpec
+from datasets.readers.clapnq import NO_ANSWER
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import records, shown
+from datasets.rows import InputError, Place, ReadNotes
+
+Action = Literal["keep", "modify", "skip"]
+_META = ("round", "has_minimal_answer", "non_consecutive")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What one annotator said of one question. `rater` is None where no annotator is named.
+
+    `output` is the place of the answer among the question's outputs, from 0. `action` is what
+    became of the first answer in the second round; None in the first one.
+    """
+
+    item: str
+    rater: str | None
+    replicate: int
+    output: int
+    round: int
+    action: Action | None
+    text: str
+    selected: tuple[str, ...]
+    meta: Mapping[str, Any]
+    place: Place
+
+    @property
+    def skipped(self) -> bool:
+        return self.action == "skip"
+
+    @property
+    def usable(self) -> bool:
+        return self.text.strip() not in NO_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """One output as it stands in the file."""
+
+    number: int
+    answer: str
+    selected: tuple[str, ...]
+    raters: tuple[str, ...]
+    round: int
+    skip: bool
+    meta: Mapping[str, Any]
+
+
+def read_clapnq(path: Path) -> Iterator[Released]:
+    """Every annotator's answer to every question of a file. Raises InputError."""
+    for line, raw in records(path):
+        fields = Fields(raw, Place(os.fspath(path), line))
+        yield from _answers(fields)
+
+
+def _answers(fields: Fields) -> Iterator[Released]:
+    item, had = fields.id(), Counter[str | None]()
+    outputs = [_output(each, n) for n, each in enumerate(fields.objects("output", "output"))]
+    rounds = {output.round for output in outputs}
+    for output in outputs:
+        for place, rater in enumerate(output.raters or (None,)):
+            second = output.round == 2 and (place > 0 or 1 in rounds)
+            # Who of two wrote it, the release does not say: its order is taken.
+            yield Released(
+                item, rater, had[rater], output.number,
+                round=1 if output.round == 2 and not second else output.round,
+                action=_action(output, place) if second else None,
+                text=output.answer, selected=output.selected, meta=output.meta, place=fields.place,
+            )  # fmt: skip
+            had[rater] += 1
+
+
+def _action(output: _Output, place: int) -> Action:
+    return "skip" if output.skip else "keep" if place else "modify"
+
+
+def _output(fields: Fields, number: int) -> _Output:
+    meta = fields.object("meta") or {}
+    raters, turn = meta.get("annotator") or [], meta.get("round", 0)
+    if not isinstance(raters, list) or not isinstance(turn, int):
+        wrong = f'the meta of output {number + 1} lacks a list "annotator" or a number "round"'
+        raise InputError(fields.place, wrong, "give the file as it was released")
+    return _Output(
+        number,
+        fields.string("answer"),
+        tuple(fields.strings("selected_sentences") or ()),
+        tuple(str(rater) for rater in raters),
+        turn,
+        bool(meta.get("skip")),
+        {"released_" + name: meta[name] for name in _META if name in meta},
+    )
+
+
+REFERENCE = "clapnq"
+
+
+def released_groups(
+    answers: Iterable[Released], known: KnownItems, rater: str | None, notes: ReadNotes
+) -> list[Group]:
+    """One group for each annotator and question; `rater` stands in where none is named.
+
+    Raises InputError where the campaign is of another protocol, or lacks a question.
+    """
+    if known.campaign.protocol != "grounded-answer":
+        answers = iter(answers)
+        _refuse_protocol(next(answers, None), known)
+    groups, strays = [], 0
+    for answer in answers:
+        one = _Answer(answer, known, rater or REFERENCE)
+        strays += one.strays
+        if one.rows:
+            groups.append(one.group())
+        else:
+            notes.skip("answers of which the campaign asks nothing")
+    if strays:
+        wrong = f"{strays} selected sentences are none of their item's"
+        notes.warnings.append(f"{wrong}; they were left out")
+    return check_groups(groups)
+
+
+def _refuse_protocol(first: Released | None, known: KnownItems) -> None:
+    if first is not None:
+        wrong = f"campaign {known.campaign.name!r} is of {known.campaign.protocol}"
+        raise InputError(first.place, wrong, "give one of grounded-answer")
+
+
+class _Answer:
+    """One annotator's answer against the item that it is about."""
+
+    def __init__(self, answer: Released, known: KnownItems, stand_in: str) -> None:
+        self.answer, self.known = answer, known
+        self.rater, self.kind = answer.rater or stand_in, "human" if answer.rater else "reference"
+        if answer.item not in known.items:
+            wrong = f"item {shown(answer.item)} is not in campaign {known.campaign.name!r}"
+            raise InputError(answer.place, wrong, "check the key, or load its batch")
+        self.units = present(known.item(answer.item)).units
+
+    @cached_property
+    def rows(self) -> list[LabelRow]:
+        """Its labels; the first one bears what the release says of the answer as a whole."""
+        rows = [*self._of_query(), *self._of_sentences()]
+        answer = self.answer
+        told = {"round": answer.round, "output": answer.output, **answer.meta}
+        first = next((n for n, row in enumerate(rows) if row.value is not None), None)
+        return [replace(row, meta=told) if n == first else row for n, row in enumerate(rows)]
+
+    @property
+    def strays(self) -> int:
+        there = Counter(unit.text for unit in self._sentences)
+        return sum(1 for text in self.answer.selected if text not in there)
+
+    def group(self) -> Group:
+        answer, rows = self.answer, list(self.known.checked(self.rows))
+        found = Group(self.rater, answer.item, answer.replicate, None, rows)
+        rule = self.known.schema.written("query")
+        if rule and answer.text.strip():
+            names = {key: name for kind, key, name in self._named if kind == "query"}
+            text = {"text": answer.text, "citations": []}
+            found.written |= {name: {rule.name: text} for name in names.values()}
+        return found
+
+    @property
+    def _named(self) -> list[tuple[str, str, str]]:
+        return self.known.units.get(self.known.item(self.answer.item).pk, [])
+
+    @property
+    def _sentences(self) -> list[UnitSpec]:
+        return [unit for unit in self.units if unit.kind == "passage-sentence"]
+
+    def _of_query(self) -> Iterator[LabelRow]:
+        answer = self.answer
+        for unit in (unit for unit in self.units if unit.kind == "query"):
+            if answer.skipped:
+                yield from self._row(unit, "deflected", missing="declined")
+                yield from self._row(unit, "descriptor", missing="declined")
+            elif answer.rater is None:
+                yield from self._row(unit, "deflected", "yes")
+                yield from self._row(unit, "descriptor", "no-answer")
+            elif answer.usable:
+                yield from self._row(unit, "deflected", "no")
+            if answer.action:
+                yield from self._row(unit, "action", answer.action)
+
+    def _of_sentences(self) -> Iterator[LabelRow]:
+        if self.answer.skipped:
+            return
+        selected = set(self.answer.selected)
+        for unit in self._sentences:
+            yield from self._row(unit, "selected", "yes" if unit.text in selected else "no")
+
+    def _row(
+        self, unit: UnitSpec, variable: str, value: str | None = None, missing: str | None = None
+    ) -> Iterator[LabelRow]:
+        if self.known.schema.variable(variable, unit.kind):
+            yield LabelRow(
+                self.answer.item, unit.key, variable, self.rater, value, missing, kind=unit.kind,
+                rater_kind=self.kind, replicate=self.answer.replicate, place=self.answer.place,
+            )  # fmt: skip

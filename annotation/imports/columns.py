@@ -1,0 +1,455 @@
+"""Labels files by columns."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+from numpy.typing import NDArray
+
+from annotation.answers.submission import REASONS
+from annotation.exports.spreadsheet import armed
+from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
+from annotation.label_rows import COLUMNS, LabelRow
+from datasets.readers.jsonl import MAX_LINE_BYTES
+
+BLOCK = 4 * 1024 * 1024
+TEXTS = (
+    "campaign", "protocol", "item", "unit", "kind", "variable", "value", "missing", "rater",
+    "rater_kind", "created_at", "assisted_by", "batch", "query", "system", "setting",
+)  # fmt: skip
+WHOLE = {"replicate": 0, "revision": 1}
+"""Whole numbers, and the least that each may be."""
+MEASURED = ("seconds", "score")
+RICH = ("spans", "meta")
+LARGEST = 1e15
+"""Numbers from here on are left to the line reader, which counts digits."""
+
+DEEPEST = 32
+"""Deeper objects are left to the line reader, which counts levels."""
+
+_WORDS = (pa.string(), pa.int64(), pa.bool_())
+_STRINGS = {name: pa.string() for name in TEXTS}
+_NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
+_MARK = b"\xef\xbb\xbf"
+_REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+# What JSON takes for a number is narrower than what pyarrow does.
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+class DoubtError(Exception):
+    """A block that is left to the line reader."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of a file as bytes, from line `first` on, and how pyarrow takes them."""
+
+    path: Path
+    first: int
+    lines: bytes
+    parse: Callable[[bytes], pa.Table]
+
+    def rows(self) -> Iterator[LabelRow]:
+        if self.parse is _from_csv:
+            return read_labels(self.path)
+        return rows_in(self.path, self.lines, self.first)
+
+
+def json_blocks(path: Path) -> Iterator[Block]:
+    first = 1
+    with path.open("rb") as file:
+        while lines := file.read(BLOCK):
+            lines += file.readline()
+            yield Block(path, first, lines, _from_json)
+            first += lines.count(b"\n")
+
+
+def csv_blocks(path: Path) -> Iterator[Block]:
+    """The whole file as one, since what a line means hangs on the lines before."""
+    lines = path.read_bytes()
+    if b'"' in lines or b"\r" in lines.replace(b"\r\n", b""):
+        raise DoubtError
+    yield Block(path, 1, lines, _from_csv)
+
+
+def _clean(lines: bytes) -> None:
+    """Raises DoubtError for bytes that the line reader might refuse."""
+    try:
+        lines.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DoubtError from None
+    # To look for one byte takes a tenth of the time that the pattern takes.
+    refused = b"\0" in lines or (b"\\u" in lines and _REFUSED.search(lines))
+    if refused or len(lines) > MAX_LINE_BYTES or lines.startswith(_MARK):
+        raise DoubtError
+
+
+def _from_json(lines: bytes) -> pa.Table:
+    _clean(lines)
+    schema = pa.schema({**_STRINGS, **_NUMBERS})
+    found = None
+    for value in (pa.string(), pa.float64()):
+        # Ratings stand as texts or as numbers.
+        asked = schema.set(schema.get_field_index("value"), pa.field("value", value))
+        options = pa_json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="infer")
+        reading = pa_json.ReadOptions(use_threads=False, block_size=2 * len(lines) + 1024)
+        try:
+            found = pa_json.read_json(io.BytesIO(lines), reading, options)
+            break
+        except pa.ArrowInvalid:
+            continue
+    if found is None:
+        raise DoubtError
+    ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    starts = lines.startswith(b"{") + lines.count(b"\n{")
+    if not found.num_rows == ends == starts or set(found.column_names) - set(COLUMNS):
+        raise DoubtError
+    return _with_codes(found)
+
+
+def _with_codes(found: pa.Table) -> pa.Table:
+    """Values that are numbers as the codes that they stand for: 3 and 3.0 are `3`."""
+    place = found.schema.get_field_index("value")
+    if found.schema.field(place).type == pa.string():
+        return found
+    coded = found.column(place).combine_chunks().dictionary_encode()
+    numbers, _ = numbers_in(coded.dictionary, np.float64)
+    if not (np.abs(numbers) < LARGEST).all():
+        raise DoubtError
+    texts = [str(int(n)) if n.is_integer() else repr(n) for n in numbers.tolist()]
+    return found.set_column(place, "value", pa.array(texts, pa.string()).take(coded.indices))
+
+
+def _from_csv(lines: bytes) -> pa.Table:
+    _clean(lines)
+    try:
+        found = pa_csv.read_csv(
+            io.BytesIO(lines),
+            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(lines) + 1024),
+            pa_csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(COLUMNS, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise DoubtError from None
+    ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    names = found.column_names
+    if found.num_rows + 1 != ends or set(names) - set(COLUMNS) or len(set(names)) < len(names):
+        raise DoubtError
+    return pa.table({name: _cells(name, found.column(name)) for name in names})
+
+
+def _cells(name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    coded = cells.combine_chunks().dictionary_encode()
+    texts = [armed(text) for text in coded.dictionary.to_pylist()]
+    if name in RICH and any(texts):
+        raise DoubtError
+    made = pa.array([text or None for text in texts], pa.string())
+    if name in _NUMBERS:
+        if not all(text == "" or _NUMBER.fullmatch(text) for text in texts):
+            raise DoubtError
+        try:
+            made = made.cast(_NUMBERS[name])
+        except pa.ArrowInvalid:
+            raise DoubtError from None
+    return pa.chunked_array([made.take(coded.indices)])
+
+
+def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+    """A column of a block, of nothing where it is not there."""
+    if name not in table.column_names:
+        return pa.nulls(table.num_rows, kind)
+    return table.column(name).combine_chunks().cast(kind)
+
+
+def metas_of(
+    table: pa.Table, names: Collection[str]
+) -> dict[str, tuple[list[str | None], NDArray[np.int32]]] | None:
+    """Members of meta as words, and which of them each line has; None where meta is no plain one.
+
+    Plain is an object whose numbers are whole, none too long for the line reader, and whose named
+    members are texts, whole numbers, or true and false.
+    """
+    if "meta" not in table.column_names:
+        return {}
+    meta = table.column("meta").combine_chunks()
+    if not (pa.types.is_struct(meta.type) and _is_plain(meta.type)):
+        return None
+    found = {}
+    for member, column in zip(meta.type, meta.flatten(), strict=True):
+        if member.name in names and not pa.types.is_null(member.type):
+            if member.type not in _WORDS:
+                return None
+            coded = column.dictionary_encode("encode")
+            said = coded.dictionary.to_pylist()
+            words = [None if word is None or word == "" else str(word) for word in said]
+            found[member.name] = words, numbers_in(coded.indices, np.int32)[0]
+    return found
+
+
+def _is_plain(kind: pa.DataType, depth: int = 1) -> bool:
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        inside = (kind.field(n).type for n in range(kind.num_fields))
+        return depth < DEEPEST and all(_is_plain(each, depth + 1) for each in inside)
+    return not pa.types.is_floating(kind)
+
+
+def numbers_in(column: pa.Array, kind: type[np.generic]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The numbers of a column, 0 or anything where there is none, and where there is one.
+
+    From the buffers, since pyarrow's own way imports pandas, which takes a second.
+    """
+    bits, numbers = column.buffers()
+    size, start = len(column), column.offset
+    found = np.frombuffer(numbers or b"", kind)[start : start + size]
+    if bits is None:
+        return found, np.ones(size, dtype=bool)
+    there = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return found, there[start : start + size].astype(bool)
+
+
+REQUIRED = ("item", "unit", "variable", "rater")
+DEFAULTS = {"rater_kind": "human"}
+ABSENT = -1
+Codes = NDArray[np.int32]
+Numbers = NDArray[np.float64]
+
+
+@dataclass
+class Metas:
+    """A member of meta: the `lines` that have one, in order, and which of `values` each has."""
+
+    values: list[str]
+    lines: NDArray[np.int64]
+    codes: Codes
+
+
+@dataclass
+class LabelColumns:
+    """The lines of labels files in their order, N of them.
+
+    `codes` (N,) are places in `values`, by name of a column of texts, -1 where nothing stands;
+    `replicate` and `revision` (N,) are 0 where there is none, `score` (N,) is NaN. `rows` are the
+    lines with spans, or with meta that is no plain one, by their places. `metas` are the members of
+    meta that were asked for, on all other lines: for each, texts by place.
+    """
+
+    values: dict[str, list[str]]
+    codes: dict[str, Codes]
+    replicate: NDArray[np.int64]
+    revision: NDArray[np.int64]
+    score: Numbers
+    rows: dict[int, LabelRow] = field(default_factory=dict)
+    metas: dict[str, Metas] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColumns:
+    """The labels of files, with some members of meta.
+
+    Raises InputError as `read_labels` does, at the same line.
+    """
+    made = _Columns(metas)
+    for path in paths:
+        before = made.lines
+        try:
+            blocks = csv_blocks(path) if path.suffix.lower() == ".csv" else json_blocks(path)
+            for block in blocks:
+                made.add_block(block)
+        except (OSError, DoubtError):
+            before = made.lines
+        if made.lines == before:
+            # Nothing was read: the file is none, holds nothing, or cannot be parted in blocks.
+            made.add_rows(read_labels(path))
+    return made.done()
+
+
+class _Columns:
+    """Columns while blocks come in; the values of each are numbered as they are met."""
+
+    def __init__(self, metas: Sequence[str] = ()) -> None:
+        self.lines = 0
+        self.metas: dict[str, list[tuple[NDArray[np.int64], Codes]]] = {name: [] for name in metas}
+        self.places: dict[str, dict[str, int]] = {name: {} for name in (*TEXTS, *map(_key, metas))}
+        self.parts: dict[str, list[NDArray[np.generic]]] = {
+            name: [] for name in (*TEXTS, "replicate", "revision", "score")
+        }
+        self.rows: dict[int, LabelRow] = {}
+
+    def add_block(self, block: Block) -> None:
+        try:
+            table = block.parse(block.lines)
+            parts = {**self._texts(table), **_numbers(table)}
+            metas = metas_of(table, list(self.metas))
+            rich = _rich(table, RICH if metas is None else ("spans",))
+        except DoubtError:
+            self.add_rows(block.rows())
+            return
+        if rich:
+            lines = block.lines.split(b"\n")
+            for n in rich:
+                (row,) = rows_in(block.path, lines[n], block.first + n)
+                self.rows[self.lines + n] = row
+        # A line that is rich has its meta in its row.
+        poor = np.ones(table.num_rows, dtype=bool)
+        poor[rich] = False
+        for name, (found, which) in (metas or {}).items():
+            codes = self._numbered(_key(name), found, which)
+            there = np.flatnonzero(poor & (codes >= 0))
+            self.metas[name].append((there + self.lines, codes[there]))
+        self._add(parts, table.num_rows)
+
+    def add_rows(self, rows: Iterable[LabelRow]) -> None:
+        """Rows of the line reader, which may raise."""
+        found: dict[str, list[str | None]] = {name: [] for name in TEXTS}
+        numbers: dict[str, list[float]] = {"replicate": [], "revision": [], "score": []}
+        count = 0
+        for count, row in enumerate(rows, 1):
+            for name in TEXTS:
+                found[name].append(getattr(row, name))
+            numbers["replicate"].append(row.replicate)
+            numbers["revision"].append(row.revision or 0)
+            numbers["score"].append(math.nan if row.score is None else row.score)
+            if row.spans is not None or row.meta is not None:
+                self.rows[self.lines + count - 1] = row
+        texts = {name: self._numbered(name, of, range(count)) for name, of in found.items()}
+        whole = {name: np.array(numbers[name], np.int64) for name in WHOLE}
+        self._add({**texts, **whole, "score": np.array(numbers["score"], float)}, count)
+
+    def _add(self, parts: dict[str, NDArray[np.generic]], lines: int) -> None:
+        for name, part in parts.items():
+            self.parts[name].append(part)
+        self.lines += lines
+
+    def _texts(self, table: pa.Table) -> dict[str, NDArray[np.generic]]:
+        columns = {name: column_of(table, name, pa.string()) for name in TEXTS}
+        if any(columns[name].null_count for name in REQUIRED):
+            raise DoubtError
+        if pc.any(pc.equal(columns["value"].is_null(), columns["missing"].is_null())).as_py():
+            raise DoubtError
+        return {name: self._coded(name, of) for name, of in columns.items()}
+
+    def _coded(self, name: str, texts: pa.Array) -> NDArray[np.generic]:
+        default = DEFAULTS.get(name)
+        if texts.null_count == len(texts) and default is None:
+            return _absent(len(texts))
+        coded = texts.dictionary_encode("encode")
+        found = [default if text is None else text for text in coded.dictionary.to_pylist()]
+        check, places = CHECKS.get(name, bool), self.places[name]
+        if not all(text is None or text in places or check(text) for text in found):
+            raise DoubtError
+        return self._numbered(name, found, numbers_in(coded.indices, np.int32)[0])
+
+    def _numbered(
+        self, name: str, found: Sequence[str | None], which: Sequence[int] | Codes
+    ) -> Codes:
+        """The places of texts, each numbered when it is first met; `which` of them stand where."""
+        places = self.places[name]
+        table = [ABSENT if text is None else places.setdefault(text, len(places)) for text in found]
+        made: Codes = np.array(table, np.int32)[np.asarray(which, np.int32)]
+        return made
+
+    def done(self) -> LabelColumns:
+        pa.default_memory_pool().release_unused()
+        return LabelColumns(
+            {name: list(self.places[name]) for name in TEXTS},
+            {name: self._joined(name) for name in TEXTS},
+            _of_one(np.concatenate(self.parts.pop("replicate")).astype(np.int64)),
+            _of_one(np.concatenate(self.parts.pop("revision")).astype(np.int64)),
+            _of_one(np.concatenate(self.parts.pop("score")).astype(float)),
+            self.rows,
+            {name: self._metas(name, parts) for name, parts in self.metas.items() if parts},
+        )
+
+    def _metas(self, name: str, parts: Sequence[tuple[NDArray[np.int64], Codes]]) -> Metas:
+        lines, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Metas(list(self.places[_key(name)]), lines.astype(np.int64), codes.astype(np.int32))
+
+    def _joined(self, name: str) -> Codes:
+        parts = self.parts.pop(name)
+        if not self.places[name]:
+            return _absent(self.lines)
+        return np.concatenate(parts).astype(np.int32, copy=False)
+
+
+def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that are all the same, which then take no memory; others as they are."""
+    if len(numbers) and not (numbers != numbers[0]).any():
+        return np.broadcast_to(numbers[0], numbers.shape)
+    nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()
+    return np.broadcast_to(np.float64("nan"), numbers.shape) if nothing else numbers
+
+
+def _absent(lines: int) -> Codes:
+    """A column of which nothing stands anywhere, which takes no memory."""
+    return np.broadcast_to(np.int32(ABSENT), (lines,))
+
+
+def _numbers(table: pa.Table) -> dict[str, NDArray[np.generic]]:
+    found: dict[str, NDArray[np.generic]] = {}
+    for name, low in WHOLE.items():
+        whole, there = numbers_in(column_of(table, name, pa.int64()), np.int64)
+        known = whole[there] if len(whole) else whole
+        if len(known) and not low <= known.min() <= known.max() <= MAX_COUNT:
+            raise DoubtError
+        found[name] = np.where(there, whole, 0) if len(known) else np.zeros(len(there), np.int64)
+    for name in MEASURED:
+        measured, there = numbers_in(column_of(table, name, pa.float64()), np.float64)
+        known = measured[there] if len(measured) else measured
+        if not (np.abs(known) < LARGEST).all() or (name == "seconds" and (known < 0).any()):
+            raise DoubtError
+        nothing = np.full(len(there), np.nan)
+        found[name] = np.where(there, measured, nothing) if len(known) else nothing
+    del found["seconds"]
+    return found
+
+
+def _key(name: str) -> str:
+    """A member of meta beside the columns of a file."""
+    return f"meta {name}"
+
+
+def _rich(table: pa.Table, names: Sequence[str]) -> list[int]:
+    """The rows in which one of the columns holds something."""
+    there = np.zeros(table.num_rows, dtype=bool)
+    for name in names:
+        if name in table.column_names:
+            valid = table.column(name).combine_chunks().is_valid()
+            bits = np.frombuffer(valid.buffers()[1], np.uint8)
+            there |= np.unpackbits(bits, bitorder="little")[: len(there)].astype(bool)
+    found: list[int] = np.flatnonzero(there).tolist()
+    return found
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "variable": lambda text: bool(text.strip()),
+    "rater": lambda text: bool(text.strip()) and len(text) <= MAX_RATER,
+    "assisted_by": lambda text: 0 < len(text) <= MAX_RATER,
+    "missing": lambda text: text in REASONS,
+    "rater_kind": lambda text: text in KINDS,
+    "created_at": _is_moment,
+}
+"""What a text must be to be taken as it stands; any other must only not be empty."""

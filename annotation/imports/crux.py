@@ -1,0 +1,93 @@
+"""CRUX's label files: `qlabels.jsonl` (task 1, a report's questions) and `qrels.jsonl` (task 2).
+
+In task 1, -2 stands where the question is null and -1 where none was chosen; in task 2, -1 stands
+where a question was not drawn. None of them is a label. Highlights stand under the question's
+text, since null questions share one key; the label's own place is the question's number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotation.label_rows import LabelRow, SpanRow
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import records, shown
+from datasets.rows import InputError, Place, ReadNotes
+
+Texts = Callable[[str], Mapping[str, str]]
+"""From an item's key to the texts of its query's questions by key; empty for an unknown item."""
+
+_ANSWERS = {1: "yes", 0: "no"}
+_NOT_ASKED = (-1, -2)
+
+
+def read_crux(path: Path, rater: str, texts: Texts, notes: ReadNotes) -> Iterator[LabelRow]:
+    """The labels of one annotator's file; ratings of null questions are counted in `notes`.
+
+    Raises InputError.
+    """
+    for line, raw in records(path):
+        place = Place(os.fspath(path), line)
+        if "answerability" in raw:
+            yield from _answers(Fields(raw, place), rater, texts)
+        elif "relevances" in raw:
+            yield from _ratings(Fields(raw, place), rater, texts, notes)
+        else:
+            raise InputError(place, "is no CRUX label", "give qlabels.jsonl or qrels.jsonl")
+
+
+def looks_like_crux(record: Mapping[str, Any]) -> bool:
+    return "answerability" in record or "relevances" in record
+
+
+def rater_of(path: Path) -> str:
+    """The annotator that a file belongs to: the name of its folder."""
+    return path.resolve().parent.name
+
+
+def _answers(fields: Fields, rater: str, texts: Texts) -> Iterator[LabelRow]:
+    item, labels = fields.id("id"), fields.raw["answerability"]
+    quotes = fields.object("question_based_nugget") or {}
+    if not isinstance(labels, list):
+        raise InputError(fields.place, '"answerability" is not a list', "write a list of labels")
+    asked = texts(item)
+    for number, label in enumerate(labels):
+        unit = f"{_topic(item)}:q{number}"
+        if label in _NOT_ASKED:
+            continue
+        if isinstance(label, bool) or label not in (0, 1):
+            raise InputError(
+                fields.place, f"label {number} is {shown(str(label))}", "give 1, 0, -1 or -2"
+            )
+        quote = str(quotes.get(asked.get(unit, "")) or "")
+        spans = (SpanRow("report", None, None, quote),) if quote.strip() else ()
+        yield LabelRow(
+            item, unit, "answerable", rater, _ANSWERS[label], kind="question", spans=spans,
+            place=fields.place,
+        )  # fmt: skip
+
+
+def _ratings(fields: Fields, rater: str, texts: Texts, notes: ReadNotes) -> Iterator[LabelRow]:
+    topic, passage = fields.id("id"), fields.id("document")
+    item, rationales = f"{topic}/{passage}", fields.object("rationales") or {}
+    asked = texts(item)
+    for number, rating in (fields.object("relevances") or {}).items():
+        if rating in _NOT_ASKED:
+            continue
+        if asked and f"{topic}:q{number}" not in asked:
+            notes.skip("ratings of null questions")
+            continue
+        rationale = str(rationales.get(number) or "")
+        spans = (SpanRow("passage", None, None, rationale),) if rationale.strip() else ()
+        yield LabelRow(
+            item, f"{topic}:q{number}", "rating", rater, str(rating),
+            kind="question", spans=spans, place=fields.place,
+        )  # fmt: skip
+
+
+def _topic(report: str) -> str:
+    """The topic of a report's id: what stands from its `duc…` on, without a setting's prefix."""
+    return report.rsplit("_", 1)[-1]

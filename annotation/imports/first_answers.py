@@ -1,0 +1,105 @@
+"""Answers of a file to what nobody in its names has answered yet: many at once.
+
+A file of a million labels is nearly always of such answers. All else (an answer that stands, one
+that is revised in the same file, a label that is only missing) goes one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from django.db import IntegrityError, transaction
+
+from annotation.answers.submission import Ready, Stands, Wrong, submit_many
+from annotation.answers.types import Circumstances
+from annotation.imports.grouping import Group
+from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.protocols.base import ItemSpec
+from datasets.db.prepared import PreparedInsert
+
+Place = tuple[int, str, int, str]
+"""Item, rater, replicate and scope: whose answer to what."""
+CHUNK = 100
+"""A database takes only so many values at once."""
+_assign = PreparedInsert(Assignment)
+Offer = tuple[Ready, Circumstances]
+
+
+@dataclass(frozen=True)
+class First:
+    """An answer that waits: its group, what it is given to, and the checked answer."""
+
+    group: Group
+    item: Item
+    spec: ItemSpec
+    offer: Offer
+
+
+@dataclass
+class FirstImports:
+    """The answers that wait to be written, and which assignments are there already.
+
+    `written` is told what became of each; `one_by_one` takes those for which somebody was given an
+    assignment meanwhile.
+    """
+
+    campaign: Campaign
+    written: Callable[[First], None]
+    one_by_one: Callable[[First], None]
+    there: set[Place] = field(default_factory=set)
+    waiting: list[First] = field(default_factory=list)
+
+    def look_up(self, items: Iterable[Item]) -> None:
+        """Finds the assignments of some items, after what waits was written."""
+        self.flush()
+        stored = Assignment.objects.filter(item__in=[item.pk for item in items])
+        self.there = set(stored.values_list("item", "rater__name", "replicate", "scope"))
+
+    def is_first(self, group: Group, item: Item) -> bool:
+        """Whether a group is the first answer to its assignment, which is then taken."""
+        place = item.pk, group.rater, group.replicate, group.scope
+        if place in self.there or not group.values:
+            self.there.add(place)
+            return False
+        self.there.add(place)
+        return True
+
+    def add(self, first: First) -> None:
+        self.waiting.append(first)
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        waiting, self.waiting = self.waiting, []
+        if not waiting:
+            return
+        assignments = [first.offer[0].assignment for first in waiting]
+        try:
+            with transaction.atomic():
+                for start in range(0, len(assignments), CHUNK):
+                    _assign.run(*assignments[start : start + CHUNK])
+        except IntegrityError:
+            for first in waiting:
+                self.one_by_one(first)
+            return
+        stands = submit_many([first.offer for first in waiting])
+        for first, found in zip(waiting, stands, strict=True):
+            self._check(found)
+            self.written(first)
+
+    def _check(self, found: Stands | Wrong) -> None:
+        if not isinstance(found, Stands):
+            raise found
+
+
+def new_assignment(group: Group, item: Item, rater: Rater, asked: Iterable[str]) -> Assignment:
+    """The assignment of a first answer, not stored yet."""
+    named = {row.name for row in group.rows} | group.written.keys()
+    return Assignment(
+        item=item,
+        rater=rater,
+        replicate=group.replicate,
+        scope=group.scope,
+        asked=[name for name in asked if name in named],
+        assisted_by=group.assisted_by or "",
+    )

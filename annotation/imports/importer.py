@@ -1,0 +1,529 @@
+"""Recognise a file and import its labels through submit()."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from annotation.answers.evidence import misplaced
+from annotation.answers.payloads import Payload
+from annotation.answers.submission import Circumstances, Detail, prepare, submit
+from annotation.imports import clapnq, crux
+from annotation.imports.clapnq import released_groups
+from annotation.imports.first_answers import First, FirstImports, new_assignment
+from annotation.imports.grouping import (
+    Group,
+    assistance,
+    check_assisted,
+    check_groups,
+    fill_quotes,
+    group_rows,
+    mixed,
+    moment,
+    split_by_scope,
+)
+from annotation.imports.index import CheckedRow, KnownItems
+from annotation.imports.label_studio import read_label_studio, rows_said
+from annotation.imports.labels import StandIn, read_labels
+from annotation.label_rows import Reasons, joined, reasons
+from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.presentation import bring, present, schema, shown_texts
+from annotation.protocols.base import ItemSpec
+from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.validation import Problem, RefusedError
+from annotation.response_rows import ResponseRow, looks_like_responses, read_responses
+from audit.recording import record
+from datasets.models import Question
+from datasets.readers.clapnq import recognises as looks_like_clapnq
+from datasets.readers.jsonl import objects, shown
+from datasets.readers.label_studio import recognises as looks_like_label_studio
+from datasets.rows import InputError, Place, ReadNotes
+
+Answer = Mapping[str, Any]
+
+
+def merged(stands: Payload | None, payload: Payload, evidence: str | None) -> Payload:
+    """`payload` over what stands; `evidence` is the variable of quotes that name none.
+
+    A label that is given again keeps its old quotes and details only where its value is the same
+    and the file brings none of its own.
+    """
+    if stands is None:
+        return payload
+    units = {name: dict(answer) for name, answer in stands["units"].items()}
+    details = {name: dict(each) for name, each in stands.get("details", {}).items()}
+    for name, new in payload["units"].items():
+        old = units.get(name, {})
+        units[name] = _with_quotes(old, new, evidence)
+        details[name] = {
+            **{v: d for v, d in details.get(name, {}).items() if _still(v, old, new)},
+            **payload.get("details", {}).get(name, {}),
+        }
+    whole = {**stands, "units": units, "comment": payload["comment"] or stands.get("comment")}
+    kept = {name: each for name, each in details.items() if each}
+    return {k: v for k, v in whole.items() if k != "details"} | ({"details": kept} if kept else {})
+
+
+def _with_quotes(old: Answer, new: Answer, evidence: str | None) -> dict[str, Any]:
+    given = list(new.get(EVIDENCE_KEY) or ())
+    renewed = {quote["variable"] for quote in given}
+    kept = [
+        quote
+        for quote in old.get(EVIDENCE_KEY) or ()
+        if (of := quote.get("variable", evidence)) not in renewed and _still(of, old, new)
+    ]
+    quotes = {EVIDENCE_KEY: kept + given} if kept or given or EVIDENCE_KEY in old else {}
+    return {**old, **new, **quotes}
+
+
+def _still(variable: str | None, old: Answer, new: Answer) -> bool:
+    """Whether a variable keeps the value that it had."""
+    return variable is None or variable not in new or new[variable] == old.get(variable)
+
+
+def details_of(payload: Payload) -> dict[tuple[str, str], Detail]:
+    return {
+        (name, variable): Detail(detail.get("score"), detail.get("meta"))
+        for name, variables in payload.get("details", {}).items()
+        for variable, detail in variables.items()
+    }
+
+
+NAMED = 3
+
+
+def read_groups(
+    path: Path, known: KnownItems, rater: str | None, format: str | None, notes: ReadNotes
+) -> list[Group]:
+    """The groups of a file; `format` is recognised if absent. Raises InputError."""
+    stand_in = StandIn(rater)
+    groups = _groups(path, known, stand_in, format or _recognise(path), notes)
+    check_assisted(groups)
+    if rater and not stand_in.used:
+        names = list(dict.fromkeys(group.rater for group in groups))
+        notes.warnings.append(_without_effect(path, rater, names))
+    return groups
+
+
+def _groups(
+    path: Path, known: KnownItems, rater: StandIn, format: str, notes: ReadNotes
+) -> list[Group]:
+    if format == "crux":
+        rater.used = True
+        texts = _questions(known.campaign)
+        labels = crux.read_crux(path, rater.name or crux.rater_of(path), texts, notes)
+        return group_rows(known.checked(labels))
+    if format == "clapnq":
+        rater.used = True
+        return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
+    if format == "label-studio":
+        said = read_label_studio(path, rater, notes)
+        return group_rows(known.checked(rows_said(said, known, notes)))
+    if format == "responses":
+        return check_groups(_joined(read_responses(path, rater), known))
+    doubts = _Contradictions(known)
+    groups = group_rows(doubts.counted(known.checked(read_labels(path, rater))))
+    notes.warnings += doubts.warnings()
+    return groups
+
+
+def _without_effect(path: Path, rater: str, names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    said = ", ".join(shown(name) for name in names[:NAMED]) + more
+    return (
+        f"{os.fspath(path)}: --rater {shown(rater)} had no effect, as every line names a rater "
+        f"of its own ({said}); leave it out"
+    )
+
+
+def _recognise(path: Path) -> str:
+    if path.suffix.lower() == ".csv":
+        return "labels"
+    _, first = next(iter(objects(path)))
+    if crux.looks_like_crux(first):
+        return "crux"
+    if looks_like_clapnq(path, first):
+        return "clapnq"
+    if looks_like_label_studio(path, first):
+        return "label-studio"
+    return "responses" if looks_like_responses(first) else "labels"
+
+
+def _questions(campaign: Campaign) -> crux.Texts:
+    items = dict(campaign.items.values_list("key", "query_id"))
+    texts: dict[int, dict[str, str]] = {}
+    of_batch = Question.objects.filter(batch=campaign.batch_id)
+    for query, key, text in of_batch.values_list("query_id", "key", "text"):
+        texts.setdefault(query, {})[key] = text
+    return lambda item: texts.get(items[item], {}) if item in items else {}
+
+
+def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
+    """One group for each rater, item, replicate and revision.
+
+    A judge that works unit by unit has a line for each unit. Raises InputError where a unit stands
+    in two lines.
+    """
+    groups: dict[tuple[str, str, int, int | None], Group] = {}
+    places: dict[tuple[str, str, int, int | None, str], Place] = {}
+    for response in responses:
+        key = (response.rater, response.item, response.replicate, response.revision)
+        _add(groups.setdefault(key, Group(*key)), response, known)
+        for name in response.units:
+            first = places.setdefault((*key, name), response.place)
+            if first != response.place:
+                unit = f"unit {shown(name)} of item {shown(response.item)}"
+                wrong = f"{response.rater!r} has {unit} on line {first.line} too"
+                mend = "keep one, or number replicates or revisions"
+                raise InputError(response.place, wrong, mend)
+    return list(groups.values())
+
+
+def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
+    known.check_protocol(response)
+    rows = list(known.checked(known.rows_of(response)))
+    if not rows:
+        raise InputError(response.place, "the response holds no label", "take the line out")
+    group.rows += rows
+    kinds = known.kinds(known.item(response.item).pk)
+    for name, answer in response.units.items():
+        if response.comment:
+            group.comments[name] = response.comment
+        keys = known.schema.free_keys(kinds[name])
+        if free := {key: answer[key] for key in keys if answer.get(key) is not None}:
+            group.written[name] = free
+
+
+class _Contradictions:
+    """Counts the lines of one file that say something else of an item than the campaign."""
+
+    def __init__(self, known: KnownItems) -> None:
+        self.known = known
+        self.lines = 0
+        self.first: Place | None = None
+        self.columns: dict[str, None] = {}
+
+    def counted(self, rows: Iterable[CheckedRow]) -> Iterator[CheckedRow]:
+        for checked in rows:
+            row = checked.row
+            said = {name: getattr(row, name) for name in _FACTS}
+            own = self.known.facts[row.item]
+            wrong = [n for n, value in said.items() if value is not None and value != own[n]]
+            if wrong:
+                self.lines += 1
+                self.first = self.first or row.place
+                self.columns.update(dict.fromkeys(wrong))
+            yield checked
+
+    def warnings(self) -> list[str]:
+        if not self.lines:
+            return []
+        columns = " or ".join(self.columns)
+        return [
+            f"{self.first}: {self.lines} lines name another {columns} than their item has; "
+            "what the campaign has stays"
+        ]
+
+
+_FACTS = ("query", "system", "setting", "batch")
+
+
+ITEMS = 100
+"""So many items are looked up at once, and what is new of them is written at once."""
+FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
+
+
+@dataclass
+class ImportReport:
+    """What became of the files: labels by rater, and what was doubted."""
+
+    labels: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
+    unchanged: int = 0
+    warnings: list[str] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+def import_labels(
+    paths: Sequence[Path],
+    campaign: Campaign,
+    rater: str | None = None,
+    format: str | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> ImportReport:
+    """Loads label files into a campaign, all or nothing. Raises InputError."""
+    notes, report = ReadNotes(), ImportReport()
+    known = KnownItems(campaign)
+    with transaction.atomic():
+        for path in paths:
+            groups = read_groups(path, known, rater, format, notes)
+            _Importer(campaign, report, known).take(groups, progress)
+        if changed := sum(report.labels.values()) + report.missing:
+            record("labels.imported", campaign.pk, campaign, labels=changed)
+    doubts = [str(each) for each in misplaced(campaign, report.labels)] if report.labels else []
+    report.warnings = doubts + notes.warnings + report.warnings
+    report.skipped = notes.skipped
+    return report
+
+
+class _Importer:
+    """Takes the groups of one file; what it remembers spares looking things up for each group."""
+
+    def __init__(self, campaign: Campaign, report: ImportReport, known: KnownItems) -> None:
+        self.campaign, self.report, self.known = campaign, report, known
+        self.schema = schema(campaign)
+        self.raters: dict[str, Rater] = {}
+        self.firsts = FirstImports(campaign, self._written, self._again)
+
+    def take(self, groups: Iterable[Group], progress: Callable[[int], None]) -> None:
+        ordered = sorted(groups, key=lambda g: (self.known.position(g.item), g.order))
+        done = 0
+        by_item = ((key, list(of)) for key, of in groupby(ordered, key=lambda g: g.item))
+        while several := list(islice(by_item, ITEMS)):
+            items = [self.known.item(key) for key, _ in several]
+            bring(self.campaign, items)
+            self.firsts.look_up(items)
+            for item, (_, of_item) in zip(items, several, strict=True):
+                spec = present(item)
+                texts = shown_texts(spec)
+                for group in of_item:
+                    fill_quotes(group, texts)
+                    scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
+                    for part in split_by_scope(group, scopes):
+                        self._part(part, item, spec)
+                    done += len(group.rows)
+                    progress(done)
+        self.firsts.flush()
+
+    def _part(self, group: Group, item: Item, spec: ItemSpec) -> None:
+        if self.firsts.is_first(group, item):
+            self.firsts.add(self._first(group, item, spec))
+        else:
+            # In the order of the file's groups, as warnings and what stands hang on it.
+            self.firsts.flush()
+            self._group(group, item, spec)
+
+    def _first(self, group: Group, item: Item, spec: ItemSpec) -> First:
+        self._check_assisted(group, item.pk)
+        asked = self.known.names(group.item)
+        assignment = new_assignment(group, item, self._rater(group), asked)
+        payload = group.payload()
+        missing = _unanswered(group.missing(), payload)
+        try:
+            ready = prepare(assignment, payload, "import", spec, self.schema)
+        except RefusedError as error:
+            raise _refusal(group, error) from error
+        return First(group, item, spec, (ready, _circumstances(group, payload, missing)))
+
+    def _written(self, first: First) -> None:
+        ready, _ = first.offer
+        self._warn(first.group, ready.checked[2])
+        self._count(first.group, changed=True)
+
+    def _again(self, first: First) -> None:
+        self._group(first.group, first.item, first.spec)
+
+    def _group(self, group: Group, item: Item, spec: ItemSpec) -> None:
+        assignment = self._assignment(group, item.pk)
+        assignment.item = item
+        if _stands_already(assignment, group):
+            self._count(group, changed=False)
+            return
+        current = assignment.responses.filter(current=True).first()
+        rule = self.schema.protocol.evidence
+        stands = current.payload if current else None
+        payload = merged(stands, group.payload(), rule.variable if rule else None)
+        told = self._reasons(assignment)
+        missing = _unanswered(joined(told, group.missing()), payload)
+        answered = bool(group.values) and self._submit(assignment, group, payload, missing, spec)
+        if not answered and missing != told:
+            self._keep(assignment, missing, group.seconds, failed=current is None)
+        self._count(group, answered or missing != told)
+
+    def _submit(
+        self,
+        assignment: Assignment,
+        group: Group,
+        payload: Payload,
+        missing: Reasons,
+        spec: ItemSpec,
+    ) -> bool:
+        circumstances = _circumstances(group, payload, missing)
+        try:
+            outcome = submit(assignment, payload, "import", circumstances, spec, self.schema)
+        except RefusedError as error:
+            raise _refusal(group, error) from error
+        if outcome.created:
+            self._warn(group, outcome.warnings)
+        return outcome.created
+
+    def _warn(self, group: Group, warnings: Iterable[Problem]) -> None:
+        self.report.warnings += [f"{group.place_of(w.unit)}: {w}" for w in warnings]
+
+    def _reasons(self, assignment: Assignment) -> Reasons:
+        kinds = self.known.kinds(assignment.item_id)
+        return reasons(assignment, self.schema, {n: kinds[n] for n in assignment.asked})
+
+    def _keep(
+        self, assignment: Assignment, missing: Reasons, seconds: float | None, failed: bool
+    ) -> None:
+        assignment.missing = missing
+        if failed:
+            assignment.seconds = seconds
+            reason = next(reason for each in missing.values() for reason in each.values())
+            declined = reason == "declined"
+            assignment.status, assignment.reason = "declined" if declined else "failed", reason
+        assignment.save(update_fields=["missing", "status", "reason", "seconds"])
+
+    def _count(self, group: Group, changed: bool) -> None:
+        if not changed:
+            self.report.unchanged += len(group.rows)
+            return
+        here = self.report.labels
+        here[group.rater] = here.get(group.rater, 0) + len(group.values)
+        self.report.missing += len(group.rows) - len(group.values)
+
+    @cached_property
+    def scopes(self) -> dict[tuple[int, str, int], dict[str, str]]:
+        """Where a judge works unit by unit: the scope of each unit, by item, rater, replicate."""
+        found: dict[tuple[int, str, int], dict[str, str]] = {}
+        scoped = Assignment.objects.filter(item__campaign=self.campaign).exclude(scope="")
+        values = scoped.values_list("item", "rater__name", "replicate", "scope", "asked")
+        for item, rater, replicate, scope, asked in values:
+            found.setdefault((item, rater, replicate), {}).update(dict.fromkeys(asked, scope))
+        return found
+
+    @cached_property
+    def assisted(self) -> dict[tuple[int, str, int], str]:
+        """Who assisted the answers that stand, by item, rater, replicate; nobody is empty."""
+        closed = Assignment.objects.filter(item__campaign=self.campaign).exclude(
+            status__in=("open", "leased", "cancelled"), missing={}
+        )
+        values = closed.values_list("item", "rater__name", "replicate", "assisted_by")
+        return {(item, rater, replicate): by for item, rater, replicate, by in values}
+
+    def _check_assisted(self, group: Group, item: int) -> None:
+        stands = self.assisted.get((item, group.rater, group.replicate))
+        if stands is not None and stands != (group.assisted_by or ""):
+            raise mixed(group.rows[0].row, f"{assistance(stands)} in the campaign")
+
+    def _assignment(self, group: Group, item: int) -> Assignment:
+        self._check_assisted(group, item)
+        asked = self.known.names(group.item)
+        named = {row.name for row in group.rows} | group.written.keys()
+        assignment, _ = Assignment.objects.get_or_create(
+            item_id=item,
+            rater=self._rater(group),
+            replicate=group.replicate,
+            scope=group.scope,
+            defaults={"asked": []},
+        )
+        wanted = [name for name in asked if name in named or name in assignment.asked]
+        by = group.assisted_by or ""
+        if set(wanted) != set(assignment.asked) or by != assignment.assisted_by:
+            assignment.asked, assignment.assisted_by = wanted, by
+            assignment.save(update_fields=["asked", "assisted_by"])
+        return assignment
+
+    def _rater(self, group: Group) -> Rater:
+        if group.rater not in self.raters:
+            rater, _ = Rater.objects.get_or_create(
+                name=group.rater, defaults={"kind": group.rater_kind}
+            )
+            self.raters[group.rater] = rater
+        rater = self.raters[group.rater]
+        if rater.kind != group.rater_kind:
+            raise InputError(
+                group.place,
+                f"rater {rater.name!r} is of kind {rater.kind}, not {group.rater_kind}",
+                "mend rater_kind, or give the rater another name",
+            )
+        return rater
+
+
+def _circumstances(group: Group, payload: Payload, missing: Reasons) -> Circumstances:
+    return Circumstances(
+        seconds=group.seconds,
+        revision=group.revision,
+        created_at=moment(group.created_at) if group.created_at else None,
+        details=details_of(payload),
+        missing=missing,
+    )
+
+
+def _refusal(group: Group, error: RefusedError) -> InputError:
+    first = error.problems[0]
+    return InputError(group.place_of(first.unit), str(first), "mend the answer")
+
+
+def _stands_already(assignment: Assignment, group: Group) -> bool:
+    """Whether this very revision was loaded before, so that later ones stay the current ones."""
+    if group.revision is None:
+        return False
+    there = assignment.responses.filter(revision=group.revision, current=False).first()
+    return there is not None and bool(there.payload == group.payload())
+
+
+def _unanswered(missing: Reasons, payload: Payload) -> Reasons:
+    """The reasons of what the answer does not hold."""
+    left = {
+        name: {v: why for v, why in each.items() if payload["units"].get(name, {}).get(v) is None}
+        for name, each in missing.items()
+    }
+    return {name: each for name, each in left.items() if each}
+
+
+NAME = "labels"
+
+
+def import_rows(
+    rows: Sequence[dict[str, Any]], campaign: Campaign, rater: str | None = None
+) -> ImportReport:
+    """Loads rows of the labels format, all or nothing. Raises InputError, with the row as line."""
+    _check_raters(rows, rater)
+    with TemporaryDirectory(prefix="tandem-labels-") as folder:
+        path = Path(folder, f"{NAME}.jsonl")
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        try:
+            report = import_labels([path], campaign, rater, "labels")
+        except InputError as error:
+            raise InputError(Place(NAME, error.place.line), error.wrong, error.mend) from error
+        report.warnings = [each.replace(str(path), NAME) for each in report.warnings]
+    return report
+
+
+def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
+    said = [row.get("rater") or stand_in for row in rows]
+    taken = taken_names({name for name in said if isinstance(name, str)})
+    for line, name in enumerate(said, start=1):
+        if name in taken:
+            raise InputError(
+                Place(NAME, line),
+                f"rater {name!r} answers here, and nobody else may in that name",
+                "give the labels another rater",
+            )
+
+
+def taken_names(names: Iterable[str]) -> set[str]:
+    """Those of raters with an account, a place that they took, or an answer by another door."""
+    asked = Assignment.objects.filter(rater=OuterRef("pk"))
+    here = Response.objects.filter(assignment__rater=OuterRef("pk")).exclude(door="import")
+    theirs = (
+        Q(user__isnull=False)
+        | Exists(asked.filter(slot__isnull=False))
+        | Exists(asked.filter(status=Assignment.Status.LEASED))
+        | Exists(here)
+    )
+    found = Rater.objects.filter(theirs, name__in=list(names))
+    return set(found.values_list("name", flat=True))

@@ -1,0 +1,173 @@
+"""The items and units of a campaign by key, to check the rows of a file against."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from sys import intern
+from typing import Any
+
+from annotation.label_rows import LabelRow
+from annotation.models import Campaign, Item, Unit
+from annotation.presentation import schema
+from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.validation import coerce
+from annotation.response_rows import ResponseRow, quote_rows
+from datasets.readers.jsonl import shown
+from datasets.rows import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """A row with the name that its unit has in responses."""
+
+    row: LabelRow
+    name: str
+
+
+class KnownItems:
+    """What a campaign has; unknown items, units, variables and codes are refused by line."""
+
+    def __init__(self, campaign: Campaign, only: Collection[str] | None = None) -> None:
+        """`only` are the keys of the items asked about, where they are few; None for all."""
+        self.campaign = campaign
+        self.only = only
+        self.schema = schema(campaign)
+
+    @cached_property
+    def items(self) -> dict[str, Item]:
+        related = self.campaign.items.select_related("query")
+        if self.only is not None:
+            related = related.filter(key__in=self.only)
+        found = {item.key: item for item in related}
+        for item in found.values():
+            item.campaign = self.campaign
+        return found
+
+    @cached_property
+    def units(self) -> dict[int, list[tuple[str, str, str]]]:
+        """Kind, key and name of each unit, by item, in their order."""
+        units: dict[int, list[tuple[str, str, str]]] = {}
+        of_campaign = Unit.objects.filter(item__campaign=self.campaign).order_by("position")
+        if self.only is not None:
+            of_campaign = of_campaign.filter(item__key__in=self.only)
+        for item, kind, key, name in of_campaign.values_list("item_id", "kind", "key", "name"):
+            # Of a million units most have a name that is their key: one text for both, and a kind.
+            unit = intern(kind), key, key if name == key else name
+            units.setdefault(item, []).append(unit)
+        return units
+
+    def item(self, key: str) -> Item:
+        return self.items[key]
+
+    def position(self, key: str) -> int:
+        return self.items[key].position
+
+    def kinds(self, item: int) -> dict[str, str]:
+        """The kinds of an item's units by name."""
+        return {name: kind for kind, _, name in self.units.get(item, ())}
+
+    def names(self, key: str) -> list[str]:
+        return [name for _, _, name in self.units.get(self.items[key].pk, ())]
+
+    @cached_property
+    def facts(self) -> dict[str, dict[str, str | None]]:
+        """What a labels file may say of an item beside its key, by the key."""
+        batch = self.campaign.batch.name
+        columns = ("query__key", "report__system", "report__setting")
+        return {
+            key: {"batch": batch, "query": query, "system": system, "setting": setting}
+            for key, query, system, setting in self.campaign.items.values_list("key", *columns)
+        }
+
+    def checked(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
+        for row in rows:
+            self.check_protocol(row)
+            yield CheckedRow(row, self._unit(row))
+
+    def check_protocol(self, row: LabelRow | ResponseRow) -> None:
+        own = self.campaign.protocol
+        if row.protocol not in (None, own):
+            wrong = f"protocol is {shown(row.protocol)}, not {shown(own)}"
+            self._refuse(row, wrong, "give a campaign of that protocol, or mend the line")
+
+    def rows_of(self, response: ResponseRow) -> Iterator[LabelRow]:
+        """A response as label rows. Raises InputError where it names an unknown item or unit."""
+        asked = {name: (kind, key) for kind, key, name in self._units_of(response)}
+        for name, answer in response.units.items():
+            if name not in asked:
+                wrong = f"unit {shown(name)} of item {shown(response.item)} is not asked"
+                raise InputError(response.place, wrong, "check its name")
+            yield from self._labels(response, *asked[name], answer)
+
+    def _units_of(self, response: ResponseRow) -> list[tuple[str, str, str]]:
+        if response.item not in self.items:
+            wrong = f"item {shown(response.item)} is not in campaign {self.campaign.name!r}"
+            raise InputError(response.place, wrong, "check the key")
+        return self.units.get(self.items[response.item].pk, [])
+
+    def _labels(
+        self, response: ResponseRow, kind: str, key: str, answer: Mapping[str, Any]
+    ) -> Iterator[LabelRow]:
+        rule, free = self.schema.evidence(kind), self.schema.free_keys(kind)
+        default = (rule.variable, rule.field) if rule else ("", "")
+        quotes = quote_rows(answer.get(EVIDENCE_KEY), *default, response.place)
+        for variable, value in answer.items():
+            if variable == EVIDENCE_KEY or variable in free or value is None:
+                continue
+            code = coerce(value)
+            if code is None:
+                wrong = f"{shown(variable)} of unit {shown(key)} is no code"
+                raise InputError(response.place, wrong, "write it as text or a whole number")
+            yield LabelRow(
+                item=response.item,
+                unit=key,
+                kind=kind,
+                variable=variable,
+                value=code,
+                rater=response.rater,
+                rater_kind=response.rater_kind,
+                replicate=response.replicate,
+                revision=response.revision,
+                created_at=response.created_at,
+                seconds=response.seconds,
+                assisted_by=response.assisted_by,
+                spans=quotes.get(variable),
+                place=response.place,
+            )
+
+    def _unit(self, row: LabelRow) -> str:
+        if row.item not in self.items:
+            self._refuse(row, f"item {shown(row.item)} is not in it", "check the key")
+        kinds = {v.kind for v in self.schema.variables if v.name == row.variable}
+        if not kinds:
+            known = ", ".join(dict.fromkeys(v.name for v in self.schema.variables))
+            self._refuse(row, f"variable {shown(row.variable)} is not asked", f"it asks {known}")
+        found = [
+            (kind, name)
+            for kind, key, name in self.units.get(self.items[row.item].pk, ())
+            if key == row.unit and kind in kinds and row.kind in (None, kind)
+        ]
+        if len(found) != 1:
+            self._refuse_unit(row, len(found))
+        self._check_code(row, found[0][0])
+        return found[0][1]
+
+    def _refuse_unit(self, row: LabelRow, count: int) -> None:
+        unit = f"unit {shown(row.unit)} of item {shown(row.item)}"
+        if count:
+            self._refuse(row, f"{unit} may be one of {count}", "give its kind")
+        drawn = " or make the campaign with --option sampling=all"
+        self._refuse(
+            row, f"{unit} is not asked", f"check key and kind{drawn * self.schema.protocol.drawn}"
+        )
+
+    def _check_code(self, row: LabelRow, kind: str) -> None:
+        variable = self.schema.variable(row.variable, kind)
+        if variable and row.value is not None and row.value not in variable.answers:
+            codes = ", ".join(variable.answers)
+            self._refuse(row, f"{row.variable} is {shown(row.value)}", f"give one of {codes}")
+
+    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, mend: str) -> None:
+        raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", mend)

@@ -1,0 +1,290 @@
+"""Label Studio JSON."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from annotation.answers.submission import REASONS
+from annotation.imports.index import KnownItems
+from annotation.imports.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, moment, rater_of, whole
+from annotation.label_rows import LabelRow, SpanRow
+from annotation.protocols.base import Variable
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import objects, shown
+from datasets.readers.label_studio import task_id
+from datasets.rows import InputError, Place, ReadNotes
+
+EVIDENCE = "-evidence"
+_REGIONS = ("labels", "hypertextlabels")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen in a control."""
+
+    control: str
+    value: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A stretch of text under one label of a control."""
+
+    control: str
+    label: str
+    span: SpanRow
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one rater said of one task. `item`, `unit` and `kind` only where the file names them."""
+
+    task: str
+    item: str | None
+    unit: str | None
+    kind: str | None
+    rater: str
+    rater_kind: str
+    replicate: int
+    place: Place
+    choices: tuple[Choice, ...] = ()
+    highlights: tuple[Highlight, ...] = ()
+    declined: bool = False
+    missing: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    revision: int | None = None
+    created_at: str | None = None
+    seconds: float | None = None
+    assisted_by: str | None = None
+
+
+def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[Said]:
+    """Every annotation and prediction of a file; `rater` stands in where one names nobody.
+
+    Results of other types than choices, ratings, numbers and labels of text are counted as left
+    out. Raises InputError.
+    """
+    for number, (line, record) in enumerate(objects(path), start=1):
+        task = _Task(Fields(record, Place(str(path), line)), str(number), rater, notes)
+        yield from task.answers()
+
+
+class _Task:
+    """One task; its raters are counted, so that a second answer of one is a replicate."""
+
+    def __init__(self, fields: Fields, number: str, rater: StandIn, notes: ReadNotes) -> None:
+        self.fields, self.rater, self.notes = fields, rater, notes
+        self.data = Fields(fields.object("data") or {}, fields.place, "data")
+        self.name = task_id(fields.raw) or number
+        self.had: Counter[str] = Counter()
+
+    def answers(self) -> Iterator[Said]:
+        for each in self.fields.objects("annotations", "annotation"):
+            yield self._said(each, "human")
+        for each in self.fields.objects("predictions", "prediction"):
+            yield self._said(each, "judge")
+
+    def _said(self, fields: Fields, kind: str) -> Said:
+        own = Fields(fields.object("tandem") or {}, fields.place, fields.of)
+        name, kind = self._rater(fields, own, kind), own.optional_string("rater_kind") or kind
+        if kind not in KINDS:
+            raise InputError(
+                fields.place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}"
+            )
+        numbered = whole(own, "replicate", MAX_COUNT)
+        replicate = self.had[name] if numbered is None else numbered
+        self.had[name] += 1
+        highlights = (*self._highlights(fields), *_unanchored(own))
+        timed = (own, "seconds") if "seconds" in own.raw else (fields, "lead_time")
+        return Said(
+            task=self.name, item=self.data.optional_string("item"),
+            unit=self.data.optional_string("unit"), kind=self.data.optional_string("kind"),
+            rater=name, rater_kind=kind, replicate=replicate, place=fields.place,
+            choices=tuple(self._choices(fields)), highlights=highlights,
+            declined=bool(fields.boolean("was_cancelled")),
+            missing=own.object("missing") or {}, meta=own.object("meta") or {},
+            revision=whole(own, "revision", MAX_COUNT, 1), created_at=moment(fields),
+            seconds=timed[0].number(timed[1], 0, float("inf")),
+            assisted_by=own.optional_string("assisted_by"),
+        )  # fmt: skip
+
+    def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
+        by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
+        if isinstance(by, dict):
+            # A number tells people apart as well as an address does, and is nobody's name.
+            by = by.get("id", by.get("username"))
+        named = own.optional_string("rater") or (None if by in (None, "") else str(by))
+        return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)
+
+    def _results(self, fields: Fields) -> Iterator[tuple[Fields, Fields]]:
+        for result in fields.objects("result", "result"):
+            value = result.object("value")
+            if value is not None:
+                yield result, Fields(value, result.place, f"the value of {result.of}")
+
+    def _choices(self, fields: Fields) -> Iterator[Choice]:
+        for result, value in self._results(fields):
+            kind = result.optional_string("type") or ""
+            if kind in _REGIONS:
+                continue
+            if kind not in ("choices", "rating", "number"):
+                self.notes.skip(f"results of type {kind or 'none'}")
+                continue
+            score = result.number("score", -float("inf"), float("inf"))
+            yield Choice(result.filled("from_name"), _chosen(kind, value), score)
+
+    def _highlights(self, fields: Fields) -> Iterator[Highlight]:
+        for result, value in self._results(fields):
+            if result.raw.get("type") in _REGIONS:
+                labels = value.strings(str(result.raw["type"])) or value.strings("labels") or ("",)
+                place = self.data.raw.get("item") and result.optional_string("to_name")
+                start, end = whole(value, "start", MAX_OFFSET), whole(value, "end", MAX_OFFSET)
+                span = SpanRow(place or "", start, end, value.optional_string("text") or "")
+                for label in labels:
+                    yield Highlight(result.filled("from_name"), label, span)
+
+
+def _chosen(kind: str, value: Fields) -> str:
+    if kind != "choices":
+        number = value.number(kind, -float("inf"), float("inf"))
+        return f"{number:g}" if number is not None else value.filled(kind)
+    chosen = value.strings("choices") or ()
+    if len(chosen) != 1:
+        wrong = f"{value.of} has {len(chosen)} choices"
+        raise InputError(value.place, wrong, "give one; a variable has one code")
+    return chosen[0]
+
+
+def _unanchored(own: Fields) -> Iterator[Highlight]:
+    """Quotes that stood nowhere in their text, as our own exports list them."""
+    for variable in own.object("unanchored") or {}:
+        for quote in Fields(own.object("unanchored"), own.place).objects(variable, "quote"):
+            span = SpanRow(quote.optional_string("field") or "", None, None, quote.filled("text"))
+            yield Highlight(variable + EVIDENCE, variable, span)
+
+
+Units = list[tuple[str, str, str]]
+"""Item, kind and key."""
+
+
+def rows_said(answers: Iterable[Said], known: KnownItems, notes: ReadNotes) -> Iterator[LabelRow]:
+    """The labels of all answers. Raises InputError where a task is none of the campaign's units."""
+    finder = _Finder(known)
+    for said in answers:
+        row = LabelRow(
+            *finder.unit_of(said), variable="", rater=said.rater, rater_kind=said.rater_kind,
+            replicate=said.replicate, revision=said.revision, created_at=said.created_at,
+            seconds=said.seconds, assisted_by=said.assisted_by, place=said.place,
+        )  # fmt: skip
+        yield from _Rows(said, row, known, notes).all()
+
+
+class _Finder:
+    """The unit that a task is about."""
+
+    def __init__(self, known: KnownItems) -> None:
+        self.known = known
+        self.of_query: dict[str, list[str]] = defaultdict(list)
+        for key, item in known.items.items():
+            self.of_query[item.query.key].append(key)
+
+    def unit_of(self, said: Said) -> tuple[str, str]:
+        """Item and unit by their keys."""
+        if said.item is not None and said.unit is not None:
+            return said.item, said.unit
+        asked = {choice.control for choice in said.choices}
+        found = [(item, key) for item, kind, key in self._units(said) if self._asks(kind, asked)]
+        if len(found) != 1:
+            self._refuse(said, len(found))
+        return found[0]
+
+    def _units(self, said: Said) -> Iterator[tuple[str, str, str]]:
+        for item in self.of_query.get(said.task, ()):
+            for kind, key, _ in self.known.units.get(self.known.item(item).pk, ()):
+                yield item, kind, key
+
+    def _asks(self, kind: str, asked: set[str]) -> bool:
+        names = {variable.name for variable in self.known.schema.of(kind)}
+        return bool(names & asked) if asked else bool(names)
+
+    def _refuse(self, said: Said, count: int) -> None:
+        name = self.known.campaign.name
+        wrong = f"task {shown(said.task)} may be each of {count} units of campaign {name!r}"
+        mend = 'name "item" and "unit" in its data, as `export --what label-studio` does'
+        if not count:
+            wrong = f"task {shown(said.task)} is no unit of campaign {name!r}"
+            mend = f"check its id and its controls, or {mend}"
+        raise InputError(said.place, wrong, mend)
+
+
+class _Rows:
+    """The labels of one answer; `row` is what they share."""
+
+    def __init__(self, said: Said, row: LabelRow, known: KnownItems, notes: ReadNotes) -> None:
+        self.said, self.notes, self.known = said, notes, known
+        units = known.units.get(known.items[row.item].pk, ()) if row.item in known.items else ()
+        kinds = [kind for kind, key, _ in units if key == row.unit]
+        self.kind = said.kind or (kinds[0] if len(kinds) == 1 else None)
+        self.row = replace(row, kind=self.kind)
+
+    def all(self) -> Iterator[LabelRow]:
+        spans = self._spans()
+        for choice in self.said.choices:
+            yield replace(
+                self.row,
+                variable=choice.control,
+                value=self._code(choice),
+                score=choice.score,
+                spans=tuple(spans.pop(choice.control, ())) or None,
+                meta=self.said.meta.get(choice.control),
+            )
+        if lost := sum(map(len, spans.values())):
+            self.notes.skip("highlights without a label that they stand for", lost)
+        yield from self._missing()
+
+    def _missing(self) -> Iterator[LabelRow]:
+        """With the reasons that the file names; a task that was skipped was declined."""
+        reasons = dict(self.said.missing)
+        if self.said.declined and not reasons and not self.said.choices:
+            asked = self.known.schema.of(self.kind) if self.kind else ()
+            reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
+        for name, reason in reasons.items():
+            if reason not in REASONS:
+                wrong = f"missing is {shown(str(reason))}"
+                raise InputError(self.said.place, wrong, f"give one of {', '.join(REASONS)}")
+            yield replace(self.row, variable=name, missing=reason)
+
+    def _spans(self) -> dict[str, list[SpanRow]]:
+        found: dict[str, list[SpanRow]] = defaultdict(list)
+        for highlight in self.said.highlights:
+            found[self._meant(highlight)].append(highlight.span)
+        return found
+
+    def _meant(self, highlight: Highlight) -> str:
+        """The variable that a highlight is evidence for: by its label, its control, the rule."""
+        rule = self.known.schema.protocol.evidence
+        for name in (highlight.label, highlight.control.removesuffix(EVIDENCE)):
+            if self.known.schema.variable(name, self.kind):
+                return name
+        return rule.variable if rule else ""
+
+    def _code(self, choice: Choice) -> str:
+        """A choice as a code: as it stands, or by the words that people read for it."""
+        variable = self.known.schema.variable(choice.control, self.kind)
+        if variable is None or choice.value in variable.answers:
+            return choice.value
+        return _in_words(variable).get(_plain(choice.value), choice.value)
+
+
+def _in_words(variable: Variable) -> dict[str, str]:
+    own = {_plain(code): code for code in variable.answers}
+    return own | {_plain(words): code for code, words in variable.words.items()}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("-", " ").replace("_", " ").split())

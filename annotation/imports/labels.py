@@ -1,0 +1,258 @@
+"""Read the labels file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from sys import intern
+from typing import Any
+
+from annotation.answers.submission import REASONS
+from annotation.exports.spreadsheet import read_rows
+from annotation.label_rows import COLUMNS, LabelRow, SpanRow
+from annotation.protocols.validation import coerce, storable
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import records, records_in, shown
+from datasets.rows import InputError, Place
+
+MAX_DIGITS = 30
+
+
+def strict_json(text: str) -> Any:
+    """The value of a cell.
+
+    Raises ValueError for broken JSON, a key given twice, NaN, Infinity, a number of over
+    `MAX_DIGITS` digits, and for what no text may hold; RecursionError where it nests too deep.
+    """
+    value = json.loads(
+        text,
+        object_pairs_hook=_unique,
+        parse_constant=_refuse,
+        parse_float=_finite,
+        parse_int=_integer,
+    )
+    _check_texts(value)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError("a number has too many digits")
+    return int(digits)
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str) and not storable(value):
+        raise ValueError("holds a character that no text may hold")
+    if isinstance(value, dict):
+        _check_texts([*value.keys(), *value.values()])
+    elif isinstance(value, list):
+        for each in value:
+            _check_texts(each)
+
+
+KINDS = ("human", "judge", "reference")
+_KNOWN = dict.fromkeys(COLUMNS)
+_TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system", "setting")
+_NUMBERS = ("replicate", "revision", "seconds", "score")
+_OBJECTS = ("spans", "meta")
+_REPEATED = (
+    "campaign", "protocol", "item", "kind", "variable", "value", "missing", "rater", "rater_kind",
+    "created_at", "assisted_by", "batch", "query", "system", "setting",
+)  # fmt: skip
+_UNLIMITED = float("inf")
+MAX_RATER = 150
+MAX_FIELD = 300
+MAX_COUNT = 30_000
+MAX_OFFSET = 2**31 - 1
+
+
+@dataclass
+class StandIn:
+    """The rater of the lines that name none; `used` once there was such a line."""
+
+    name: str | None = None
+    used: bool = False
+
+
+def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
+    """The rows of a labels file; `rater` stands in where a line names none. Raises InputError."""
+    rater = rater or StandIn()
+    for line, raw in _raw(path):
+        place = Place(os.fspath(path), line)
+        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, rater)
+
+
+def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
+    """The rows of lines of a JSON Lines file, the first of them of that number."""
+    for line, raw in records_in(block, os.fspath(path), first):
+        place = Place(os.fspath(path), line)
+        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, StandIn())
+
+
+def _shared(raw: dict[str, Any]) -> dict[str, Any]:
+    """Texts that many lines have in common are one in memory: a million lines are held at once."""
+    for name in _REPEATED:
+        if type(raw.get(name)) is str:
+            raw[name] = intern(raw[name])
+    return raw
+
+
+def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.suffix.lower() == ".csv":
+        for line, cells in read_rows(path, COLUMNS):
+            yield line, _typed(cells, Place(os.fspath(path), line))
+    else:
+        yield from records(path)
+
+
+def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
+    """CSV cells as the values that JSON Lines would hold."""
+    typed: dict[str, Any] = dict(cells)
+    for name in (*_NUMBERS, *_OBJECTS):
+        if name in cells:
+            try:
+                typed[name] = strict_json(cells[name])
+            except (ValueError, RecursionError):
+                raise InputError(
+                    place, f"{name} is {shown(cells[name])}", "write it as JSON"
+                ) from None
+    return typed
+
+
+def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
+    value = _value(fields)
+    texts = fields.optional_strings(_TEXTS)
+    missing, campaign, protocol, kind, batch, query, system, setting = texts
+    if (value is None) == (missing is None):
+        raise InputError(place, "a label has a value or a missing reason", "give one of the two")
+    if missing is not None and missing not in REASONS:
+        known = ", ".join(REASONS)
+        raise InputError(place, f"missing is {shown(missing)}", f"give one of {known}")
+    return LabelRow(
+        item=_key(fields, "item"),
+        unit=_key(fields, "unit"),
+        variable=fields.filled("variable"),
+        rater=rater_of(fields, rater),
+        value=value,
+        missing=missing,
+        campaign=campaign,
+        protocol=protocol,
+        kind=kind,
+        rater_kind=_kind(fields),
+        replicate=whole(fields, "replicate") or 0,
+        created_at=moment(fields),
+        revision=whole(fields, "revision", low=1),
+        seconds=fields.number("seconds", 0, _UNLIMITED),
+        score=fields.number("score", -_UNLIMITED, _UNLIMITED),
+        spans=_spans(fields),
+        assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
+        batch=batch,
+        query=query,
+        system=system,
+        setting=setting,
+        meta=fields.object("meta"),
+        place=place,
+    )
+
+
+def _key(fields: Fields, name: str) -> str:
+    key = coerce(fields.raw.get(name))
+    return key if key else fields.filled(name)
+
+
+def _value(fields: Fields) -> str | None:
+    value = fields.raw.get("value")
+    if value is None:
+        return None
+    broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
+    code = repr(value) if broken else coerce(value)
+    if not code:
+        raise InputError(fields.place, "value is no code", "write it as text or a number")
+    return code
+
+
+def _kind(fields: Fields) -> str:
+    kind = fields.optional_string("rater_kind") or "human"
+    if kind not in KINDS:
+        raise InputError(
+            fields.place, f"rater_kind is {shown(kind)}", "give human, judge or reference"
+        )
+    return kind
+
+
+def rater_of(fields: Fields, rater: StandIn) -> str:
+    """The rater that a line names, or else the one that stands in."""
+    own = short(fields, "rater", MAX_RATER)
+    name = own or rater.name or fields.filled("rater")
+    rater.used = rater.used or not own
+    if not name.strip() or len(name) > MAX_RATER:
+        wrong = f"the rater is blank or longer than {MAX_RATER} characters"
+        raise InputError(fields.place, wrong, "give a name")
+    return name
+
+
+def short(fields: Fields, name: str, limit: int) -> str | None:
+    text = fields.optional_string(name)
+    if text is not None and len(text) > limit:
+        raise InputError(fields.place, f"{name} has {len(text)} characters", f"use at most {limit}")
+    return text
+
+
+def whole(fields: Fields, name: str, high: int = MAX_COUNT, low: int = 0) -> int | None:
+    number = fields.number(name, low, high)
+    if number is not None and number != int(number):
+        raise InputError(fields.place, f"{name} is {number}", "write a whole number")
+    return None if number is None else int(number)
+
+
+def moment(fields: Fields) -> str | None:
+    text = fields.optional_string("created_at")
+    if text is not None:
+        try:
+            datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise InputError(
+                fields.place, f"created_at is {shown(text)}", "write it as 2024-05-31T12:30:00Z"
+            ) from None
+    return text
+
+
+def _spans(fields: Fields) -> tuple[SpanRow, ...] | None:
+    if fields.raw.get("spans") is None:
+        return None
+    found = fields.objects("spans", "span", ("field", "start", "end", "text"))
+    return tuple(_span(each) for each in found)
+
+
+def _span(fields: Fields) -> SpanRow:
+    start, end = whole(fields, "start", MAX_OFFSET), whole(fields, "end", MAX_OFFSET)
+    text = fields.optional_string("text") or ""
+    if not text.strip() and (start is None or end is None or end <= start):
+        raise InputError(
+            fields.place, f"{fields.of} has no text", "give its quote, or start and end"
+        )
+    return SpanRow(short(fields, "field", MAX_FIELD) or "", start, end, text)

@@ -1,0 +1,341 @@
+"""Stored assignments and answers as plain values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from annotation.campaigns.relevance import Uses
+from annotation.exports.rows import chunks
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Decision,
+    Draft,
+    Item,
+    Label,
+    Response,
+    Span,
+    Unit,
+)
+from annotation.preparation.registry import DECLARED, declared
+from annotation.presentation import items_of, schema
+from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.schema import Schema
+from annotation.protocols.validation import Entry, Problem, RefusedError, check
+from audit.violations import Place, Violation
+from datasets import rows
+from datasets.material import as_rows
+from datasets.models import Query
+
+
+class Placed(NamedTuple):
+    """An item; `query` is a primary key, `passages` the ids that it was left (None: all)."""
+
+    pk: int
+    key: str
+    query: int
+    passages: list[str] | None
+    uses: Uses | None
+
+
+class Row(NamedTuple):
+    """An assignment. `rater` and `item` are primary keys."""
+
+    pk: int
+    item: int
+    rater: int
+    rater_name: str
+    rater_kind: str
+    replicate: int
+    scope: str
+    asked: list[str]
+    status: str
+
+
+class Answer(NamedTuple):
+    pk: int
+    assignment: int
+    revision: int
+    current: bool
+    payload: Any
+    comment: str
+    door: str
+
+
+class Value(NamedTuple):
+    """A label. `unit` is a primary key."""
+
+    pk: int
+    response: int
+    unit: int
+    variable: str
+    value: str
+
+
+class Range(NamedTuple):
+    """A span."""
+
+    pk: int
+    label: int
+    field: str
+    start: int | None
+    end: int | None
+    quote: str
+    method: str
+
+
+class Decided(NamedTuple):
+    """A decision. `unit` is a primary key."""
+
+    pk: int
+    response: int
+    unit: int
+    by_kind: str
+
+
+class Kept(NamedTuple):
+    """A draft."""
+
+    pk: int
+    assignment: int
+    payload: Any
+    version: int
+
+
+class Named(NamedTuple):
+    """A unit of an item, by the name that answers give it."""
+
+    name: str
+    spec: UnitSpec
+
+
+_ROW = (
+    "pk", "item_id", "rater_id", "rater__name", "rater__kind", "replicate", "scope", "asked",
+    "status",
+)  # fmt: skip
+
+
+def rows_of(campaign: Campaign, chunk: int) -> Iterator[Row]:
+    """The assignments of a campaign, by query and item."""
+    rows = Assignment.objects.filter(item__campaign=campaign)
+    ordered = rows.order_by("item__query", "item", "pk").values_list(*_ROW)
+    yield from map(Row._make, ordered.iterator(chunk_size=chunk))
+
+
+def answers_of(assignments: Sequence[int]) -> Mapping[int, list[Answer]]:
+    found = Response.objects.filter(assignment__in=assignments).order_by("assignment", "revision")
+    by: dict[int, list[Answer]] = defaultdict(list)
+    columns = "pk", "assignment_id", "revision", "current", "payload", "comment", "door"
+    for answer in map(Answer._make, found.values_list(*columns)):
+        by[answer.assignment].append(answer)
+    return by
+
+
+def labels_of(responses: Sequence[int]) -> Mapping[int, list[Value]]:
+    found = Label.objects.filter(response__in=responses).order_by()
+    by: dict[int, list[Value]] = defaultdict(list)
+    columns = "pk", "response_id", "unit_id", "variable", "value"
+    for value in map(Value._make, found.values_list(*columns)):
+        by[value.response].append(value)
+    return by
+
+
+def spans_of(responses: Sequence[int]) -> Mapping[int, list[Range]]:
+    found = Span.objects.filter(label__response__in=responses).order_by("label", "pk")
+    by: dict[int, list[Range]] = defaultdict(list)
+    columns = "pk", "label_id", "field", "start", "end", "quote", "method"
+    for span in map(Range._make, found.values_list(*columns)):
+        by[span.label].append(span)
+    return by
+
+
+def decisions_of(responses: Sequence[int]) -> Mapping[int, Decided]:
+    found = Decision.objects.filter(response__in=responses).order_by()
+    rows = found.values_list("pk", "response_id", "unit_id", "by__kind")
+    return {row[1]: Decided(*row) for row in rows}
+
+
+def drafts_of(assignments: Sequence[int]) -> Iterator[Kept]:
+    found = Draft.objects.filter(assignment__in=assignments).order_by()
+    yield from map(Kept._make, found.values_list("pk", "assignment_id", "payload", "version"))
+
+
+def placed_of(items: set[int]) -> Mapping[int, Placed]:
+    found = Item.objects.filter(pk__in=items).order_by()
+    rows = found.values_list("pk", "key", "query_id", "shown_passages", "passage_uses")
+    return {row[0]: Placed(*row) for row in rows}
+
+
+def units_of(items: set[int]) -> Mapping[int, Mapping[int, Named]]:
+    by: dict[int, dict[int, Named]] = defaultdict(dict)
+    found = Unit.objects.filter(item__in=items).order_by("item", "position")
+    for pk, item, name, kind, key in found.values_list("pk", "item_id", "name", "kind", "key"):
+        by[item][pk] = Named(name, UnitSpec(kind, key, ""))
+    return by
+
+
+CHUNK, QUERIES = 500, 20
+STRICT = ("page", "api", "judge")
+"""The doors that take whole answers alone; a file may bring a part of one."""
+
+
+@dataclass
+class Seen:
+    """How much was looked at."""
+
+    campaigns: int = 0
+    assignments: int = 0
+    answers: int = 0
+    labels: int = 0
+    spans: int = 0
+
+
+class Exploded(NamedTuple):
+    """What an answer says: its entries and warnings, or why its payload is no answer."""
+
+    entries: Sequence[Entry]
+    warnings: Sequence[Problem]
+    refused: str = ""
+
+
+class Study:
+    """A campaign with what is asked in it, and the texts of the queries that are looked at.
+
+    `ahead` are the primary keys of those that come, in their order: some are read at once.
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.ahead: list[int] = []
+        self._queries: dict[int, rows.Query] = {}
+        self._texts: tuple[object, dict[str, ItemSpec]] = (None, {})
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """None where this version of Tandem does not have the campaign's protocol."""
+        return schema(self.campaign) if self.campaign.protocol in DECLARED else None
+
+    @cached_property
+    def is_of_this_version(self) -> bool:
+        """Whether answers were checked by the rules that hold now."""
+        if self.campaign.protocol not in DECLARED:
+            return False
+        return declared(self.campaign).version == self.campaign.protocol_version
+
+    def shown(self, item: Placed) -> ItemSpec | None:
+        """An item as its material makes it now, whatever a page keeps in memory; None: not any."""
+        of = item.query, item.passages, item.uses
+        if self._texts[0] != of:
+            made = items_of(self.campaign, self._query(item.query), item.passages, item.uses)
+            self._texts = of, {spec.key: spec for spec in made}
+        return self._texts[1].get(item.key)
+
+    def _query(self, pk: int) -> rows.Query:
+        if pk not in self._queries:
+            start = self.ahead.index(pk)
+            some = Query.objects.filter(pk__in=self.ahead[start : start + QUERIES])
+            self._queries = as_rows(some, declared(self.campaign).needs)
+        return self._queries[pk]
+
+
+@dataclass
+class Answered:
+    """An assignment, and all that hangs on it; its answers by revision, `units` by primary key."""
+
+    study: Study
+    row: Row
+    item: Placed
+    units: Mapping[int, Named]
+    answers: Sequence[Answer]
+    labels: Mapping[int, Sequence[Value]]
+    spans: Mapping[int, Sequence[Range]]
+    decisions: Mapping[int, Decided]
+    draft: Kept | None
+
+    @cached_property
+    def asked(self) -> dict[str, UnitSpec]:
+        """The units that it asks and that its item has, by name."""
+        mine = {unit.name: unit.spec for unit in self.units.values()}
+        return {name: mine[name] for name in self.row.asked if name in mine}
+
+    @cached_property
+    def entries(self) -> Mapping[int, Exploded]:
+        """What each answer says by itself, whatever labels there are, by its primary key."""
+        return {answer.pk: exploded(self.study, self.asked, answer) for answer in self.answers}
+
+    @cached_property
+    def spec(self) -> ItemSpec | None:
+        return self.study.shown(self.item)
+
+    def wrong(
+        self, check: str, what: str, row: tuple[str, int] | None = None, **where: str | int
+    ) -> Violation:
+        """A violation at this assignment; `row` is the table and the key of the row that is meant.
+
+        `where` may name a revision, a unit and a variable, which are told in this order.
+        """
+        mine, campaign = self.row, self.study.campaign.name
+        place: Place = {
+            "campaign": campaign, "rater": mine.rater_name, "item": self.item.key,
+        }  # fmt: skip
+        place |= {"replicate": mine.replicate} if mine.replicate else {}
+        place |= {"scope": mine.scope} if mine.scope else {}
+        place |= where
+        words = [f"campaign {campaign}", mine.rater_name, f"item {self.item.key}"]
+        words += [f"{name} {place[name]}" for name in _TOLD if name in place]
+        table, pk = row or (Assignment._meta.db_table, mine.pk)
+        place |= {"table": table, "id": pk}
+        return Violation(check, f"{', '.join(words)}: {what}", place)
+
+    def of_answer(self, check: str, answer: Answer, what: str, **where: str | int) -> Violation:
+        row = Response._meta.db_table, answer.pk
+        return self.wrong(check, what, row, revision=answer.revision, **where)
+
+
+_TOLD = ("replicate", "scope", "revision", "unit", "variable")
+"""What a sentence names beside campaign, rater and item, in this order."""
+
+
+def exploded(study: Study, asked: Mapping[str, UnitSpec], answer: Answer) -> Exploded:
+    """A payload taken apart again. Leniently: what was taken once is not refused by a later rule;
+    where the rules are those of then, a warning about a whole answer is a violation."""
+    payload = answer.payload
+    if study.schema is None:
+        return Exploded((), ())
+    if not isinstance(payload, dict) or not isinstance(payload.get("units"), dict):
+        return Exploded((), (), "its payload holds no units")
+    try:
+        return Exploded(*check(study.schema, asked, payload["units"], "import"))
+    except RefusedError as error:
+        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+        return Exploded((), (), f"its payload is no answer: {error.problems[0]}{more}")
+
+
+def answered(study: Study, seen: Seen) -> Iterator[Answered]:
+    """Every assignment of a campaign, by query and item."""
+    for chunk in chunks(rows_of(study.campaign, CHUNK), CHUNK):
+        yield from _with_answers(study, chunk, seen)
+
+
+def _with_answers(study: Study, chunk: Sequence[Row], seen: Seen) -> Iterator[Answered]:
+    keys = [row.pk for row in chunk]
+    answers = answers_of(keys)
+    responses = [answer.pk for each in answers.values() for answer in each]
+    labels, spans, decisions = labels_of(responses), spans_of(responses), decisions_of(responses)
+    drafts = {draft.assignment: draft for draft in drafts_of(keys)}
+    items = {row.item for row in chunk}
+    placed, units = placed_of(items), units_of(items)
+    study.ahead = list(dict.fromkeys(placed[row.item].query for row in chunk))
+    seen.assignments += len(chunk)
+    seen.answers += len(responses)
+    seen.labels += sum(map(len, labels.values()))
+    seen.spans += sum(map(len, spans.values()))
+    for row in chunk:
+        yield Answered(
+            study, row, placed[row.item], units[row.item], answers.get(row.pk, ()), labels, spans,
+            decisions, drafts.get(row.pk),
+        )  # fmt: skip

@@ -1,0 +1,107 @@
+"""LabelRow/SpanRow: one line of the labels file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.models import Assignment
+from annotation.protocols.schema import Schema
+from datasets.rows import Place
+
+COLUMNS = (
+    "campaign",
+    "protocol",
+    "item",
+    "unit",
+    "kind",
+    "variable",
+    "value",
+    "missing",
+    "rater",
+    "rater_kind",
+    "replicate",
+    "created_at",
+    "revision",
+    "seconds",
+    "score",
+    "spans",
+    "assisted_by",
+    "batch",
+    "query",
+    "system",
+    "setting",
+    "meta",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRow:
+    """A range of the text `field`, in code points, or only its words where `start` is None."""
+
+    field: str
+    start: int | None
+    end: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """A line of the labels file. Exactly one of `value` and `missing` is given."""
+
+    item: str
+    unit: str
+    variable: str
+    rater: str
+    value: str | None = None
+    missing: str | None = None
+    campaign: str | None = None
+    protocol: str | None = None
+    kind: str | None = None
+    rater_kind: str = "human"
+    replicate: int = 0
+    created_at: str | None = None
+    revision: int | None = None
+    seconds: float | None = None
+    score: float | None = None
+    spans: tuple[SpanRow, ...] | None = None
+    assisted_by: str | None = None
+    batch: str | None = None
+    query: str | None = None
+    system: str | None = None
+    setting: str | None = None
+    meta: Mapping[str, Any] | None = None
+    place: Place = field(default=Place(""), compare=False)
+
+
+def as_line(row: LabelRow) -> dict[str, Any]:
+    """The object that a row's line holds; what is absent is left out."""
+    values = {name: getattr(row, name) for name in COLUMNS}
+    if row.spans is not None:
+        values["spans"] = [
+            {"field": s.field, "start": s.start, "end": s.end, "text": s.text} for s in row.spans
+        ]
+    return {name: value for name, value in values.items() if value is not None}
+
+
+Reasons = dict[str, dict[str, str]]
+"""Reasons by unit name and variable."""
+
+
+def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> Reasons:
+    """The reasons of an assignment; `kinds` are the kinds of its units by name.
+
+    Where the whole answer is missing, that goes for each variable that is asked in any case.
+    """
+    if assignment.missing or assignment.status not in ("failed", "declined"):
+        return {name: dict(each) for name, each in assignment.missing.items()}
+    return {
+        name: {v.name: assignment.reason for v in asked.of(kind) if asked.holds(v.asked_if, {})}
+        for name, kind in kinds.items()
+    }
+
+
+def joined(old: Reasons, new: Reasons) -> Reasons:
+    """Both, the new one's where both give a reason."""
+    return {name: {**old.get(name, {}), **new.get(name, {})} for name in {**old, **new}}

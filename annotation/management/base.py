@@ -1,0 +1,171 @@
+"""Shared arguments and output of commands."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import CommandError, OutputWrapper
+
+from annotation.campaigns.settings import Terms, read_deadline
+from annotation.models import Campaign
+
+
+def campaign_called(name: str) -> Campaign:
+    campaign = Campaign.objects.select_related("batch").filter(name=name).first()
+    if campaign is None:
+        raise CommandError(f"There is no campaign {name!r}; make it with create_campaign.")
+    return campaign
+
+
+def write_whole(path: Path, lines: Iterable[str]) -> None:
+    """Writes a text file whole or not at all: beside it first, then in its place.
+
+    Raises CommandError where the file cannot be written.
+    """
+
+    def write(file: BinaryIO) -> None:
+        file.writelines(line.encode("utf-8") for line in lines)
+
+    write_file(path, write)
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """A file that `write` fills, whole or not at all. A link's target is written, not the link;
+    a device or a pipe has no place beside it and is written as it comes.
+
+    Raises CommandError where the file cannot be written.
+    """
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as file:
+                write(file)
+        else:
+            _replace(target, write)
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"{path}: cannot be written ({why}); choose another file.") from error
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    beside = path.parent / f".{path.name[:50]}.{secrets.token_hex(8)}"
+    try:
+        with beside.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    """A new folder of files, each given as its path in it and its pieces: whole or not at all.
+
+    Raises CommandError where the folder cannot be written, or is there and holds something.
+    """
+    target = path.resolve()
+    beside = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}"
+    try:
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise CommandError(f"{path}: is there already; choose another folder.")
+        for name, pieces in files:
+            place = beside / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_file(place, _filling(pieces))
+        beside.replace(target)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"{path}: cannot be written ({why}); choose another folder.") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
+    return lambda file: file.writelines(pieces)
+
+
+def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
+    """The same of text in pieces, none of which ends within a character."""
+    print_lines(out, (piece.decode("utf-8") for piece in pieces))
+
+
+def print_lines(out: OutputWrapper, lines: Iterable[str]) -> None:
+    """Lines to a command's standard output, for as long as somebody reads it."""
+    try:
+        for line in lines:
+            out.write(line, ending="")
+        out.flush()
+    except BrokenPipeError:
+        # Python would complain of it once more at its end, when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def add_terms(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--deadline",
+        metavar="MOMENT",
+        help="no answer counts after it; a day such as 2026-12-31 counts to its end",
+    )
+    parser.add_argument("--language", metavar="TAG", help="of its texts, such as en or pt-BR")
+    parser.add_argument(
+        "--guideline",
+        type=Path,
+        metavar="F",
+        help="a Markdown file instead of the protocol's guideline; an empty one takes it back",
+    )
+    parser.add_argument(
+        "--gold-every",
+        type=int,
+        metavar="N",
+        help="one gold item in each N items of a person, at a drawn place; 0 for none",
+    )
+    parser.add_argument(
+        "--practice-of",
+        metavar="CAMPAIGN",
+        help="whose practice people do first; its own needs no name",
+    )
+    parser.add_argument(
+        "--qualify",
+        type=float,
+        metavar="SHARE",
+        help="the share of known answers that the practice has to get right",
+    )
+
+
+def terms_of(options: Mapping[str, Any]) -> Terms:
+    """Raises DesignError, and CommandError where the guideline cannot be read."""
+    deadline = options.get("deadline")
+    return Terms(
+        deadline=read_deadline(deadline) if deadline else None,
+        language=options.get("language"),
+        guideline=_text(options.get("guideline")),
+        gold_every=options.get("gold_every"),
+        practice_of=options.get("practice_of"),
+        qualify=options.get("qualify"),
+        no_deadline=bool(options.get("no_deadline")),
+        no_qualify=bool(options.get("no_qualify")),
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"{path}: cannot be read ({why}); name another file.") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: is not UTF-8; save it as that.") from error

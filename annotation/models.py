@@ -1,0 +1,706 @@
+"""All models of annotation: campaigns and items, people, assignments, answers, labels, counters."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from knox.models import AuthToken
+
+from datasets.models import Batch, KeyPoint, Passage, Query, Report
+
+# Letters and digits that nobody takes for one another.
+LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+class User(AbstractUser):
+    """An account with one of three roles, which is the most that it may be in any campaign.
+
+    A guest came by a link for one campaign, has no password, and sees nothing else. `sessions` is
+    counted up to end those that are there.
+    """
+
+    class Role(models.TextChoices):
+        ANNOTATOR = "annotator"
+        RESEARCHER = "researcher"
+        ADMIN = "admin"
+
+    role = models.CharField(max_length=10, choices=Role, default=Role.ANNOTATOR)
+    is_guest = models.BooleanField(default=False)
+    sessions = models.PositiveIntegerField(default=0)
+
+    class Meta(AbstractUser.Meta):
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(role__in=("annotator", "researcher", "admin")),
+                name="role_is_known",
+            )
+        ]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """A new password ends all tokens of the account: it may be new because one got out."""
+        # Django keeps a password that was set here until it is saved; a better hash is no new one.
+        is_new = getattr(self, "_password", None) is not None and self.pk is not None
+        super().save(*args, **kwargs)
+        if is_new:
+            AuthToken.objects.filter(user=self).delete()
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session has to know to go on: a new password or another role ends all of them."""
+        what = f"{self.password}\0{self.role}\0{self.sessions}"
+        return salted_hmac("annotation.sessions", what, secret, algorithm="sha256").hexdigest()
+
+
+class Rater(models.Model):
+    """Whoever answers. `name` is what exports show: a pseudonym, where a person has an account.
+
+    A `trial` is a judge under changed conditions (a control, an attack, the same again). What it
+    answers is about the judge alone, and stands in no agreement and no export of labels.
+    """
+
+    class Kind(models.TextChoices):
+        HUMAN = "human"
+        JUDGE = "judge"
+        REFERENCE = "reference"
+        TRIAL = "trial"
+
+    name = models.CharField(max_length=150, unique=True)
+    kind = models.CharField(max_length=9, choices=Kind, default=Kind.HUMAN)
+    user = models.OneToOneField(User, models.SET_NULL, null=True, related_name="rater")
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(user=None) | models.Q(kind="human"),
+                name="accounts_belong_to_people",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def rater_of(user: User) -> Rater:
+    """The rater that a person's answers stand under, made at first need under a pseudonym."""
+    return Rater.objects.get_or_create(user=user, defaults={"name": new_pseudonym()})[0]
+
+
+def new_pseudonym() -> str:
+    """A name that nobody has, and that says nothing of whoever gets it."""
+    while True:
+        name = "person-" + "".join(secrets.choice(LETTERS) for _ in range(6))
+        if not Rater.objects.filter(name=name).exists():
+            return name
+
+
+MAX_KEY = 600  # two ids and what joins them
+
+
+class Campaign(models.Model):
+    """A study: a protocol over a batch, with its design. `options` are those of create_campaign.
+
+    What may change while it runs are columns of their own: until when answers count, the language
+    of its texts, its own guideline (empty: the protocol's), after how many items one of the gold
+    ones comes (0: never), whose practice people pass first and with which share right.
+
+    In an open `pool` whoever may label takes part; in a named one, its members do. A place that is
+    held longer than `hold_minutes` without a sign of life goes back (none given: it is held for
+    good), and nobody takes more than `items_per_person`, if that is given.
+    """
+
+    class Pool(models.TextChoices):
+        OPEN = "open"
+        NAMED = "named"
+
+    name = models.CharField(max_length=200, unique=True)
+    protocol = models.CharField(max_length=60)
+    protocol_version = models.CharField(max_length=20)
+    batch = models.ForeignKey(Batch, models.PROTECT, related_name="campaigns")
+    raters_per_item = models.PositiveSmallIntegerField(default=1)
+    overlap = models.FloatField(default=1.0)
+    human_share = models.FloatField(default=1.0)
+    options = models.JSONField(default=dict)
+    seed = models.PositiveIntegerField(default=0)
+    is_open = models.BooleanField(default=True)
+    deadline = models.DateTimeField(null=True, blank=True)
+    language = models.CharField(max_length=35, default="", db_default="", blank=True)
+    guideline = models.TextField(default="", db_default="", blank=True)
+    gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
+    practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
+    qualify = models.FloatField(null=True, blank=True)
+    pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
+    hold_minutes = models.PositiveIntegerField(null=True)
+    items_per_person = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.CheckConstraint(condition=Q(pool__in=("open", "named")), name="pool_is_known")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def takes_answers(self) -> bool:
+        """Whether it is open, and its deadline is not past by the server's clock."""
+        return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
+
+
+class Item(models.Model):
+    """What a rater sees at once.
+
+    `quota` people are asked; `taken` counts those who hold a place, and the database refuses one
+    more. `probability` is the chance with which the design asked people about it at all.
+    `shown_passages` are the ids of the passages that the campaign's option left when the item was
+    made (none given: all), and `passage_uses` what each was called useful for then, as codes by id;
+    later labels change nothing that was asked. `drawn` are the names of
+    the units that a draw left to ask of everybody, where it waits for another campaign (none given:
+    not drawn, or each rater for himself). `words` are those of the texts that it shows (none given:
+    not counted). What a `use` other than study gets stays out of agreement and estimates: the
+    answers to gold and practice items are known beforehand.
+    """
+
+    class Use(models.TextChoices):
+        STUDY = "study"
+        GOLD = "gold"
+        PRACTICE = "practice"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="items")
+    key = models.CharField(max_length=MAX_KEY)
+    position = models.PositiveIntegerField()
+    query = models.ForeignKey(Query, models.PROTECT, related_name="+")
+    report = models.ForeignKey(Report, models.PROTECT, null=True, related_name="+")
+    passage = models.ForeignKey(Passage, models.PROTECT, null=True, related_name="+")
+    key_point = models.ForeignKey(KeyPoint, models.PROTECT, null=True, related_name="+")
+    shown_passages = models.JSONField(null=True)
+    passage_uses = models.JSONField(null=True)
+    drawn = models.JSONField(null=True)
+    quota = models.PositiveSmallIntegerField(default=1)
+    taken = models.PositiveSmallIntegerField(default=0)
+    probability = models.FloatField(default=1.0)
+    words = models.PositiveIntegerField(null=True)
+    use = models.CharField(max_length=8, choices=Use, default=Use.STUDY, db_default=Use.STUDY.value)
+
+    class Meta:
+        ordering = ("campaign", "position")
+        constraints = [
+            models.UniqueConstraint("campaign", "key", name="item_once_a_campaign"),
+            models.CheckConstraint(condition=Q(taken__lte=F("quota")), name="quota_is_kept"),
+            models.CheckConstraint(
+                condition=Q(use__in=("study", "gold", "practice")), name="use_is_known"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                "campaign", "position", condition=Q(taken__lt=F("quota")), name="item_with_a_place"
+            ),
+            models.Index(
+                "campaign", "use", "position", condition=~Q(use="study"), name="item_known_before"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Unit(models.Model):
+    """What gets a value: a kind and a stable key. `name` is what responses call it."""
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="units")
+    kind = models.CharField(max_length=20)
+    key = models.CharField(max_length=MAX_KEY)
+    name = models.CharField(max_length=MAX_KEY + 21)
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("item", "position")
+        constraints = [
+            models.UniqueConstraint("item", "kind", "key", name="unit_once_an_item"),
+            models.UniqueConstraint("item", "name", name="unit_name_once_an_item"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Assignment(models.Model):
+    """This rater is asked these units of this item. For a judge it is the row of the ledger.
+
+    `asked` are unit names and `shown` fields of texts, each in the order in which this rater sees
+    them (none: the item's own order). A judge that works unit by unit
+    has one assignment for each, told apart by `scope`; a person has one for the item, in one of
+    its places (`slot`, from 1; none for imports and judges), and holds it until `held_until` where
+    the campaign sets a time. `missing` holds reasons by unit name and variable, where only a part
+    of an answer is missing.
+    """
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        LEASED = "leased"
+        DONE = "done"
+        FAILED = "failed"
+        DECLINED = "declined"
+        CANCELLED = "cancelled"
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments")
+    rater = models.ForeignKey(Rater, models.PROTECT, related_name="assignments")
+    replicate = models.PositiveSmallIntegerField(default=0)
+    scope = models.CharField(max_length=MAX_KEY + 21, default="", blank=True)
+    asked = models.JSONField()
+    shown = models.JSONField(default=list)
+    slot = models.PositiveSmallIntegerField(null=True)
+    status = models.CharField(max_length=9, choices=Status, default=Status.OPEN)
+    reason = models.CharField(max_length=20, default="", blank=True)
+    missing = models.JSONField(default=dict)
+    lease = models.UUIDField(null=True)
+    held_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    seconds = models.FloatField(null=True)
+    assisted_by = models.CharField(max_length=150, default="", blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "item", "rater", "replicate", "scope", name="a_rater_is_asked_once"
+            ),
+            models.UniqueConstraint(
+                "item", "slot", condition=Q(slot__isnull=False), name="a_place_holds_one_person"
+            ),
+            models.CheckConstraint(
+                condition=Q(slot__isnull=True) | Q(slot__gte=1, replicate=0, scope=""),
+                name="a_place_is_for_a_person_once",
+            ),
+        ]
+        indexes = [
+            models.Index("rater", "status", name="assignments_of_a_rater"),
+            models.Index(
+                "held_until", condition=Q(held_until__isnull=False), name="places_held_for_a_time"
+            ),
+            models.Index(
+                "item", condition=Q(status="open", slot__isnull=False), name="places_held"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.uid)
+
+
+ROLES = ("development", "evaluation", "audit")
+
+
+class QueryDraw(models.Model):
+    """Whether people are asked about a query, and what its labels are for; drawn or not.
+
+    `kind` is all or simple (without replacement). `probability` is the chance with which people are
+    asked about it, `role_probability` the one with which it got its `role`: prompts and examples
+    may be tuned on development queries, none may see an evaluation query, and audit queries stay
+    aside for a later look.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_draws")
+    query = models.ForeignKey(Query, models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10)
+    seed = models.PositiveIntegerField()
+    wave = models.PositiveSmallIntegerField(default=1)
+    probability = models.FloatField()
+    drawn = models.BooleanField()
+    role = models.CharField(max_length=11, default="evaluation")
+    role_probability = models.FloatField(default=1.0)
+
+    class Meta:
+        ordering = ("campaign", "query__position")
+        constraints = [
+            models.UniqueConstraint("campaign", "query", name="a_query_is_drawn_once"),
+            models.CheckConstraint(condition=Q(role__in=ROLES), name="role_of_a_query_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {'drawn' if self.drawn else 'left out'}, {self.role}"
+
+
+class UnitDraw(models.Model):
+    """Whether a unit of an item is asked, given that the item is; drawn or not.
+
+    `kind` is all, simple, turns (by turns from two strata, once another campaign is done; until
+    then `drawn` and `probability` are unknown, and the wave is 2), or own (each rater has a draw of
+    his own, stored with his assignment).
+    """
+
+    item = models.ForeignKey(Item, models.CASCADE, related_name="unit_draws")
+    unit_kind = models.CharField(max_length=20)
+    key = models.CharField(max_length=MAX_KEY)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=6)
+    seed = models.PositiveIntegerField()
+    wave = models.PositiveSmallIntegerField(default=1)
+    stratum = models.CharField(max_length=3, default="", db_default="", blank=True)
+    probability = models.FloatField(null=True)
+    drawn = models.BooleanField(null=True)
+
+    class Meta:
+        ordering = ("item", "position")
+        constraints = [
+            models.UniqueConstraint("item", "position", name="a_unit_is_drawn_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.kind}"
+
+
+class KnownAnswer(models.Model):
+    """What is right for a variable of a unit of a gold or practice item, and why, if it is said."""
+
+    unit = models.ForeignKey(Unit, models.CASCADE, related_name="known_answers")
+    variable = models.CharField(max_length=40)
+    value = models.CharField(max_length=255)
+    reason = models.TextField(default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("unit", "variable", name="one_known_answer_a_variable"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.variable}={self.value}"
+
+
+class Admission(models.Model):
+    """A person whom a researcher lets into a campaign without its qualification, and why."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="admissions")
+    rater = models.ForeignKey(Rater, models.CASCADE, related_name="admissions")
+    reason = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("campaign", "rater", name="a_person_is_let_in_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rater_id} in {self.campaign_id}"
+
+
+class GuidelineVersion(models.Model):
+    """A campaign's own guideline as it stood from a moment on.
+
+    `digest` is what `Response.basis` holds of it, so each answer tells which version it followed.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="guidelines")
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    digest = models.CharField(max_length=12)
+    note = models.CharField(max_length=200, default="", blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("campaign", "version")
+        constraints = [
+            models.UniqueConstraint("campaign", "version", name="guidelines_are_numbered_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id} v{self.version}"
+
+
+LONGEST_WHAT = 40
+
+
+class Tally(models.Model):
+    """How many of a kind a campaign has, or how many more or less: the sum of its rows counts.
+
+    Triggers write them (`annotation.tallies`), nothing else does. `rater` is empty for what is no
+    one's. The database checks neither key: a check would lock rows that people's saves wait for.
+    What a campaign had is counted down as it is deleted, so its tallies come to nothing themselves.
+    """
+
+    campaign = models.ForeignKey(
+        Campaign, models.DO_NOTHING, related_name="tallies", db_constraint=False, db_index=False
+    )
+    rater = models.ForeignKey(
+        Rater, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    what = models.CharField(max_length=LONGEST_WHAT)
+    number = models.IntegerField()
+
+    class Meta:
+        indexes = [models.Index("campaign", "what", "rater", name="tallies_of_a_campaign")]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}: {self.number} {self.what}"
+
+
+LONGEST_REASON = 500
+
+
+class Membership(models.Model):
+    """An account's role in one campaign. The account's own role is the most that it can be.
+
+    A row that has ended stays: it keeps its person out of a campaign that is open to everybody.
+    """
+
+    class Role(models.TextChoices):
+        ANNOTATOR = "annotator"
+        ADJUDICATOR = "adjudicator"
+        RESEARCHER = "researcher"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=11, choices=Role, default=Role.ANNOTATOR)
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("campaign", "user")
+        constraints = [
+            models.UniqueConstraint("campaign", "user", name="one_role_a_campaign"),
+            models.CheckConstraint(
+                condition=Q(role__in=("annotator", "adjudicator", "researcher")),
+                name="campaign_role_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role} in {self.campaign_id}"
+
+
+class Invitation(models.Model):
+    """A link that lets one person in, once. Only the digest of its key is kept.
+
+    `role` is that of the account that it makes, `campaign_role` that in the campaign, if it names
+    one. `note` says whom it is for; it leaves the site in no export, and goes with the account.
+    """
+
+    digest = models.CharField(max_length=64, unique=True)
+    role = models.CharField(max_length=10, choices=User.Role, default=User.Role.ANNOTATOR)
+    campaign = models.ForeignKey(Campaign, models.CASCADE, null=True, related_name="invitations")
+    campaign_role = models.CharField(
+        max_length=11, choices=Membership.Role, default=Membership.Role.ANNOTATOR
+    )
+    note = models.CharField(max_length=150, default="", blank=True)
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="invitations")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(used_at=None) | Q(revoked_at=None), name="used_or_revoked"
+            ),
+            models.CheckConstraint(
+                condition=Q(used_by=None) | Q(used_at__isnull=False), name="used_by_at_a_time"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}, {self.state}"
+
+    @property
+    def state(self) -> str:
+        """open, used, expired or revoked."""
+        if self.used_at:
+            return "used"
+        if self.revoked_at:
+            return "revoked"
+        return "open" if timezone.now() < self.expires_at else "expired"
+
+
+class Exclusion(models.Model):
+    """A rater whose labels count in no statistic of a campaign, and why. Labels stay as they are.
+
+    What was undone stays, too: it was decided once, and somebody may ask.
+    """
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="exclusions")
+    rater = models.ForeignKey(Rater, models.CASCADE, related_name="exclusions")
+    reason = models.CharField(max_length=LONGEST_REASON)
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    undone_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint(
+                "campaign", "rater", condition=Q(undone_at=None), name="excluded_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rater_id} out of {self.campaign_id}: {self.reason}"
+
+
+class ProlificStudy(models.Model):
+    """A campaign as a study on Prolific: its id there, the code at the end, and how many come."""
+
+    campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="prolific")
+    study_id = models.CharField(max_length=64)
+    completion_code = models.CharField(max_length=64)
+    most_people = models.PositiveSmallIntegerField()
+
+    def __str__(self) -> str:
+        return self.study_id
+
+
+class Participant(models.Model):
+    """One person of a study on Prolific, behind an account without a password.
+
+    `pid` and `session_id` are Prolific's; no export holds them. Whoever returned the study or ran
+    out of time leaves their place in it to somebody else.
+    """
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        RETURNED = "returned"
+        TIMED_OUT = "timed-out"
+
+    study = models.ForeignKey(ProlificStudy, models.CASCADE, related_name="participants")
+    user = models.OneToOneField(User, models.CASCADE, related_name="participant")
+    pid = models.CharField(max_length=64)
+    session_id = models.CharField(max_length=64)
+    status = models.CharField(max_length=9, choices=Status, default=Status.ACTIVE)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint("study", "pid", name="a_person_once_a_study"),
+            models.CheckConstraint(
+                condition=Q(status__in=("active", "returned", "timed-out")),
+                name="participant_status_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pid}, {self.status}"
+
+
+class Draft(models.Model):
+    """A person's unfinished work. `version` grows with each save; a stale one is a conflict."""
+
+    assignment = models.OneToOneField(Assignment, models.CASCADE, related_name="draft")
+    payload = models.JSONField()
+    version = models.PositiveIntegerField(default=1)
+    saved_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.assignment_id} v{self.version}"
+
+
+class Response(models.Model):
+    """A validated answer. Never changed: a newer revision takes its place as the current one.
+
+    `key` is the client's own for this save, so that one sent twice is stored once. `basis` are
+    the digests of what it was given to (`annotation.basis`); none where a file brought it.
+    """
+
+    assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")
+    revision = models.PositiveIntegerField(default=1)
+    current = models.BooleanField(default=True)
+    payload = models.JSONField()
+    comment = models.TextField(default="", blank=True)
+    door = models.CharField(max_length=6)
+    key = models.CharField(max_length=64, null=True)  # noqa: DJ001 - null is unique many times
+    created_at = models.DateTimeField(default=timezone.now)
+    basis = models.CharField(max_length=38, null=True)  # noqa: DJ001 - unknown is not empty
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "assignment", condition=Q(current=True), name="one_current_response"
+            ),
+            models.UniqueConstraint("assignment", "revision", name="revisions_are_numbered_once"),
+            models.UniqueConstraint("assignment", "key", name="a_save_is_stored_once"),
+            models.CheckConstraint(
+                condition=Q(door__in=("page", "api", "judge", "import")), name="door_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.assignment_id} r{self.revision}"
+
+
+class Label(models.Model):
+    """One value of one unit. `score` is a judge's probability or expected rating."""
+
+    response = models.ForeignKey(Response, models.CASCADE, related_name="labels")
+    unit = models.ForeignKey(Unit, models.PROTECT, related_name="labels")
+    variable = models.CharField(max_length=40)
+    value = models.CharField(max_length=255)
+    score = models.FloatField(null=True)
+    meta = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("response", "unit", "variable", name="one_label_a_variable"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.variable}={self.value}"
+
+
+class Span(models.Model):
+    """One range of evidence, in code points, `end` exclusive; without a place where none was found.
+
+    `quote` is the text's own words, or, for an unanchored span, the words as they were given.
+    """
+
+    label = models.ForeignKey(Label, models.CASCADE, related_name="spans")
+    field = models.CharField(max_length=300)
+    start = models.PositiveIntegerField(null=True)
+    end = models.PositiveIntegerField(null=True)
+    quote = models.TextField()
+    method = models.CharField(max_length=10, default="exact")
+
+    class Meta:
+        ordering = ("label", "id")
+        constraints = [
+            models.CheckConstraint(
+                # An unknown comparison would pass, so both ends are asked for by name.
+                condition=Q(start__isnull=True, end__isnull=True)
+                | Q(start__isnull=False, end__isnull=False, start__lt=models.F("end")),
+                name="a_span_has_both_ends_or_none",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.quote
+
+
+class Decision(models.Model):
+    """One decision on a unit. The label, its evidence, the reason and the time are the response's.
+
+    `by` is the adjudicator's rater, which keeps its pseudonym when the account goes. A decision
+    that was changed stays, with the response that was superseded.
+    """
+
+    response = models.OneToOneField(Response, models.CASCADE, related_name="decision")
+    unit = models.ForeignKey(Unit, models.CASCADE, related_name="decisions")
+    by = models.ForeignKey(Rater, models.PROTECT, related_name="decisions")
+
+    class Meta:
+        ordering = ("unit", "response")
+
+    def __str__(self) -> str:
+        return f"{self.unit_id} by {self.by_id}"

@@ -1,0 +1,47 @@
+"""All tasks: protocols plus preparation steps."""
+
+from __future__ import annotations
+
+from annotation.models import Campaign
+from annotation.preparation.base import Step
+from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
+from annotation.preparation.steps.key_points import STEP as KEY_POINTS
+from annotation.preparation.steps.merging import STEP as MERGING
+from annotation.preparation.steps.missed_points import STEP as MISSED_POINTS
+from annotation.preparation.steps.passages import STEP as PASSAGES
+from annotation.preparation.steps.questions import STEP as QUESTIONS
+from annotation.preparation.steps.ratings import STEP as RATINGS
+from annotation.preparation.steps.request import STEP as REQUEST
+from annotation.preparation.steps.scoring import STEP as SCORING
+from annotation.preparation.steps.sentence_splitting import STEP as SENTENCES_BY_AUTHOR
+from annotation.preparation.steps.sentences import STEP as SENTENCES
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+
+STEPS: dict[str, Step] = {
+    step.name: step
+    for step in (
+        REQUEST,
+        QUESTIONS,
+        PASSAGES,
+        RATINGS,
+        KEY_POINTS,
+        MISSED_POINTS,
+        MERGING,
+        SCORING,
+        ANSWER_POINTS,
+        SENTENCES_BY_AUTHOR,
+        SENTENCES,
+    )
+}
+
+
+DECLARED: dict[str, Protocol] = PROTOCOLS | {
+    step.task.name: step.task for step in STEPS.values() if step.task is not None
+}
+
+
+def declared(campaign: Campaign) -> Protocol:
+    """The task of a campaign: as its version declared it, and as its option `points` reads it."""
+    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
+    return task.read_as(campaign.options.get("points") or "")

@@ -1,0 +1,136 @@
+"""The second round of grounded answers, and their validation: always by another person.
+
+An item of the second round is ready once somebody else's first answer to the same question stands;
+whoever was asked the question in any campaign before is not asked again. With the option `gate`
+only answers whose selected sentences leave a gap go on. In a validation pass nobody judges an
+answer to a question that they were asked themselves.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.prerequisites.base import Follows, prerequisite_of
+from annotation.presentation import (
+    FirstAnswer,
+    by_others,
+    design,
+    schema,
+    usable_answers,
+    validates_answers,
+    with_a_gap,
+    written_in,
+)
+from annotation.protocols.base import ItemSpec
+from annotation.protocols.schema import Schema
+from annotation.protocols.validation import PASSAGE, Door, Entry, Problem, Prose, RefusedError
+
+
+def ready(campaign: Campaign, rater: Rater) -> Q:
+    mine = Assignment.objects.filter(
+        item__campaign__name__in=earlier(campaign), item__query=OuterRef("query"), rater=rater
+    )
+    if validates_answers(campaign, schema(campaign)):
+        return ~Q(Exists(mine))
+    there = first_answers(campaign).filter(assignment__item__query=OuterRef("query"))
+    return Q(Exists(there)) & ~Q(Exists(mine))
+
+
+def earlier(campaign: Campaign) -> list[str]:
+    """The names of the campaigns before this one, back to the first: each follows the next."""
+    names: list[str] = []
+    before = prerequisite_of(campaign)
+    while before and before not in names:
+        names.append(before)
+        options = Campaign.objects.filter(name=before).values_list("options", flat=True).first()
+        before = str((options or {}).get("prerequisite") or "")
+    return names
+
+
+def judges(campaign: Campaign) -> Q:
+    """A judge is shown no first answer, so a second round asks none; a validation pass asks all."""
+    return Q() if schema(campaign).variable("action") is None else Q(pk__in=())
+
+
+def first_answers(campaign: Campaign) -> QuerySet[Response]:
+    """The answers that a second round may show, the oldest place first."""
+    answers = usable_answers(prerequisite_of(campaign))
+    return with_a_gap(answers) if design(campaign).gate else answers
+
+
+def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
+    """The answer of somebody else that this person sees in the second round."""
+    campaign = item.campaign
+    second = campaign.protocol == "grounded-answer" and prerequisite_of(campaign)
+    if not second or schema(campaign).variable("action") is None:
+        return None
+    answers = by_others(first_answers(campaign), rater.pk)
+    shown = answers.filter(assignment__item__query=item.query_id).first()
+    return written_in(shown) if shown else None
+
+
+def shown_beside(assignment: Assignment) -> str:
+    """The first answer that this person is shown; nothing but in a second round."""
+    first = first_answer(assignment.item, assignment.rater)
+    return first.text if first else ""
+
+
+def check_action(assignment: Assignment, entries: list[Entry], door: Door) -> None:
+    """Whether what is kept is the first answer unchanged, and what is modified another.
+
+    Raises RefusedError. A file holds history, and a judge sees no first answer.
+    """
+    acted = [e for e in entries if e.values.get("action") in ("keep", "modify") and e.written]
+    if not acted or door not in ("page", "api"):
+        return
+    first = first_answer(assignment.item, assignment.rater)
+    if first is None:
+        none = "there is no first answer here; skip, or ask the researcher"
+        raise RefusedError([Problem(acted[0].name, "action", none)])
+    problems = [
+        Problem(entry.name, "action", wrong)
+        for entry in acted
+        if (wrong := _wrong(entry.values["action"], entry.written, first))
+    ]
+    if problems:
+        raise RefusedError(problems)
+
+
+def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], door: Door) -> None:
+    """Whether nothing is written where no passage is shown: there the answer is a deflection.
+
+    Raises RefusedError. A file holds history, and a judge that answers all the same has erred.
+    """
+    if asked.protocol.name != "grounded-answer" or door not in ("page", "api"):
+        return
+    if any(text.field.startswith(PASSAGE) for text in spec.texts):
+        return
+    wrong = "is written, and there is no passage to write it from; give yes for deflected"
+    problems = [Problem(entry.name, "written", wrong) for entry in entries if entry.written]
+    if problems:
+        raise RefusedError(problems)
+
+
+def _wrong(action: str, written: Prose | None, first: FirstAnswer) -> str | None:
+    same = written is not None and lines_of(written.text) == lines_of(first.text)
+    if action == "keep" and not same:
+        return "is keep, and the text is not the first answer; take it unchanged, or give modify"
+    if action == "modify" and same:
+        return "is modify, and the text is the first answer unchanged; change it, or give keep"
+    return None
+
+
+def lines_of(text: str) -> list[str]:
+    """A text by lines, however they end: a browser's field ends them in its own way."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def words(campaign: Campaign) -> str:
+    first = prerequisite_of(campaign)
+    if validates_answers(campaign, schema(campaign)):
+        return f"somebody else, as you were asked the same request in “{first}”"
+    return f"a first answer by somebody else in “{first}”"
+
+
+FOLLOWS = Follows(after=("grounded-answer",), ready=ready, judges=judges, words=words)

@@ -1,0 +1,131 @@
+"""Answers by person and day, cached."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import NamedTuple, TypeVar
+
+from django.core.cache import caches
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from annotation.counters import answers, answers_by_rater, numbers
+from annotation.models import Assignment, Campaign, Item, Rater, Response
+
+DONE = Q(status=Assignment.Status.DONE)
+STUDY = Q(item__use=Item.Use.STUDY)
+KNOWN = (Item.Use.GOLD, Item.Use.PRACTICE)
+
+
+class Total(NamedTuple):
+    """The study items of a campaign, and how many answers of people they have places for."""
+
+    items: int
+    places: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one person has done: answers to study items, those of them in a `placed` place, answers
+    to gold and practice items, and places held."""
+
+    rater: int
+    name: str
+    done: int
+    placed: int
+    known: int
+    held: int
+
+
+def total(campaign: Campaign) -> Total:
+    """Gold and practice items have no end of places, and count in neither."""
+    found = numbers(campaign)
+    return Total(found.get("items/study", 0), found.get("places/study", 0))
+
+
+def by_person(campaign: Campaign) -> list[Counted]:
+    """Everybody who was given an item, by pseudonym; from the tallies, whatever they have done."""
+    tallies = answers_by_rater(campaign)
+    people = Rater.objects.filter(pk__in=tallies, kind=Rater.Kind.HUMAN).order_by("name")
+    return [_counted(pk, name, tallies[pk]) for pk, name in people.values_list("pk", "name")]
+
+
+def _counted(rater: int, name: str, of: Mapping[str, int]) -> Counted:
+    placed = of.get(answers("study", "done", True), 0)
+    return Counted(
+        rater,
+        name,
+        placed + of.get(answers("study", "done", False), 0),
+        placed,
+        sum(of.get(answers(use, "done", at), 0) for use in KNOWN for at in (True, False)),
+        sum(of.get(answers(use, "open", True), 0) for use in Item.Use.values),
+    )
+
+
+class Times(NamedTuple):
+    """When somebody's first and newest answer came."""
+
+    first_at: datetime
+    newest_at: datetime
+
+
+def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
+    """By the raters' keys; nothing of those without an answer."""
+    answered = people_of(campaign, raters).filter(responses__revision=1)
+    rows = (
+        answered.order_by()
+        .values_list("rater")
+        .annotate(first=Min("responses__created_at"), newest=Max("responses__created_at"))
+    )
+    return {rater: Times(first, newest) for rater, first, newest in rows}
+
+
+def people_of(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
+    """What these people were asked in a campaign, as a whole or in part. Named by their keys they
+    are found by an index, where a campaign alone would be by all of its items."""
+    return Assignment.objects.filter(rater__in=raters, item__campaign=campaign)
+
+
+def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) -> list[int]:
+    """First answers to study items on each of the last days, today's last; revisions are none."""
+    since = today - timedelta(days=days - 1)
+    first = Response.objects.filter(
+        revision=1,
+        created_at__gte=timezone.make_aware(datetime.combine(since, time.min)),
+        assignment__rater__in=raters,
+        assignment__item__campaign=campaign,
+        assignment__item__use=Item.Use.STUDY,
+        assignment__slot__isnull=False,
+    )
+    counted: Mapping[date, int] = dict(
+        first.order_by()
+        .annotate(day=TruncDate("created_at"))
+        .values_list("day")
+        .annotate(number=Count("pk"))
+    )
+    return [counted.get(since + timedelta(days=n), 0) for n in range(days)]
+
+
+T = TypeVar("T")
+MANY = 20_000
+"""Items, answers or labels from which on a result is kept."""
+FRESH, LONGEST_WORK, STALE = 60, 60, 3600  # seconds
+
+
+def kept(key: str, make: Callable[[], tuple[T, int]]) -> T:
+    """What `make` gives with its size, or what it gave in the last minute where that is large."""
+    cache = caches["reports"]
+    found: tuple[float, T] | None = cache.get(key)
+    if found is not None:
+        is_fresh = clock.time() - found[0] < FRESH
+        if is_fresh or not cache.add(f"{key}-at-work", 1, LONGEST_WORK):
+            return found[1]
+    made, size = make()
+    if size > MANY:
+        cache.set(key, (clock.time(), made), STALE)
+        cache.delete(f"{key}-at-work")
+    return made

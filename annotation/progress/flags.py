@@ -1,0 +1,254 @@
+"""Quality flags and their evidence."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from annotation.answers.evidence import misplaced, misplaced_labels
+from annotation.gold.scoring import Score
+from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, Span
+from annotation.progress.counts import DONE, people_of
+from annotation.progress.status import Person
+
+WORDS_A_MINUTE = 600
+"""More than twice what people read of prose in silence (238 on average, Brysbaert 2019)."""
+FEWEST_FAST, LEAST_SHARE = 5, 0.1
+FEWEST_KNOWN, FAR_BELOW = 5, 0.2
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A hint of the kind `code` at the work of a rater, of one `variable` where it is about one."""
+
+    code: str
+    rater: int
+    name: str
+    variable: str | None
+    text: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+TITLES = {
+    "fast": "Faster than reading",
+    "known": "Known answers missed",
+    "elsewhere": "Evidence from another text",
+    "one_answer": "One answer nearly always",
+    "in_a_row": "One answer in a row",
+    "escapes": "No answer far more often",
+    "apart": "Less agreement than the others",
+}
+
+
+def hints(campaign: Campaign, people: Iterable[Person]) -> list[Hint]:
+    """The hints at these people."""
+    there = {each.name: each for each in people}
+    return [*_fast(campaign, there), *_known(there), *_elsewhere(campaign, there)]
+
+
+def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
+    """Answers that took less time than a very fast reader needs for the texts of their item.
+
+    Only the first item of somebody with its texts: who meets a text again need not read it again.
+    """
+    return people_of(campaign, raters).filter(DONE, _in_less_time(), ~_read_before())
+
+
+def _in_less_time() -> Q:
+    return Q(seconds__lt=F("item__words") * 60.0 / WORDS_A_MINUTE)
+
+
+def _read_before() -> Exists:
+    """Whether the same person was given the same texts of the same query earlier."""
+    earlier = Assignment.objects.filter(
+        rater=OuterRef("rater"),
+        item__campaign=OuterRef("item__campaign"),
+        item__query=OuterRef("item__query"),
+        pk__lt=OuterRef("pk"),
+    )
+    # A protocol's items are all of a report, or all of a passage, or of neither.
+    for text in ("item__report", "item__passage"):
+        earlier = earlier.alias(**{f"of_{text}": Coalesce(text, 0)})
+        earlier = earlier.filter(**{f"of_{text}": Coalesce(OuterRef(text), 0)})
+    return Exists(earlier)
+
+
+def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
+    timed = Q(seconds__isnull=False, item__words__isnull=False)
+    rows = (
+        people_of(campaign, [each.rater for each in people.values()])
+        .filter(DONE, timed)
+        .order_by()
+        .values_list("rater__name")
+        .annotate(timed=Count("pk"), fast=Count("pk", filter=_in_less_time() & ~Q(_read_before())))
+    )
+    for name, of, fast in sorted(rows):
+        if name in people and fast >= FEWEST_FAST and fast >= LEAST_SHARE * of:
+            text = (
+                f"{fast} of {of} timed answers came in less time than it takes to read the texts "
+                f"of the item at {WORDS_A_MINUTE} words a minute, which is more than twice as fast "
+                "as most people read. Items with texts that the person had met before are not "
+                "counted."
+            )
+            yield Hint("fast", people[name].rater, name, None, text, {"of": "fast"})
+
+
+def _known(people: Mapping[str, Person]) -> Iterator[Hint]:
+    for name, person in sorted(people.items()):
+        others = [p.gold for p in people.values() if p.gold and p.name != name and not p.excluded]
+        own, rest = person.gold, _together(others)
+        if own is None or own.asked < FEWEST_KNOWN or rest.asked < FEWEST_KNOWN:
+            continue
+        if (own.share or 0) < (rest.share or 0) - FAR_BELOW:
+            text = (
+                f"Right on {own.right} of {own.asked} known answers; the others on {rest.right} of "
+                f"{rest.asked}."
+            )
+            yield Hint("known", person.rater, name, None, text, {"of": "known"})
+
+
+def _together(scores: Iterable[Score]) -> Score:
+    every = list(scores)
+    return Score(0, 0, sum(each.right for each in every), sum(each.asked for each in every))
+
+
+def _elsewhere(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
+    for found in misplaced(campaign, list(people)):
+        if found.rater_kind == Rater.Kind.HUMAN:
+            text = (
+                f"Of {found.rationales} rationales {found.total} do not stand in the text that was "
+                f"judged, but word for word in another of the same query ({found.places}). Look "
+                "whether the right text was judged."
+            )
+            labels = {"of": "elsewhere", "variable": found.variable}
+            rater = people[found.rater].rater
+            yield Hint("elsewhere", rater, found.rater, found.variable, text, labels)
+
+
+KINDS = {
+    "": "All",
+    "fast": "Faster than reading",
+    "elsewhere": "Evidence from another text",
+    "known": "Known answers missed",
+    "others": "Differing from somebody else",
+}
+MOST_QUOTES = 3
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which labels of a person: of a kind, a variable, a value, and from one label to another."""
+
+    of: str = ""
+    variable: str = ""
+    value: str = ""
+    first: int | None = None
+    last: int | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A label with its evidence, what was known to be right, and how many others gave what."""
+
+    label: Label
+    known: str | None
+    others: Sequence[tuple[str, int]]
+    quotes: Sequence[str]
+    more_quotes: int
+
+
+def labels_of(campaign: Campaign, rater: Rater, chosen: Chosen) -> QuerySet[Label]:
+    """The current labels, in the order in which they came."""
+    labels = _current(campaign).filter(response__assignment__rater=rater)
+    if chosen.variable:
+        labels = labels.filter(variable=chosen.variable)
+    if chosen.value:
+        labels = labels.filter(value=chosen.value)
+    if chosen.first is not None:
+        labels = labels.filter(pk__gte=chosen.first)
+    if chosen.last is not None:
+        labels = labels.filter(pk__lte=chosen.last)
+    match chosen.of:
+        case "fast":
+            fast = fast_answers(campaign, (rater.pk,))
+            labels = labels.filter(response__assignment__in=fast.values("pk"))
+        case "elsewhere":
+            labels = labels.filter(pk__in=misplaced_labels(campaign, rater.name))
+        case "known":
+            labels = labels.filter(Exists(_missed()))
+        case "others":
+            labels = labels.filter(Exists(_differing(campaign)))
+    return labels.select_related("unit", "response__assignment__item__query").order_by("pk")
+
+
+def shown(campaign: Campaign, labels: Sequence[Label]) -> list[Shown]:
+    """Labels with what stands beside them, in three queries whatever their number."""
+    others, known = _given_by_others(campaign, labels), _known_codes(labels)
+    quotes: Mapping[int, list[str]] = defaultdict(list)
+    spans = Span.objects.filter(label__in=labels).order_by("label", "pk")
+    for label, quote in spans.values_list("label", "quote"):
+        quotes[label].append(quote)
+    return [
+        Shown(
+            each,
+            known.get((each.unit_id, each.variable)),
+            others[each.pk].most_common(),
+            quotes[each.pk][:MOST_QUOTES],
+            max(0, len(quotes[each.pk]) - MOST_QUOTES),
+        )
+        for each in labels
+    ]
+
+
+def _current(campaign: Campaign) -> QuerySet[Label]:
+    return Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__replicate=0,
+    )
+
+
+def _others(campaign: Campaign) -> QuerySet[Label]:
+    """What people gave who count, each for himself: with no suggestion in view."""
+    out = campaign.exclusions.filter(undone_at=None).values("rater")
+    people = _current(campaign).filter(
+        response__assignment__rater__kind=Rater.Kind.HUMAN,
+        response__assignment__assisted_by="",
+        response__assignment__item__use=Item.Use.STUDY,
+    )
+    return people.exclude(response__assignment__rater__in=out)
+
+
+def _differing(campaign: Campaign) -> QuerySet[Label]:
+    return (
+        _others(campaign)
+        .filter(unit=OuterRef("unit"), variable=OuterRef("variable"))
+        .exclude(value=OuterRef("value"))
+    )
+
+
+def _missed() -> QuerySet[KnownAnswer]:
+    known = KnownAnswer.objects.filter(unit=OuterRef("unit"), variable=OuterRef("variable"))
+    return known.exclude(value=OuterRef("value"))
+
+
+def _given_by_others(campaign: Campaign, labels: Iterable[Label]) -> Mapping[int, Counter[str]]:
+    own = {(each.unit_id, each.variable): each for each in labels}
+    found: Mapping[int, Counter[str]] = defaultdict(Counter)
+    rows = _others(campaign).filter(unit__in={unit for unit, _ in own}).order_by()
+    columns = ("unit", "variable", "value", "response__assignment__rater")
+    for unit, variable, value, rater in rows.values_list(*columns):
+        label = own.get((unit, variable))
+        if label is not None and rater != label.response.assignment.rater_id:
+            found[label.pk][value] += 1
+    return found
+
+
+def _known_codes(labels: Iterable[Label]) -> dict[tuple[int, str], str]:
+    rows = KnownAnswer.objects.filter(unit__in={each.unit_id for each in labels})
+    found = rows.values_list("unit", "variable", "value")
+    return {(unit, variable): value for unit, variable, value in found}

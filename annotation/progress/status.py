@@ -1,0 +1,308 @@
+"""Campaign and person progress, speed, forecast."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from django.db.models import Count, F, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from annotation.gold.scoring import Score, standings
+from annotation.models import Assignment, Campaign, Item
+from annotation.people.membership import excluded
+from annotation.progress.counts import (
+    DONE,
+    STUDY,
+    Counted,
+    Times,
+    Total,
+    by_day,
+    by_person,
+    kept,
+    people_of,
+    times,
+    total,
+)
+
+WEEK = 7
+NOTHING_LATELY = f"nobody has answered in the last {WEEK} days"
+NO_TIMES = "no answer has a time"
+FARTHEST = 10 * 365
+TOO_FAR = "at this pace it would take more than ten years"
+
+
+@dataclass(frozen=True)
+class Left:
+    """Answers still to give. `hours` of work at the median time of an answer, and `end` at the pace
+    of the last week, in answers a day; each None for its reason. `late` where the end is behind the
+    deadline."""
+
+    answers: int
+    hours: float | None = None
+    hours_reason: str | None = None
+    per_day: float | None = None
+    end: datetime | None = None
+    end_reason: str | None = None
+    late: bool = False
+
+
+def left(
+    answers: int,
+    seconds: float | None,
+    days: Sequence[int],
+    first_at: datetime | None,
+    now: datetime,
+    deadline: datetime | None,
+) -> Left:
+    """`days` are answers a day, today's last. The pace is that of the last seven days, or of those
+    since the first answer, and of no less than one."""
+    if answers <= 0:
+        return Left(0)
+    hours = None if seconds is None else answers * seconds / 3600
+    pace = _per_day(days, first_at, now)
+    end = _end(answers, pace, now)
+    reason = (NOTHING_LATELY if not pace else TOO_FAR) if end is None else None
+    late = deadline is not None and end is not None and end > deadline
+    return Left(answers, hours, None if hours is not None else NO_TIMES, pace, end, reason, late)
+
+
+def _per_day(days: Sequence[int], first_at: datetime | None, now: datetime) -> float | None:
+    done = sum(days[-WEEK:])
+    if not done or first_at is None:
+        return None
+    return done / min(float(WEEK), max(1.0, (now - first_at) / timedelta(days=1)))
+
+
+def _end(answers: int, pace: float | None, now: datetime) -> datetime | None:
+    if not pace or answers / pace > FARTHEST:
+        return None
+    return now + timedelta(days=answers / pace)
+
+
+RECENT = 20
+"""Answers that make a person's recent speed, which is held against as many before them."""
+TOO_FEW = f"fewer than {2 * RECENT} timed answers"
+UNTIMED = "no answer has a time"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds an item: the `median` of all timed answers, of the newest `RECENT` of them, and of as
+    many before these; None where there are too few, as `reason` and `reason_recent` say."""
+
+    timed: int
+    median: float | None = None
+    recent: float | None = None
+    before: float | None = None
+
+    @property
+    def reason(self) -> str | None:
+        return None if self.median is not None else UNTIMED
+
+    @property
+    def reason_recent(self) -> str | None:
+        return None if self.recent is not None else TOO_FEW
+
+    @property
+    def change(self) -> float | None:
+        """The recent median as a share of the one before, less 1; None where either is."""
+        if self.recent is None or not self.before:
+            return None
+        return self.recent / self.before - 1
+
+
+NO_SPEED = Speed(0)
+
+
+def speeds(campaign: Campaign, raters: Collection[int]) -> dict[int, Speed]:
+    """By the raters' keys, in two queries whatever the number of people."""
+    timed = people_of(campaign, raters).filter(DONE & STUDY, seconds__isnull=False)
+    newest = _newest(timed)
+    return {
+        rater: Speed(number, middle, *_recent(newest[rater]))
+        for rater, (number, middle) in _medians(timed).items()
+    }
+
+
+def _medians(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
+    """How many times each person has, and their median: the middle one or two are read."""
+    ranked = timed.order_by().annotate(
+        place=Window(RowNumber(), partition_by=F("rater"), order_by=("seconds", "pk")),
+        number=Window(Count("pk"), partition_by=F("rater")),
+    )
+    # Of n in a row, the middle ones are those with n <= 2 * place <= n + 2.
+    middle = ranked.annotate(twice=F("place") * 2).filter(
+        twice__gte=F("number"), twice__lte=F("number") + 2
+    )
+    found: dict[int, tuple[int, list[float]]] = {}
+    for rater, number, place, seconds in middle.values_list("rater", "number", "place", "seconds"):
+        if number % 2 == 0 or 2 * place == number + 1:
+            found.setdefault(rater, (number, []))[1].append(seconds or 0.0)
+    return {rater: (number, median(times[:2])) for rater, (number, times) in found.items()}
+
+
+def _newest(timed: QuerySet[Assignment]) -> dict[int, list[float]]:
+    """The times of each person's newest answers, the newest first."""
+    answered = timed.filter(responses__revision=1).annotate(answer=F("responses__pk"))
+    ranked = answered.order_by().annotate(
+        age=Window(RowNumber(), partition_by=F("rater"), order_by=F("responses__pk").desc())
+    )
+    found: dict[int, list[float]] = defaultdict(list)
+    rows = ranked.filter(age__lte=2 * RECENT).values_list("rater", "age", "seconds")
+    for rater, _, seconds in sorted(rows):
+        found[rater].append(seconds or 0.0)
+    return found
+
+
+def _recent(newest: Sequence[float]) -> tuple[float | None, float | None]:
+    if len(newest) < 2 * RECENT:
+        return None, None
+    return median(newest[:RECENT]), median(newest[RECENT:])
+
+
+def seconds_in_words(seconds: float | None) -> str:
+    """A span of time to two places: 4.2 s, 45 s, 12 min, 3 h 20 min, 2,400 h; a dash for none."""
+    if seconds is None:
+        return "–"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 89.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    if minutes < 100 * 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes // 60:,} h"
+
+
+def change_in_words(change: float | None) -> str:
+    """How a recent time stands to the one before; nothing where that is unknown or little."""
+    if change is None or abs(change) < 0.1:
+        return ""
+    return f"{abs(change):.0%} {'faster' if change < 0 else 'slower'}"
+
+
+DAYS = 14
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What takes long to tell of many answers, by rater, as it stood `at` a time; `days` are the
+    answers a day, today's last."""
+
+    at: datetime
+    times: Mapping[int, Times]
+    speeds: Mapping[int, Speed]
+    gold: Mapping[int, Score]
+    practice: Mapping[int, Score]
+    days: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Person:
+    """One person: counts, speed, the score on known answers (None where there are none, or none was
+    answered), and why they are left out of statistics, if they are."""
+
+    counted: Counted
+    speed: Speed
+    gold: Score | None
+    practice: Score | None
+    first_at: datetime | None
+    newest_at: datetime | None
+    excluded: str | None
+
+    @property
+    def rater(self) -> int:
+        return self.counted.rater
+
+    @property
+    def name(self) -> str:
+        return self.counted.name
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A campaign as it stands; counts are of now, times and scores of `at`."""
+
+    at: datetime
+    total: Total
+    people: tuple[Person, ...]
+    days: tuple[int, ...]
+
+    @property
+    def done(self) -> int:
+        """Answers in the campaign's places: imported ones have none."""
+        return sum(person.counted.placed for person in self.people)
+
+    @property
+    def imported(self) -> int:
+        return sum(person.counted.done for person in self.people) - self.done
+
+    @property
+    def held(self) -> int:
+        return sum(person.counted.held for person in self.people)
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of people's medians, so that nobody counts for more than one."""
+        medians = [p.speed.median for p in self.people if p.speed.median is not None]
+        return median(medians) if medians else None
+
+
+def standing(campaign: Campaign) -> Standing:
+    """A campaign and its people; what takes long to tell of many answers is of a minute ago."""
+    counted = by_person(campaign)
+    answers = sum(each.done + each.known for each in counted)
+    raters = [each.rater for each in counted]
+    pace = kept(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
+    out = excluded(campaign.name)
+    people = tuple(_person(each, pace, out) for each in counted)
+    return Standing(pace.at, total(campaign), people, pace.days)
+
+
+def person_of(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
+    """One person and their answers a day; None for who was given nothing in the campaign."""
+    counted = next((each for each in by_person(campaign) if each.rater == rater), None)
+    if counted is None:
+        return None
+    pace = _pace(campaign, (rater,))
+    return _person(counted, pace, excluded(campaign.name)), pace.days
+
+
+def time_left(campaign: Campaign, found: Standing) -> Left:
+    began = [p.first_at for p in found.people if p.first_at and p.counted.placed]
+    missing = max(0, found.total.places - found.done)
+    first_at = min(began, default=None)
+    return left(missing, found.seconds, found.days, first_at, found.at, campaign.deadline)
+
+
+def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
+    now, first = timezone.now(), campaign.practice_of
+    return Pace(
+        now,
+        times(campaign, raters),
+        speeds(campaign, raters),
+        standings(campaign, Item.Use.GOLD, raters),
+        standings(first, Item.Use.PRACTICE, raters) if first else {},
+        tuple(by_day(campaign, timezone.localdate(now), DAYS, raters)),
+    )
+
+
+def _person(counted: Counted, pace: Pace, out: Mapping[str, str]) -> Person:
+    rater = counted.rater
+    when = pace.times.get(rater)
+    return Person(
+        counted,
+        pace.speeds.get(rater, NO_SPEED),
+        pace.gold.get(rater),
+        pace.practice.get(rater),
+        when.first_at if when else None,
+        when.newest_at if when else None,
+        out.get(counted.name),
+    )

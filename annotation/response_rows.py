@@ -1,0 +1,121 @@
+"""Responses as a file: whole answers as they were given, with what raters wrote.
+
+One line is `{campaign, protocol, item, rater, rater_kind, replicate, revision, created_at, seconds,
+assisted_by, comment, units}`; `units` maps unit names to answers, as the API takes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotation.imports.labels import (
+    KINDS,
+    MAX_FIELD,
+    MAX_OFFSET,
+    MAX_RATER,
+    StandIn,
+    moment,
+    rater_of,
+    short,
+    whole,
+)
+from annotation.label_rows import SpanRow
+from datasets.readers.fields import Fields
+from datasets.readers.jsonl import records, shown
+from datasets.rows import InputError, Place
+
+COLUMNS = (
+    "campaign",
+    "protocol",
+    "item",
+    "rater",
+    "rater_kind",
+    "replicate",
+    "revision",
+    "created_at",
+    "seconds",
+    "assisted_by",
+    "comment",
+    "units",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRow:
+    """One rater's whole answer to one item."""
+
+    item: str
+    rater: str
+    rater_kind: str
+    replicate: int
+    revision: int | None
+    created_at: str | None
+    seconds: float | None
+    assisted_by: str | None
+    comment: str | None
+    units: Mapping[str, Mapping[str, Any]]
+    place: Place
+    protocol: str | None = None
+
+
+def looks_like_responses(record: Mapping[str, Any]) -> bool:
+    return "units" in record
+
+
+def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[ResponseRow]:
+    """The answers of a responses file; `rater` stands in as in labels. Raises InputError."""
+    rater = rater or StandIn()
+    for line, raw in records(path):
+        place = Place(os.fspath(path), line)
+        fields = Fields(raw, place, known=COLUMNS)
+        kind = fields.optional_string("rater_kind") or "human"
+        if kind not in KINDS:
+            raise InputError(place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}")
+        yield ResponseRow(
+            item=fields.filled("item"),
+            rater=rater_of(fields, rater),
+            rater_kind=kind,
+            replicate=whole(fields, "replicate") or 0,
+            revision=whole(fields, "revision", low=1),
+            created_at=moment(fields),
+            seconds=fields.number("seconds", 0, float("inf")),
+            assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
+            comment=fields.optional_string("comment"),
+            units=_units(fields),
+            place=place,
+            protocol=fields.optional_string("protocol"),
+        )
+
+
+def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
+    units = fields.object("units") or {}
+    for name, answer in units.items():
+        if not isinstance(answer, dict):
+            raise InputError(fields.place, f"unit {shown(name)} is no object", "write its answer")
+    return units
+
+
+def quote_rows(
+    evidence: object, variable: str, field: str, place: Place
+) -> dict[str, tuple[SpanRow, ...]]:
+    """An answer's evidence as spans by variable; `variable` and `field` where a quote names none.
+
+    The text is searched for quotes without a start.
+    """
+    if evidence is not None and not isinstance(evidence, list):
+        raise InputError(place, "evidence is no list of quotes", "write {quote, start} for each")
+    rows: dict[str, tuple[SpanRow, ...]] = {}
+    for one in evidence or ():
+        quote = Fields(one, place, "a quote", _QUOTE_KEYS)
+        of = quote.optional_string("variable") or variable or quote.filled("variable")
+        where = short(quote, "field", MAX_FIELD) or field
+        span = SpanRow(where, whole(quote, "start", MAX_OFFSET), None, quote.filled("quote"))
+        rows[of] = (*rows.get(of, ()), span)
+    return rows
+
+
+_QUOTE_KEYS = ("quote", "start", "field", "variable")

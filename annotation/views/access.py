@@ -1,0 +1,255 @@
+"""A person's own assignments: the only way by which pages reach any."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, UUIDField
+from django.db.models.functions import Coalesce
+from django.http import Http404, HttpRequest
+
+from annotation import prerequisites
+from annotation.assignments.queue import free_items
+from annotation.gold.scoring import is_ready, left_known
+from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
+from annotation.people.leases import EXPIRED
+from datasets.db.prepared import Given, Prepared, PreparedModels
+
+MAY_WORK = (User.Role.ANNOTATOR, User.Role.RESEARCHER)
+ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
+FREE = f"free/{Item.Use.STUDY.value}"
+
+
+def user_of(request: HttpRequest) -> User:
+    """The account behind a request that `role_required` let in."""
+    if not isinstance(request.user, User):
+        raise Http404
+    return request.user
+
+
+def my_assignments(user: User) -> QuerySet[Assignment]:
+    return own(Assignment.objects.filter(rater__user=user))
+
+
+def is_blind(user: User, campaign: Campaign) -> bool:
+    """Whether somebody has an item of the campaign before him, and so sees no one's answers yet."""
+    begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
+    return campaign.is_open and begun.exists()
+
+
+def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Those of a person's assignments that pages show: no imports of parts, no repetitions."""
+    return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)
+
+
+def _my_one() -> QuerySet[Assignment]:
+    return own(Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField())))
+
+
+def _ever_my_one() -> QuerySet[Assignment]:
+    mine = Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+    return mine.filter(replicate=0, scope="")
+
+
+def _with_all_beside() -> QuerySet[Assignment]:
+    """One's own assignment, with one's own before and after it in the order in which one took them.
+
+    In the campaign's order, an item that was put in between would stand out by its number.
+    """
+    mine = own(
+        Assignment.objects.filter(
+            rater=OuterRef("rater"), item__campaign=OuterRef("item__campaign")
+        )
+    )
+    before = mine.filter(pk__lt=OuterRef("pk")).order_by("-pk")
+    after = mine.filter(pk__gt=OuterRef("pk")).order_by("pk")
+    so_many = before.order_by().values("item__campaign").annotate(n=Count("pk")).values("n")
+    return _my_one().annotate(
+        previous=Subquery(before.values("uid")[:1]),
+        following=Subquery(after.values("uid")[:1]),
+        before=Coalesce(Subquery(so_many), 0),
+    )
+
+
+COLUMNS = {
+    "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "reason", "seconds",
+         "assisted_by"),
+    "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages",
+             "passage_uses", "use"),
+    "item__campaign": (
+        "id", "name", "protocol", "protocol_version", "raters_per_item", "overlap", "human_share",
+        "options", "is_open", "pool", "hold_minutes", "items_per_person", "deadline", "guideline",
+        "gold_every", "practice_of_id", "qualify", "created_at",
+    ),
+    "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
+    "rater": ("id", "name"),
+}  # fmt: skip
+_one = PreparedModels(
+    lambda: own(
+        Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+    ),
+    COLUMNS,
+)
+_one_ever = PreparedModels(_ever_my_one, COLUMNS)
+_one_between = PreparedModels(_with_all_beside, COLUMNS, ("previous", "following", "before"))
+
+
+def my_assignment(user: User, uid: uuid.UUID) -> Assignment:
+    """One's own assignment, with its item and campaign; anybody else's is not there (404)."""
+    found = _one.first(user=user.pk, uid=uid)
+    if found is None:
+        raise Http404
+    return found[0]
+
+
+def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
+    """The same, also where it was taken back meanwhile: what comes late must not be lost."""
+    found = _one_ever.first(user=user.pk, uid=uid)
+    if found is None:
+        raise Http404
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One's own before and after an item as one took them, and its number among them."""
+
+    previous: uuid.UUID | None
+    following: uuid.UUID | None
+    number: int
+
+
+def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Beside]:
+    """The same, with what is one's own beside it."""
+    found = _one_between.first(user=user.pk, uid=uid)
+    if found is None:
+        raise Http404
+    assignment, (previous, following, before) = found
+    return assignment, Beside(previous, following, before + 1)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a person is in a campaign: submitted, begun, free to take, and free but waiting."""
+
+    done: int = 0
+    begun: int = 0
+    free: int = 0
+    waiting: int = 0
+
+    @property
+    def own(self) -> int:
+        return self.done + self.begun
+
+    @property
+    def left(self) -> int:
+        return self.begun + self.free
+
+    @property
+    def total(self) -> int:
+        return self.done + self.left + self.waiting
+
+
+def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
+    """A person's progress by campaign id, in two queries.
+
+    What is free is what has a place, less what of it this person has had: so one number is there
+    already, and the other is counted over the person's own work.
+    """
+    mine = _mine(rater__user=user, item__campaign__in=campaigns)
+    return _added_up(campaigns, mine, _free(campaign__in=campaigns))
+
+
+def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress]:
+    """The same, told apart by what may be taken now; one more query for a campaign that waits."""
+    found = progress(user, [campaign.pk for campaign in campaigns])
+    return {each.pk: _parted(user, each, found[each.pk]) for each in campaigns}
+
+
+def progress_here(user: User, campaign: Campaign) -> Progress:
+    """The same in one campaign."""
+    return _parted(user, campaign, progress_in(user, campaign.pk))
+
+
+def _parted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    return _capped(campaign, _with_known(user, campaign, _waiting_apart(user, campaign, numbers)))
+
+
+def _with_known(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    """With the practice and gold items that this person is still to get, not told apart."""
+    if not campaign.gold_every and campaign.practice_of_id != campaign.pk:
+        return numbers
+    rater = Rater.objects.filter(user=user).first() or Rater(pk=0, name=user.username)
+    practice, gold = left_known(campaign, rater, numbers.free or numbers.waiting)
+    free, waiting = (gold, 0) if numbers.free else (0, gold)
+    return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
+
+
+def _capped(campaign: Campaign, numbers: Progress) -> Progress:
+    """No more than the campaign gives to one person, what waits last."""
+    most = campaign.items_per_person
+    if not most:
+        return numbers
+    free = min(numbers.free, max(0, most - numbers.own))
+    waiting = min(numbers.waiting, max(0, most - numbers.own - free))
+    return replace(numbers, free=free, waiting=waiting)
+
+
+def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    if not prerequisites.reasons(campaign):
+        return numbers
+    # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
+    rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
+    if not is_ready(campaign, rater):
+        # All of them wait for the practice, so they need not be counted.
+        return replace(numbers, free=0, waiting=numbers.free)
+    study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
+    held = study.filter(prerequisites.waits_for(campaign, rater)).count()
+    return replace(numbers, free=max(0, numbers.free - held), waiting=held)
+
+
+def progress_in(user: User, campaign: int) -> Progress:
+    """The same in one campaign."""
+    mine = _mine_in_one.rows(user=user.pk, campaign=campaign)
+    return _added_up([campaign], mine, _free_in_one.rows(campaign=campaign))[campaign]
+
+
+def _added_up(
+    campaigns: list[int], mine: Iterable[Sequence[int]], free: Iterable[Sequence[int]]
+) -> dict[int, Progress]:
+    own = {pk: numbers for pk, *numbers in mine}
+    places = {each[0]: each[1] for each in free}
+    found = {}
+    for pk in campaigns:
+        done, begun, had = own.get(pk, (0, 0, 0))
+        found[pk] = Progress(done, begun, max(0, places.get(pk, 0) - had))
+    return found
+
+
+def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
+    """By campaign: what a person has done and begun, and items of theirs with a place left."""
+    own = Q(replicate=0, scope="")
+    # What went back when its time had run out is free for this person, too.
+    had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
+    return (
+        Assignment.objects.filter(**whose)
+        .order_by()
+        .values_list("item__campaign")
+        .annotate(
+            done=Count("pk", own & Q(status="done")),
+            begun=Count("pk", own & Q(status="open")),
+            had=Count("item", had, distinct=True),
+        )
+    )
+
+
+def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
+    """By campaign: the items that have a place."""
+    rows = Tally.objects.filter(what=FREE, **which).order_by()
+    return rows.values_list("campaign").annotate(free=Sum("number"))
+
+
+_mine_in_one = Prepared(lambda: _mine(rater__user=Given("user"), item__campaign=Given("campaign")))
+_free_in_one = Prepared(lambda: _free(campaign=Given("campaign")))

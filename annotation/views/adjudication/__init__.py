@@ -1,1 +1,0 @@
-"""The pages of adjudicators: the queue of disputes, and one of them."""

@@ -1,0 +1,141 @@
+"""The pages of the audit trail, and the same as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from annotation.audit_log import Wanted, found, told, visible_events
+from annotation.models import Campaign, User
+from annotation.people.membership import readable
+from annotation.views.access import user_of
+from audit.models import SITE, Event, Seal
+from audit.recording import EVENTS, record_export
+from audit.sealing import unsealed
+from datasets.access import role_required
+
+PAGE = 50
+LATEST_ID = 2**63 - 1
+CHUNK = 2000
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+CHOICES = [("", "All"), *((name, kind.title) for name, kind in EVENTS.items())]
+
+
+class TrailForm(forms.Form):
+    """The filters in the address; whatever else stands there is not looked at."""
+
+    event = forms.ChoiceField(label="What", choices=CHOICES, required=False)
+    person = forms.CharField(label="Who", max_length=150, required=False)
+    since = forms.DateTimeField(
+        required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+    until = forms.DateTimeField(
+        required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+    before = forms.IntegerField(
+        required=False, min_value=0, max_value=LATEST_ID, widget=forms.HiddenInput
+    )
+
+    def wanted(self) -> Wanted:
+        return Wanted(**self.cleaned_data)
+
+
+@require_safe
+@role_required(User.Role.ADMIN)
+def trail(request: HttpRequest) -> HttpResponse:
+    """All that happened, for admins."""
+    return _page(request, None)
+
+
+@require_safe
+@role_required(*READERS)
+def campaign_trail(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, _campaign(request, pk))
+
+
+@require_safe
+@role_required(User.Role.ADMIN)
+def trail_file(request: HttpRequest) -> HttpResponseBase:
+    return _file(request, None, "audit.jsonl")
+
+
+@require_safe
+@role_required(*READERS)
+def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    return _file(request, _campaign(request, pk), f"audit-{pk}.jsonl")
+
+
+def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
+    form = TrailForm(request.GET)
+    if not form.is_valid():
+        wrong: dict[str, Any] = {
+            "campaign": campaign,
+            "form": form,
+            "rows": [],
+            "state": _state(campaign),
+        }
+        return render(request, "audit/trail.html", wrong, status=422)
+    whole = campaign is None
+    events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
+    page = list(events[: PAGE + 1])
+    query = request.GET.copy()
+    query.pop("before", None)
+    context: dict[str, Any] = {
+        "campaign": campaign,
+        "form": form,
+        "rows": list(told(page[:PAGE], whole)),
+        "older": page[PAGE - 1].pk if len(page) > PAGE else None,
+        "first": form.cleaned_data["before"] is None,
+        "query": query.urlencode(),
+        "file": _address_of_file(campaign),
+        "state": _state(campaign),
+    }
+    return render(request, "audit/trail.html", context)
+
+
+def _address_of_file(campaign: Campaign | None) -> str:
+    if campaign is None:
+        return reverse("audit-file")
+    return reverse("campaign-audit-file", args=[campaign.pk])
+
+
+def _state(campaign: Campaign | None) -> dict[str, Any]:
+    """The newest seal of the chain, and how many events no seal holds yet."""
+    chain = SITE if campaign is None else campaign.pk
+    last = Seal.objects.filter(chain=chain).order_by("-number").first()
+    if campaign is None:
+        return {"last": last, "waiting": unsealed()}
+    sealed_up_to = Seal.objects.filter(chain=SITE).order_by("-number").values_list("last").first()
+    upto = sealed_up_to[0] if sealed_up_to else 0
+    waiting = Event.objects.filter(campaign=chain, pk__gt=upto).count()
+    return {"last": last, "waiting": waiting}
+
+
+def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpResponseBase:
+    form = TrailForm(request.GET)
+    if not form.is_valid():
+        return _page(request, campaign)
+    whole = campaign is None
+    events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
+    record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
+    rows = told(events.iterator(chunk_size=CHUNK), whole)
+    response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _lines(rows: Iterator[Any]) -> Iterator[str]:
+    for each in rows:
+        yield json.dumps(each.as_json(), ensure_ascii=False) + "\n"
+
+
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)

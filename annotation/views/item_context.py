@@ -1,0 +1,238 @@
+"""An item as its page shows it: the units with their questions, and what was answered so far."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.answers.payloads import Payload
+from annotation.protocols.base import (
+    Conditions,
+    Evidence,
+    ItemSpec,
+    Listed,
+    Text,
+    UnitSpec,
+    Variable,
+    Written,
+)
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
+
+TONES = {"yes": "yes", "no": "no"}
+ONE_LINE = 30
+KINDS = {
+    "query": "The request",
+    "pair": "The two answers",
+    "report": "Answers",
+    "report-passage": "Passages by answer",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer that can be chosen. `key` is the digit that chooses it, if one does."""
+
+    code: str
+    word: str
+    key: str
+    tone: str
+    chosen: bool
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One variable of one unit. `conditions` is JSON: variables and the codes that let it show."""
+
+    name: str
+    question: str
+    choices: tuple[Choice, ...]
+    conditions: str
+    wraps: bool
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A text to be written, with the passages that it may cite."""
+
+    question: str
+    conditions: str
+    text: str
+    sources: tuple[tuple[str, str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Free:
+    """A part of an answer that a page of its own edits: JSON under its key."""
+
+    key: str
+    value: str
+    conditions: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One unit on the page. `evidence` is the JSON of its quotes, in code points.
+
+    `listed` is the rule of a list that is written for it, `matching` of one that it is matched to.
+    """
+
+    number: int
+    name: str
+    text: str
+    heading: str
+    variables: tuple[Asked, ...]
+    rule: Evidence | None
+    evidence: str
+    prose: Prose | None
+    listed: Listed | None = None
+    matching: Listed | None = None
+    free: tuple[Free, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether one question is all that is asked of it, so that the page's title can ask it."""
+        return len(self.variables) == 1 and self.prose is None and self.listed is None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All that is asked on one page."""
+
+    title: str
+    rows: tuple[Row, ...]
+    comment: str
+    fields: frozenset[str]
+    texts: tuple[tuple[str, Text], ...]
+    noun: str
+
+    @property
+    def list_is_complete(self) -> bool:
+        """Whether every list that is to be written was said to be complete; until then nothing
+        that is matched to it may be seen."""
+        lists = (row for row in self.rows if row.listed)
+        return all(any(c.chosen for c in v.choices) for row in lists for v in row.variables)
+
+
+def sheet_of(
+    schema: Schema,
+    spec: ItemSpec,
+    units: Mapping[str, UnitSpec],
+    payload: Payload | None,
+    texts: Sequence[Text] | None = None,
+) -> Sheet:
+    """The sheet of an item; a stored payload fills it in as far as it has the right form.
+
+    `texts` are the item's in the order in which they are shown, if that is not its own.
+    """
+    stored = payload or {}
+    given = stored.get("units")
+    answers = given if isinstance(given, Mapping) else {}
+    rows = tuple(_rows(schema, spec, units, answers))
+    questions = {asked.question for row in rows for asked in row.variables}
+    title = questions.pop() if len(questions) == 1 else schema.protocol.title
+    fields = frozenset(text.field for text in spec.texts if _is_marked(text.field, rows))
+    comment = str(stored.get("comment") or "")
+    return Sheet(title, rows, comment, fields, _texts(texts or spec.texts), _noun(spec))
+
+
+def _is_marked(field: str, rows: Sequence[Row]) -> bool:
+    return any(
+        (row.rule is not None and row.rule.covers(field))
+        or (row.listed is not None and row.listed.field == field)
+        for row in rows
+    )
+
+
+def _rows(
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answers: Mapping[str, Any]
+) -> Iterator[Row]:
+    before, several = "", len({unit.kind for unit in units.values()}) > 1
+    for number, (name, unit) in enumerate(units.items()):
+        answer = answers.get(name)
+        known = answer if isinstance(answer, Mapping) else {}
+        written = schema.written(unit.kind)
+        yield Row(
+            number=number,
+            name=name,
+            text=unit.text,
+            heading=_kind(unit.kind) if several and unit.kind != before else "",
+            variables=tuple(_asked(schema, v, known.get(v.name)) for v in schema.of(unit.kind)),
+            rule=schema.evidence(unit.kind),
+            evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
+            prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
+            listed=schema.listed(unit.kind),
+            matching=schema.matching(unit.kind),
+            free=tuple(_free(schema, unit.kind, known)),
+        )
+        before = unit.kind
+
+
+def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
+    digits = all(code.isdecimal() and len(code) == 1 for code in variable.codes)
+    choices = tuple(
+        Choice(
+            code,
+            variable.words.get(code, code.replace("-", " ").capitalize()),
+            key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
+            tone="other" if code in variable.escapes else TONES.get(code, "plain"),
+            chosen=code == value,
+            meaning=variable.meanings.get(code, ""),
+        )
+        for place, code in enumerate(variable.answers, start=1)
+    )
+    wraps = sum(len(choice.word + choice.meaning) for choice in choices) > ONE_LINE
+    return Asked(variable.name, variable.question, choices, _json(schema, variable.asked_if), wraps)
+
+
+def _json(schema: Schema, conditions: Conditions) -> str:
+    """The conditions that this campaign asks about; the others count as met."""
+    asked = {name: codes for name, codes in conditions.items() if schema.variable(name)}
+    return json.dumps(asked) if asked else ""
+
+
+def _prose(schema: Schema, rule: Written, spec: ItemSpec, value: object) -> Prose:
+    known = value if isinstance(value, Mapping) else {}
+    cited = known.get("citations") or []
+    sources = tuple(
+        (text.field.partition(":")[2], text.heading, text.field.partition(":")[2] in cited)
+        for text in spec.texts
+        if text.field.startswith("passage:")
+    )
+    return Prose(rule.question, _json(schema, rule.asked_if), str(known.get("text", "")), sources)
+
+
+def _free(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[Free]:
+    if listed := schema.listed(kind):
+        points = json.dumps(known.get(listed.name) or None, ensure_ascii=False)
+        yield Free(listed.name, points, _json(schema, listed.asked_if))
+    if matching := schema.matching(kind):
+        yield Free(matching.matches, json.dumps(known.get(matching.matches) or []))
+
+
+def _kind(kind: str) -> str:
+    return KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
+
+
+def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
+    """The texts with what stands over them: nothing over a single one without a name of its own."""
+    total, so_far = Counter(text.heading for text in texts), Counter[str]()
+    shown = []
+    for text in texts:
+        so_far[text.heading] += 1
+        heading = text.heading
+        if total[heading] > 1:
+            heading = f"{heading} {so_far[heading]}"
+        plain = len(texts) == 1 and heading.lower() == text.field and not text.facts
+        shown.append(("" if plain else heading, text))
+    return tuple(shown)
+
+
+def _noun(spec: ItemSpec) -> str:
+    """What people call the items of a campaign, in the plural."""
+    if spec.key_point:
+        return "key points"
+    return "reports" if spec.report else "passages" if spec.passage else "items"

@@ -1,0 +1,496 @@
+"""Accounts, members, invitations, Prolific."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib.auth import login
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Exclusion,
+    Invitation,
+    ProlificStudy,
+    Rater,
+    User,
+    rater_of,
+)
+from annotation.people import accounts, membership, prolific
+from annotation.people.accounts import accounts as all_accounts
+from annotation.people.accounts import answering, invitations_of
+from annotation.people.invitations import (
+    LIFE,
+    AccountError,
+    Invited,
+    accept,
+    invitation_of,
+    invite,
+    join,
+    revoke,
+)
+from annotation.people.leases import free, set_hold
+from annotation.people.membership import PeopleError, readable
+from annotation.people.prolific import Arrival, enter
+from annotation.preparation.registry import declared
+from annotation.views.access import user_of
+from annotation.views.forms import (
+    CampaignInviteForm,
+    InviteForm,
+    JoinForm,
+    MemberForm,
+    ProlificForm,
+    ReasonForm,
+    SettingsForm,
+)
+from annotation.views.work import next_address
+from audit.recording import folded
+from datasets.access import client_address, role_required
+from datasets.api.throttling import seconds_to_wait
+
+PAGE = 50
+SHOWN = 50
+OWN = "this is your own account; let another admin do it"
+
+
+@require_safe
+@role_required(User.Role.ADMIN)
+def people(request: HttpRequest) -> HttpResponse:
+    guests = request.GET.get("guests") == "1"
+    page = Paginator(all_accounts(guests), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "guests": guests,
+        "number_of_guests": User.objects.filter(is_guest=True).count(),
+        "invitations": invitations_of(user_of(request))[:SHOWN],
+    }
+    return render(request, "people/list.html", context)
+
+
+@require_safe
+@role_required(User.Role.ADMIN)
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, _account(pk))
+
+
+@require_POST
+@role_required(User.Role.ADMIN)
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another role or pseudonym, an end of sessions, switched off or on, forgotten."""
+    user, wanted = _account(pk), request.POST.get("order", "")
+    act = ORDERS.get(wanted)
+    if act is None:
+        return redirect("person", pk)
+    try:
+        if user == request.user and wanted in ("role", "off", "forget"):
+            raise PeopleError(OWN)
+        act(user, request)
+    except PeopleError as error:
+        return _page(request, user, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
+    return redirect("people") if wanted == "forget" else redirect("person", pk)
+
+
+def _forget(user: User, request: HttpRequest) -> None:
+    """Nobody's finger slips that far: the name has to be typed."""
+    if request.POST.get("name", "").strip() != user.username:
+        raise PeopleError("type the account's name to delete it")
+    accounts.forget(user)
+
+
+Act = Callable[[User, HttpRequest], object]
+ORDERS: dict[str, Act] = {
+    "role": lambda user, request: accounts.change_role(user, request.POST.get("role", "")),
+    "off": lambda user, request: accounts.switch_off(user),
+    "on": lambda user, request: accounts.switch_on(user),
+    "end-sessions": lambda user, request: accounts.end_sessions(user),
+    "pseudonym": lambda user, request: accounts.rename(user, request.POST.get("name", "")),
+    "forget": _forget,
+}
+
+
+def _page(request: HttpRequest, user: User, wrong: str = "", status: int = 200) -> HttpResponse:
+    rater = Rater.objects.select_related("user").filter(user=user).first()
+    context = {
+        "account": user,
+        "rater": rater,
+        "tells": rater is not None and accounts.tells_the_account(rater),
+        "rows": _campaigns(user, rater),
+        "roles": User.Role.choices,
+        "wrong": wrong,
+    }
+    return render(request, "people/person.html", context, status=status)
+
+
+def _campaigns(user: User, rater: Rater | None) -> list[dict[str, Any]]:
+    """The campaigns in which somebody has a role or an answer, with both."""
+    roles = {each.campaign_id: each for each in user.memberships.all()}
+    mine = Assignment.objects.filter(rater=rater) if rater else Assignment.objects.none()
+    counted = (
+        mine.order_by()
+        .values_list("item__campaign")
+        .annotate(
+            done=Count("pk", filter=Q(status="done")),
+            held=Count("pk", filter=Q(status="open", slot__isnull=False)),
+        )
+    )
+    counts = {pk: (done, held) for pk, done, held in counted}
+    out = Exclusion.objects.filter(rater=rater, undone_at=None) if rater else ()
+    reasons = {each.campaign_id: each.reason for each in out}
+    return [
+        {
+            "campaign": campaign,
+            "membership": roles.get(campaign.pk),
+            "done": counts.get(campaign.pk, (0, 0))[0],
+            "held": counts.get(campaign.pk, (0, 0))[1],
+            "excluded": reasons.get(campaign.pk),
+        }
+        for campaign in Campaign.objects.filter(pk__in={*roles, *counts}).order_by("name")
+    ]
+
+
+def _account(pk: int) -> User:
+    return get_object_or_404(User, pk=pk)
+
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+TOO_MANY = "Sixty invitations an hour are the most. Come again a little later."
+TOO_OFTEN = "Too many tries came from your address. Come again within the hour."
+INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(User.Role.ADMIN)
+def new_invitation(request: HttpRequest) -> HttpResponse:
+    user = user_of(request)
+    if request.method != "POST":
+        return _form_page(request, InviteForm(user=user, initial=INITIAL))
+    form = InviteForm(request.POST, user=user)
+    if not form.is_valid():
+        return _form_page(request, form, 422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        form.add_error(None, TOO_MANY)
+        return _form_page(request, form, 429)
+    try:
+        made = invite(by=user, **form.cleaned_data)
+    except PeopleError as error:
+        form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return _form_page(request, form, 422)
+    return show_link(request, made, reverse("people"))
+
+
+def show_link(request: HttpRequest, made: Invited, back: str) -> HttpResponse:
+    """The link, this once: only its digest is kept."""
+    address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
+    context = {"invitation": made.invitation, "address": address, "back": back, "life": LIFE.days}
+    return render(request, "people/invited.html", context)
+
+
+def _form_page(request: HttpRequest, form: InviteForm, status: int = 200) -> HttpResponse:
+    return render(request, "people/invite.html", {"form": form, "life": LIFE.days}, status=status)
+
+
+@require_POST
+@role_required(User.Role.RESEARCHER, User.Role.ADMIN)
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    user = user_of(request)
+    invitation = get_object_or_404(invitations_of(user), pk=pk)
+    revoke(invitation)
+    if user.role == User.Role.ADMIN and request.POST.get("from") != "campaign":
+        return redirect("people")
+    return redirect("campaign-people", invitation.campaign_id)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def accept_invitation(request: HttpRequest) -> HttpResponse:
+    """The page behind a link. To look at it uses nothing up: programs look at links, too."""
+    invitation = invitation_of(request.GET.get("key", ""))
+    if invitation is None:
+        raise Http404
+    if invitation.state != "open":
+        return _over(request, invitation)
+    form = JoinForm(request.POST if request.method == "POST" and not _is_here(request) else None)
+    if request.method != "POST":
+        return _join_page(request, invitation, form)
+    # Whoever has a link could try for ever which names there are.
+    wait = seconds_to_wait("join", client_address(request))
+    if wait is not None:
+        refused = _join_page(request, invitation, form, TOO_OFTEN, 429)
+        refused["Retry-After"] = str(wait)
+        return refused
+    try:
+        if isinstance(request.user, User):
+            join(invitation, request.user)
+        elif form.is_valid():
+            _make_account(request, invitation, form)
+        else:
+            return _join_page(request, invitation, form, status=422)
+    except AccountError as error:
+        for name, problems in error.problems.items():
+            for problem in problems:
+                form.add_error(name, problem)
+        return _join_page(request, invitation, form, status=422)
+    except PeopleError as error:
+        wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return _join_page(request, invitation, form, wrong, 409)
+    return redirect("home")
+
+
+def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) -> None:
+    given = form.cleaned_data
+    user = accept(invitation, given["name"], given["password"])
+    with folded():
+        login(request, user, backend=BACKEND)
+
+
+def _is_here(request: HttpRequest) -> bool:
+    return bool(request.user.is_authenticated)
+
+
+def _over(request: HttpRequest, invitation: Invitation) -> HttpResponse:
+    return render(request, "people/join_over.html", {"invitation": invitation}, status=410)
+
+
+def _join_page(
+    request: HttpRequest, invitation: Invitation, form: JoinForm, wrong: str = "", status: int = 200
+) -> HttpResponse:
+    context = {"invitation": invitation, "form": form, "wrong": wrong}
+    return render(request, "people/join.html", context, status=status)
+
+
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+
+MemberAct = Callable[[Campaign, HttpRequest], None]
+
+
+@require_safe
+@role_required(*READERS)
+def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
+    return _campaign_page(request, _campaign(request, pk))
+
+
+@require_POST
+@role_required(*READERS)
+def order(request: HttpRequest, pk: int) -> HttpResponse:
+    """Settings, members, exclusions, places and Prolific, each by its own small form."""
+    campaign, wanted = _campaign(request, pk), request.POST.get("order", "")
+    act = MEMBER_ORDERS.get(wanted)
+    if act is None:
+        return redirect("campaign-people", pk)
+    try:
+        act(campaign, request)
+    except _FormError as error:
+        return _campaign_page(request, campaign, {wanted: error.form}, status=422)
+    except PeopleError as error:
+        return _campaign_page(request, campaign, wrong=_sentence(error), status=409)
+    return redirect("campaign-people", pk)
+
+
+@require_POST
+@role_required(*READERS)
+def invite_here(request: HttpRequest, pk: int) -> HttpResponse:
+    campaign, user = _campaign(request, pk), user_of(request)
+    form = CampaignInviteForm(request.POST)
+    if not form.is_valid():
+        return _campaign_page(request, campaign, {"invite": form}, status=422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        return _campaign_page(request, campaign, {"invite": form}, TOO_MANY, 429)
+    made = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
+    return show_link(request, made, reverse("campaign-people", args=[pk]))
+
+
+class _FormError(Exception):
+    """A form that cannot be taken as it is."""
+
+    def __init__(self, form: forms.Form) -> None:
+        self.form = form
+        super().__init__(str(form.errors))
+
+
+def _valid(form: forms.Form) -> dict[str, Any]:
+    if not form.is_valid():
+        raise _FormError(form)
+    return form.cleaned_data
+
+
+def _settings(campaign: Campaign, request: HttpRequest) -> None:
+    given = _valid(SettingsForm(request.POST))
+    with membership.arranging(campaign):
+        if given["hold_minutes"] != campaign.hold_minutes:
+            set_hold(campaign, given["hold_minutes"])
+        if given["pool"] != campaign.pool:
+            membership.set_pool(campaign, given["pool"], user_of(request))
+        membership.set_most_items(campaign, given["items_per_person"])
+
+
+def _add(campaign: Campaign, request: HttpRequest) -> None:
+    form = MemberForm(request.POST)
+    given = _valid(form)
+    user = User.objects.filter(username=given["account"].strip()).first()
+    if user is None:
+        form.add_error("account", "There is no account of this name; invite the person.")
+        raise _FormError(form)
+    membership.add_member(campaign, user, given["role"], user_of(request))
+
+
+def _remove(campaign: Campaign, request: HttpRequest) -> None:
+    rows = campaign.memberships.select_related("user").filter(pk=_number(request, "member"))
+    for member in rows:
+        if member.user == request.user:
+            raise PeopleError("you cannot put yourself out; ask another researcher or an admin")
+        membership.end_membership(campaign, member.user, user_of(request))
+
+
+def _exclude(campaign: Campaign, request: HttpRequest) -> None:
+    rater, given = _rater(campaign, request), _valid(ReasonForm(request.POST))
+    membership.exclude(campaign, rater, given["reason"], user_of(request))
+
+
+def _include(campaign: Campaign, request: HttpRequest) -> None:
+    membership.include(campaign, _rater(campaign, request), user_of(request))
+
+
+def _free(campaign: Campaign, request: HttpRequest) -> None:
+    free(campaign, _number(request, "rater"))
+
+
+def _study(campaign: Campaign, request: HttpRequest) -> None:
+    form = ProlificForm(request.POST)
+    given = _valid(form)
+    try:
+        prolific.set_study(
+            campaign, given["study_id"], given["completion_code"], given["most_people"]
+        )
+    except PeopleError as error:
+        form.add_error(None, _sentence(error))
+        raise _FormError(form) from error
+
+
+def _ended(campaign: Campaign, request: HttpRequest) -> None:
+    status = request.POST.get("status", "")
+    study = getattr(campaign, "prolific", None)
+    if study is None or status not in (prolific.Status.RETURNED, prolific.Status.TIMED_OUT):
+        return
+    for each in study.participants.filter(pk=_number(request, "participant")):
+        prolific.end(each, status)
+
+
+MEMBER_ORDERS: dict[str, MemberAct] = {
+    "settings": _settings,
+    "add": _add,
+    "remove": _remove,
+    "exclude": _exclude,
+    "include": _include,
+    "free": _free,
+    "prolific": _study,
+    "ended": _ended,
+}
+
+
+def _campaign_page(
+    request: HttpRequest,
+    campaign: Campaign,
+    bound: dict[str, forms.Form] | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    bound, study = bound or {}, getattr(campaign, "prolific", None)
+    if "exclude" in bound:
+        wrong = "Give a reason; the report says it."
+    context = {
+        "campaign": campaign,
+        "rows": answering(campaign),
+        "members": campaign.memberships.filter(ended_at=None).select_related("user", "by"),
+        "invitations": invitations_of(user_of(request)).filter(campaign=campaign)[:SHOWN],
+        "settings": bound.get("settings") or SettingsForm(initial=_settings_of(campaign)),
+        "add": bound.get("add") or MemberForm(),
+        "invite": bound.get("invite") or CampaignInviteForm(),
+        "study": study,
+        "prolific": bound.get("prolific") or ProlificForm(initial=_study_of(study)),
+        "entry": _entry(request, campaign),
+        "participants": prolific.participants(study) if study else [],
+        "wrong": wrong,
+    }
+    return render(request, "people/campaign.html", context, status=status)
+
+
+def _settings_of(campaign: Campaign) -> dict[str, Any]:
+    names = ("pool", "hold_minutes", "items_per_person")
+    return {name: getattr(campaign, name) for name in names}
+
+
+def _study_of(study: Any) -> dict[str, Any]:
+    names = ("study_id", "completion_code", "most_people")
+    return {name: getattr(study, name) for name in names} if study else {}
+
+
+def _entry(request: HttpRequest, campaign: Campaign) -> str:
+    address = request.build_absolute_uri(reverse("prolific", args=[campaign.pk]))
+    return f"{address}{prolific.ENTRY}"
+
+
+def _rater(campaign: Campaign, request: HttpRequest) -> Rater:
+    """One of those who were asked anything here; of others not even the name is told."""
+    here = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    return get_object_or_404(here, pk=_number(request, "rater"))
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _sentence(error: Exception) -> str:
+    return f"{str(error)[:1].upper()}{str(error)[1:]}."
+
+
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    found = readable(user_of(request)).select_related("prolific", "batch")
+    return get_object_or_404(found, pk=pk)
+
+
+OTHER = "you are logged in with an account; log out, then open the link again"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def arrive(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the study is; with a POST its beginning, or where somebody left it."""
+    campaigns = Campaign.objects.filter(prolific__isnull=False).select_related("prolific")
+    study = get_object_or_404(campaigns, pk=pk).prolific
+    try:
+        arrival = Arrival.read(request.GET)
+        _check_nobody_else(request)
+        if request.method != "POST":
+            return _prolific_page(request, study)
+        # Prolific signs nothing: whoever knows the study could make up people until it is full.
+        wait = seconds_to_wait("arrive", client_address(request))
+        if wait is not None:
+            refused = _prolific_page(request, study, TOO_OFTEN, 429)
+            refused["Retry-After"] = str(wait)
+            return refused
+        user = enter(study, arrival)
+    except PeopleError as error:
+        return _prolific_page(request, study, f"{str(error)[:1].upper()}{str(error)[1:]}.", 422)
+    with folded():
+        login(request, user, backend=BACKEND)
+    return redirect(next_address(study.campaign, rater_of(user)))
+
+
+def _check_nobody_else(request: HttpRequest) -> None:
+    if isinstance(request.user, User) and not request.user.is_guest:
+        raise PeopleError(OTHER)
+
+
+def _prolific_page(
+    request: HttpRequest, study: ProlificStudy, wrong: str = "", status: int = 200
+) -> HttpResponse:
+    protocol = declared(study.campaign)
+    context = {"campaign": study.campaign, "protocol": protocol, "wrong": wrong}
+    return render(request, "people/prolific.html", context, status=status)

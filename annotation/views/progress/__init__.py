@@ -1,1 +1,0 @@
-"""The pages of progress: a campaign, a person in it, and the labels behind a hint."""

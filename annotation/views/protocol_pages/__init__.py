@@ -1,0 +1,37 @@
+"""The protocols' own pages by name; a protocol that brings none has the plain one.
+
+Another reading of a protocol stands under its slug.
+"""
+
+from __future__ import annotations
+
+from annotation.views.protocol_pages import (
+    answer_preference,
+    answer_rating,
+    grounded_answer,
+    grounding_relevance,
+    key_point_recall,
+    key_point_verification,
+    key_point_writing,
+    question_typing,
+    rubric_passage,
+)
+from annotation.views.protocol_pages.base import Page
+
+PAGES: dict[str, Page] = {
+    "answer-preference": answer_preference.PAGE,
+    "answer-rating": answer_rating.PAGE,
+    "grounded-answer": grounded_answer.PAGE,
+    "grounding-relevance": grounding_relevance.PAGE,
+    "key-point-recall": key_point_recall.PAGE,
+    "key-point-verification": key_point_verification.PAGE,
+    "key-point-verification-answers": key_point_recall.PAGE,
+    "key-point-writing": key_point_writing.PAGE,
+    "question-typing": question_typing.PAGE,
+    "rubric-passage": rubric_passage.PAGE,
+}
+PLAIN = Page()
+
+
+def page_of(slug: str) -> Page:
+    return PAGES.get(slug, PLAIN)

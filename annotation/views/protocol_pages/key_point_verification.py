@@ -1,0 +1,53 @@
+"""The page of key-point verification: the document with what was suggested, and the point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Assignment
+from annotation.protocols.base import ItemSpec, Text
+from annotation.views.item_context import Sheet
+from annotation.views.protocol_pages.base import Page
+from datasets.text import find_quote
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A quote that came with the batch and its places in the text, in code points; none if lost."""
+
+    number: int
+    quote: str
+    places: tuple[tuple[int, int], ...]
+
+
+def suggestions(text: Text) -> Iterator[Suggestion]:
+    """In the order of the text; what stands nowhere comes last."""
+    found = [(quote, tuple(_places(text.text, quote))) for quote in dict.fromkeys(text.suggested)]
+    found.sort(key=lambda each: each[1][0] if each[1] else (len(text.text), 0))
+    for number, (quote, places) in enumerate(found, start=1):
+        yield Suggestion(number, quote, places)
+
+
+def _places(text: str, quote: str) -> Iterator[tuple[int, int]]:
+    for each in find_quote(text, quote):
+        if each.start is not None and each.end is not None:
+            yield each.start, each.end
+
+
+def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
+    return {"suggestions": tuple(suggestions(spec.texts[0]))}
+
+
+PAGE = Page(
+    template="work/pages/key_point_verification.html",
+    script="js/work/key_point_verification.js",
+    style="css/work/key_point_verification.css",
+    keys=(
+        ("n", "show the next suggested span in the text"),
+        ("p", "show the one before it"),
+        ("a", "adopt the suggested span as your own highlight"),
+    ),
+    facts=facts,
+)

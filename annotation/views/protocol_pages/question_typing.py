@@ -1,0 +1,88 @@
+"""The page of question typing: one question, seven variables, what each code means beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.campaigns.rendering import in_words
+from annotation.models import Assignment
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import ItemSpec
+from annotation.views.item_context import Asked, Choice, Sheet
+from annotation.views.protocol_pages.base import Page
+
+_DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)
+MANY = 9
+
+
+@dataclass(frozen=True)
+class Option:
+    """One code, with the sentence that says what it means, if there is one."""
+
+    choice: Choice
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """One variable. A `long` list has a field to filter it; `late` ones wait for the gate."""
+
+    asked: Asked
+    meaning: str
+    options: tuple[Option, ...]
+    long: bool
+    late: bool
+
+
+def definitions(guideline: str) -> dict[str, str]:
+    """What the guideline says of each name that heads a line of its lists, without bold."""
+    found = _DEFINITION.findall(guideline)
+    return {name: _opened(text.replace("**", "")) for name, text in found}
+
+
+def _opened(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def questions(sheet: Sheet) -> Iterator[Question]:
+    words = definitions(PROTOCOLS["question-typing"].guideline)
+    for asked in sheet.rows[0].variables:
+        yield Question(
+            asked=asked,
+            meaning=words.get(asked.name, ""),
+            options=tuple(_option(choice, asked.name, words) for choice in asked.choices),
+            long=len(asked.choices) > MANY,
+            late=bool(asked.conditions),
+        )
+
+
+def _option(choice: Choice, variable: str, words: Mapping[str, str]) -> Option:
+    """Categories bring their own meanings: the guideline's words are about the other codes."""
+    return Option(choice, choice.meaning if variable == "category" else words.get(choice.code, ""))
+
+
+def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
+    asked_at = assignment.item.query.asked_at
+    shown = tuple(questions(sheet))
+    return {
+        "questions": shown,
+        "gated": any(question.late for question in shown),
+        "asked_on": in_words(asked_at or ""),
+        "asked_at": asked_at,
+    }
+
+
+PAGE = Page(
+    template="work/pages/question_typing.html",
+    script="js/work/question_typing.js",
+    style="css/work/question_typing.css",
+    keys=(
+        ("y", "yes, and on to the next question"),
+        ("n", "no, and on to the next question"),
+        ("f", "find a category: type a part of it, then ↓ ↑ and ⏎; esc leaves the field"),
+    ),
+    facts=facts,
+)

@@ -1,0 +1,35 @@
+"""The page of passage rating: a passage, the scale in words, and one's own nuggets beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.assignments.context import nuggets_of
+from annotation.models import Assignment
+from annotation.prerequisites.base import prerequisite_of
+from annotation.protocols.base import ItemSpec, name_units
+from annotation.views.item_context import Sheet
+from annotation.views.protocol_pages.base import Page
+
+
+def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
+    """Each question's row with what this rater marked for it in the campaign that comes first."""
+    follows = bool(prerequisite_of(assignment.item.campaign))
+    found = nuggets_of(assignment) if follows else {}
+    units = name_units(spec.units)
+    keys = [units[name].key for name in assignment.asked]
+    rated = [(row, found.get(key)) for row, key in zip(sheet.rows, keys, strict=True)]
+    return {"rated": rated, "has_nuggets": any(each and each.found for _, each in rated)}
+
+
+PAGE = Page(
+    template="work/pages/rubric_passage.html",
+    script="js/work/rubric_passage.js",
+    style="css/work/rubric_passage.css",
+    keys=(
+        ("0 – 5", "rate the question in hand"),
+        ("m", "mend what you highlighted in your report for it"),
+    ),
+    facts=facts,
+)

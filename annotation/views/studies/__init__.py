@@ -1,1 +1,0 @@
-"""The pages on which a researcher makes a campaign and looks after it."""
