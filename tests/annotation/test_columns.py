@@ -179,8 +179,7 @@ def test_plain_lines_never_come_to_the_line_reader(
     ]
     table = file_of(tmp_path, [line.encode() for line in cells], "labels.csv")
     for name in ("read_labels", "rows_in"):
-        for module in ("columns", "blocks"):
-            monkeypatch.setattr(f"annotation.exports.{module}.{name}", None)
+        monkeypatch.setattr(f"annotation.imports.columns.{name}", None)
     assert len(read_columns([path, table])) == 59
 
 

@@ -228,7 +228,7 @@ class TestKeeping:
 
         assert [look(), look()] == [0, 0]
         clock = time.time() + keeping.FRESH + 1
-        monkeypatch.setattr(keeping.time, "time", lambda: clock)
+        monkeypatch.setattr(keeping.clock, "time", lambda: clock)
         assert [look(), look()] == [1, 1]
 
     def test_while_one_counts_the_others_get_what_is_there(
@@ -236,7 +236,7 @@ class TestKeeping:
     ) -> None:
         kept("large", lambda: ("old", keeping.MANY + 1))
         clock = time.time() + keeping.FRESH + 1
-        monkeypatch.setattr(keeping.time, "time", lambda: clock)
+        monkeypatch.setattr(keeping.clock, "time", lambda: clock)
         seen: list[str] = []
 
         def slow() -> tuple[str, int]:

@@ -373,7 +373,7 @@ def test_a7_double_clicks_and_the_back_button_make_one_row(desk: Desk) -> None:
 def test_a8_what_was_changed_meanwhile_is_told_and_the_answers_are_kept(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for view in ("item", "saving"):
+    for view in ("items", "answers"):
         new = Basis("0" * 12, "0" * 12, "0" * 12)
         monkeypatch.setattr(f"annotation.views.{view}.basis_of", lambda *_, new=new: new)
     finish(desk)

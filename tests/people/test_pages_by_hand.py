@@ -18,9 +18,8 @@ from annotation.campaigns.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
 from annotation.people.accounts import forget
-from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite
+from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite, revoke
 from annotation.people.membership import end_membership, exclude, include, set_pool
-from annotation.views import people
 from annotation.views.people import _number
 from judging.api.access import visible_judges, visible_runs, visible_written
 from tests.judging.cast import judge
@@ -67,7 +66,7 @@ class TestWhatCannotBeWrittenDown:
         self.rater = rater_of(study.ada)
         self.monkeypatch = monkeypatch
 
-    def fill(self, module: str) -> None:
+    def fill(self, module: str = "membership") -> None:
         def fail(*_: object, **__: object) -> None:
             raise RuntimeError("the trail is full")
 
@@ -75,7 +74,7 @@ class TestWhatCannotBeWrittenDown:
 
     def test_an_exclusion_stands_as_it_stood(self, study: Study) -> None:
         exclude(study.campaign, self.rater, "too fast")
-        self.fill("exclusions")
+        self.fill()
         with pytest.raises(RuntimeError):
             include(study.campaign, self.rater)
         with pytest.raises(RuntimeError):
@@ -84,14 +83,14 @@ class TestWhatCannotBeWrittenDown:
 
     def test_nobody_is_put_out(self, study: Study) -> None:
         held = study.assignment(study.ada)
-        self.fill("members")
+        self.fill()
         with pytest.raises(RuntimeError):
             end_membership(study.campaign, study.ada)
         held.refresh_from_db()
         assert (held.status, Membership.objects.count()) == ("open", 0)
 
     def test_the_pool_stays_as_it_is(self, study: Study) -> None:
-        self.fill("members")
+        self.fill()
         with pytest.raises(RuntimeError):
             set_pool(study.campaign, "named")
         assert Campaign.objects.get().pool == "open"
@@ -102,7 +101,7 @@ class TestWhatCannotBeWrittenDown:
         with pytest.raises(RuntimeError):
             invite("annotator", by=study.root)
         with pytest.raises(RuntimeError):
-            people.revoke(made)
+            revoke(made)
         assert Invitation.objects.get().state == "open"
 
 
@@ -198,7 +197,7 @@ class TestSettings:
         def fail(*_: object) -> None:
             raise RuntimeError("no room")
 
-        monkeypatch.setattr("annotation.views.people.members.set_most_items", fail)
+        monkeypatch.setattr("annotation.people.membership.set_most_items", fail)
         given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
         with pytest.raises(RuntimeError):
             self.change(study, study.rita, **given)
@@ -258,8 +257,7 @@ class TestInviting:
         assert refused.context["form"].non_field_errors() == [said]
 
     def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in ("inviting", "campaign"):
-            monkeypatch.setattr(f"annotation.views.people.{module}.seconds_to_wait", lambda *_: 90)
+        monkeypatch.setattr("annotation.views.people.seconds_to_wait", lambda *_: 90)
         assert client_of(study.root).post(reverse("invite"), self.GOOD).status_code == 429
         here = reverse("campaign-invite", args=[study.campaign.pk])
         given = {"campaign_role": "annotator"}
