@@ -24,7 +24,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "annotation/api/": ("api",),
     "annotation/people/": ("people",),
     "annotation/preparation/": ("preparation",),
-    "annotation/trail/": ("audit",),
+    "annotation/audit_log.py": ("audit",),
     "audit/": ("audit",),
     "benchmarks/": ("benchmarks",),
     "config/": ("security", "test_settings.py"),
