@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import (
     BOOTSTRAPS,
     KINDS,
@@ -21,6 +20,7 @@ from analysis.choices import (
     Offered,
     read_stratum,
 )
+from analysis.statistics.pair_means import CROWD
 
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
 
@@ -194,7 +194,7 @@ class ChoicesForm(forms.Form):
     def has_crowd(self) -> bool:
         """Whether there are so many people that pairs are told as a distribution."""
         kinds = list(self.offered.raters.values())
-        return kinds.count("human") > MOST_PAIRED
+        return kinds.count("human") > CROWD
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
         """The boxes of strata, by stratum."""

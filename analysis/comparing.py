@@ -12,7 +12,7 @@ from analysis.formats.facts import facts
 from analysis.formats.variables import COEFFICIENTS
 
 JSON = dict[str, Any]
-HEADER = ("Before", "After", "Difference", "Change")
+COMPARED = ("Before", "After", "Difference", "Change")
 NAMES = COEFFICIENTS | {
     "cohen_kappa": "Cohen's kappa",
     "cohen_kappa_linear": "Cohen's kappa, linear weights",
@@ -114,7 +114,7 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
         sections.setdefault(variable, {}).setdefault(block, []).append(row)
     for variable, blocks in sections.items():
         made = tuple(
-            Block("", (Table(block, ("Estimate", *HEADER), tuple(rows)),))
+            Block("", (Table(block, ("Estimate", *COMPARED), tuple(rows)),))
             for block, rows in blocks.items()
         )
         yield Section(variable, made)

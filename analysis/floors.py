@@ -10,7 +10,8 @@ import numpy as np
 from analysis.frames import Frame, VariableFrame
 from analysis.labels import FloorCodes
 from annotation.models import Campaign
-from judging.floor import Place, floor_of
+from judging.floor import Place as FloorPlace
+from judging.floor import floor_of
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
@@ -28,7 +29,7 @@ def with_floor(frame: Frame, campaign: Campaign) -> Frame:
     return replace(frame, variables=made)
 
 
-def _codes(frame: VariableFrame, said: Mapping[Place, str], is_without: bool) -> FloorCodes:
+def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: bool) -> FloorCodes:
     if is_without or not said:
         return FloorCodes(reason=NO_RULE if is_without else NO_TEXT)
     code = {category: n for n, category in enumerate(frame.scale.categories)}

@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.blocks.resampling import JSON
 from analysis.blocks.trials import Samples, compared
 from analysis.statistics import resamples_of
 from annotation.models import Campaign, Label
@@ -35,8 +36,6 @@ from judging.robustness.effects import (
 )
 from judging.robustness.trials import possible_kinds
 from judging.runs.ledger import rows_of, samples_of
-
-JSON = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from analysis.statistics import (
     percent_with_others,
     with_one,
 )
+from analysis.statistics.pair_means import CROWD
 
-MOST_PAIRED = 30
-"""With more people than this their pairs are told as a distribution."""
 FEWEST = 30
 """A pair, or a person, with fewer shared units is no part of a distribution."""
 FAR_OFF = 0.2
@@ -38,7 +37,7 @@ BINS = tuple(n / 10 for n in range(-10, 11))
 
 def is_crowd(frame: VariableFrame) -> bool:
     """Whether the frame has more people than their pairs can be told of one by one."""
-    return len(frame.columns("human")) > MOST_PAIRED
+    return len(frame.columns("human")) > CROWD
 
 
 def pairs_distribution(sample: Sample) -> JSON:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from analysis.figures import axes, svg
 
-CELL, GAP = 40, 2
-NARROWEST, WIDEST = 48, 104
+CELL, CELL_GAP = 40, 2
+NARROWEST_CELL, WIDEST = 48, 104
 DARKEST = 0.45
 """How much of the colour the darkest cell has: letters stay readable on it, light and dark."""
 
@@ -35,7 +35,9 @@ class Grid:
     @property
     def cell_width(self) -> float:
         below = (c.below for cells in self.cells for c in cells if c)
-        least = max(NARROWEST, 12 + max((svg.width_of(words, 10.5) for words in below), default=0))
+        least = max(
+            NARROWEST_CELL, 12 + max((svg.width_of(words, 10.5) for words in below), default=0)
+        )
         return max(least, 12 + axes.gutter(self.columns, WIDEST - 12))
 
     @property
@@ -66,8 +68,8 @@ class Grid:
 def _cell(cell: Cell, x: float, y: float, wide: float, css: str) -> str:
     share = min(1.0, max(0.0, cell.share or 0.0))
     opacity = f' fill-opacity="{svg.number(share * DARKEST * 100)}%"'
-    size = wide - GAP, CELL - GAP
-    middle, centre = x + (wide - GAP) / 2, y + CELL / 2
+    size = wide - CELL_GAP, CELL - CELL_GAP
+    middle, centre = x + (wide - CELL_GAP) / 2, y + CELL / 2
     parts = [
         svg.rectangle(css, x, y, *size, more=opacity),
         svg.rectangle("frame", x, y, *size),

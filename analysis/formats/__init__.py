@@ -8,10 +8,10 @@ from analysis.formats.base import Format
 FORMATS: dict[str, Format] = {
     each.name: each
     for each in (
-        jsonfile.FORMAT,
+        jsonfile.JSON_FILE,
         markdown.FORMAT,
         csvfile.FORMAT,
         latex.FORMAT,
-        htmlfile.FORMAT,
+        htmlfile.HTML_FILE,
     )
 }

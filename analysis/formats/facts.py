@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-JSON = dict[str, Any]
+from analysis.formats.base import JSON
 
 COLUMNS = (
     "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",

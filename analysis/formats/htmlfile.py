@@ -33,4 +33,4 @@ def style() -> SafeString:
     return mark_safe("\n".join(lines))
 
 
-FORMAT = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)
+HTML_FILE = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)

@@ -12,4 +12,4 @@ def as_json(report: JSON) -> str:
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-FORMAT = Format("json", "JSON", "json", "application/json", as_json)
+JSON_FILE = Format("json", "JSON", "json", "application/json", as_json)

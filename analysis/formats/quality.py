@@ -7,7 +7,7 @@ from typing import Any
 from analysis.formats.document import Block, Section, Table, Who
 
 PLACES = {"report": "in a report", "passage": "in another passage", "reference": "in a reference"}
-ABOUT = (
+ABOUT_QUALITY = (
     "These raters quoted words that do not stand in the text that they judged, but word for word "
     "in another text of the same query. They may have judged what they read there: look at their "
     "answers before you count them."
@@ -27,4 +27,4 @@ def quality_section(report: dict[str, Any]) -> Section:
         for hint in report["hints"]
     )
     table = Table("Rationales that stand in another text", header, rows)
-    return Section("Data quality", (Block("", (table,)),), ABOUT)
+    return Section("Data quality", (Block("", (table,)),), ABOUT_QUALITY)

@@ -15,7 +15,7 @@ F1S = {
     "character_f1": "Character F1",
 }
 ALPHAS = {"token_alpha": "Alpha of words", "unitising_alpha": "Alpha for unitising"}
-ABOUT = (
+ABOUT_SPANS = (
     "a document is one text for one unit; F1 is 1 where both of a pair marked nothing, 0 where "
     "one did; a judge is one more annotator"
 )
@@ -31,16 +31,16 @@ def span_blocks(variable: JSON) -> list[Block]:
     every = [(name, block, block["all"]) for name, block in of]
     both = [(name, block["both_marked"], block["both_marked"]) for name, block in of]
     tables = (
-        _table("All documents", F1S, every),
-        _table("Pairs that both marked something", F1S, both),
-        _table("All documents, corrected for chance (Krippendorff)", ALPHAS, every),
+        _span_table("All documents", F1S, every),
+        _span_table("Pairs that both marked something", F1S, both),
+        _span_table("All documents, corrected for chance (Krippendorff)", ALPHAS, every),
     )
     lost = sum(found["unanchored"].values())
     stray = f"; the quotes of {count(lost, 'label')} stand nowhere and are left out" if lost else ""
-    return [Block("Evidence", tables, f"{ABOUT}{stray}")]
+    return [Block("Evidence", tables, f"{ABOUT_SPANS}{stray}")]
 
 
-def _table(
+def _span_table(
     caption: str, names: dict[str, str], blocks: list[tuple[str | Who, JSON, JSON]]
 ) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(

@@ -8,7 +8,7 @@ from analysis.formats.document import Block, Number, Section, Table, count
 
 JSON = dict[str, Any]
 
-HEADER = ("Labels", "Confirmed", "Corrected", "Share confirmed")
+VALIDATED = ("Labels", "Confirmed", "Corrected", "Share confirmed")
 
 
 def validation_sections(report: JSON) -> list[Section]:
@@ -20,10 +20,10 @@ def validation_sections(report: JSON) -> list[Section]:
     blocks = tuple(
         _judge(name, found, kinds.get(name, "judge")) for name, found in assisted["by"].items()
     )
-    return [Section("Validated judges", blocks, _about(assisted))]
+    return [Section("Validated judges", blocks, _validation_about(assisted))]
 
 
-def _about(assisted: JSON) -> str:
+def _validation_about(assisted: JSON) -> str:
     where = "taken like all others" if assisted["included"] else "left out of everything else"
     sizes = f"{count(assisted['labels'], 'label')} made with a judge's verdict in view"
     lost = assisted["unmatched"]
@@ -33,16 +33,16 @@ def _about(assisted: JSON) -> str:
 
 def _judge(name: str, found: JSON, kind: str) -> Block:
     tables = (
-        _table("By variable", "Variable", found["variables"]),
-        _table("By person", "Person", found["people"]),
+        _validation_table("By variable", "Variable", found["variables"]),
+        _validation_table("By person", "Person", found["people"]),
     )
     return Block(name, tables, "confirmed or corrected by people who saw its verdicts", kind)
 
 
-def _table(caption: str, first: str, parts: JSON) -> Table:
+def _validation_table(caption: str, first: str, parts: JSON) -> Table:
     rows = tuple(
         (name, part["labels"], part["confirmed"], part["corrected"],
          Number.of(part["share_confirmed"]))
         for name, part in parts.items()
     )  # fmt: skip
-    return Table(caption, (first, *HEADER), rows)
+    return Table(caption, (first, *VALIDATED), rows)

@@ -65,20 +65,20 @@ def variable_section(report: JSON, name: str) -> Section:
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_given(report, variable["distribution"])] if "distribution" in variable else []
-    blocks += [_judge(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += [_judge_block(judge, block, ordered) for judge, block in variable["judges"].items()]
     blocks += span_blocks(variable) + soft_blocks(variable)
     blocks += planning_blocks(variable)
     blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
-    return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
+    return Section(name, tuple(blocks), _variable_about(variable), part="variables", subject=name)
 
 
-def _about(variable: JSON) -> str:
+def _variable_about(variable: JSON) -> str:
     escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
     categories = f"categories {', '.join(variable['categories'])}"
     return "; ".join([variable["measurement"], categories, *escapes])
 
 
-def _numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
+def _variable_numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
     return tuple(Number.of(block[name]) for name in names)
 
 
@@ -91,7 +91,9 @@ def _people(block: JSON, ordered: bool) -> Block:
     if "pairs_distribution" in block:
         tables += distribution_tables(block["pairs_distribution"])
     listed = block.get("pairs", [])
-    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in listed)
+    pairs = tuple(
+        (f"{p['a']} – {p['b']}", p["units"], *_variable_numbers(p, names)) for p in listed
+    )
     if pairs:
         tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
     raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
@@ -108,7 +110,7 @@ def _given(report: JSON, block: JSON) -> Block:
     return Block("What was answered", tables, about)
 
 
-def _judge(name: str, block: JSON, ordered: bool) -> Block:
+def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
     tables = [_against(block)]
     if "pairs_distribution" in block:
         tables.append(judged_table(block["pairs_distribution"]))
@@ -153,7 +155,7 @@ def _against(block: JSON) -> Table:
     names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 
     def row(label: str | Who, of: JSON) -> tuple[Cell, ...]:
-        return (label, of["percent"]["n"], *_numbers(of, names))
+        return (label, of["percent"]["n"], *_variable_numbers(of, names))
 
     rows = (
         row(f"{block['reference'].capitalize()} of people", block["agreement"]),
@@ -186,7 +188,7 @@ def _adjudicated(block: JSON, reference: str) -> Table:
         "settled": f"References, elsewhere people's {reference}",
     }
     rows = tuple(
-        (label, block[key]["units"], *_numbers(block[key]["agreement"], names))
+        (label, block[key]["units"], *_variable_numbers(block[key]["agreement"], names))
         for key, label in labels.items()
     )
     return Table("Against adjudicated labels", ("Against", "Units", *names.values()), rows)
@@ -203,7 +205,7 @@ def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
 def _classes(classes: JSON) -> Table:
     names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(of, names), of["support"]) for name, of in classes.items()
+        (name, *_variable_numbers(of, names), of["support"]) for name, of in classes.items()
     )
     return Table("Categories", ("Category", *names.values(), "Support"), rows)
 
@@ -217,7 +219,7 @@ def _thresholds(cuts: list[JSON]) -> Table:
     """Reports that were frozen before both sides were told have one."""
     shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"≥ {cut['threshold']}", *_numbers(cut, shown)) for cut in cuts
+        (f"≥ {cut['threshold']}", *_variable_numbers(cut, shown)) for cut in cuts
     )
     return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
 
@@ -225,7 +227,7 @@ def _thresholds(cuts: list[JSON]) -> Table:
 def _curves(curves: list[JSON], reference: str) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"≥ {of['threshold']}" if "threshold" in of else of["category"],
-         *_numbers(of, _AREAS), of["roc_auc"]["n"])
+         *_variable_numbers(of, _AREAS), of["roc_auc"]["n"])
         for of in curves
     )  # fmt: skip
     caption = f"Scores over all thresholds, against the {reference}"

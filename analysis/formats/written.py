@@ -24,7 +24,7 @@ def written_section(report: JSON) -> Section:
     if rounds := block.get("rounds"):
         blocks.append(_rounds(rounds))
     if between := block.get("between_raters"):
-        table = _table("Answers to the same question", between, _SIMILARITY)
+        table = _written_table("Answers to the same question", between, _SIMILARITY)
         blocks.append(Block("Between people", (table,), count(between["questions"], "question")))
     return Section("Written answers", tuple(blocks), "; ".join(about))
 
@@ -35,10 +35,12 @@ def _rounds(block: JSON) -> Block:
         f"{block['kept']} kept, {block['modified']} modified; {block['skipped']} skipped; "
         "the second person saw the first answer"
     )
-    table = _table("Second answer against first", block, {"keep_rate": "Keep rate", **_SIMILARITY})
+    table = _written_table(
+        "Second answer against first", block, {"keep_rate": "Keep rate", **_SIMILARITY}
+    )
     return Block("Two rounds", (table,), facts)
 
 
-def _table(caption: str, block: JSON, names: dict[str, str]) -> Table:
+def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
     rows = tuple((label, Number.of(block[key]), block[key]["n"]) for key, label in names.items())
     return Table(caption, ("Measure", "Value", "Questions"), rows)

@@ -31,7 +31,7 @@ from analysis.statistics.distributions import t_quantile
 
 POWERED = "prediction-powered mean (PPI++)"
 TEST = "t test of the prediction-powered mean difference"
-NO_INTERVAL = "fewer than ten labelled queries"
+NO_POWERED_INTERVAL = "fewer than ten labelled queries"
 NO_VARIANCE = "the differences do not vary"
 
 
@@ -105,7 +105,7 @@ def _tested(difference: Estimate) -> PairedTest:
     if difference.value is None:
         return PairedTest(difference, None, TEST, difference.reason)
     if difference.low is None or difference.high is None:
-        return PairedTest(difference, None, TEST, NO_INTERVAL)
+        return PairedTest(difference, None, TEST, NO_POWERED_INTERVAL)
     half = (difference.high - difference.low) / 2
     if half <= 0:
         return PairedTest(difference, None, TEST, NO_VARIANCE)

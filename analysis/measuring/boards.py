@@ -11,7 +11,7 @@ from analysis.measuring.parts import MEAN_OF_PEOPLE, PEOPLE, TEXTS
 from analysis.measuring.voices import HUMAN, JUDGE
 
 JSON = dict[str, Any]
-NONE = "no value here"
+NO_VALUE = "no value here"
 NO_TEST = "not tested: people together are, unit by unit"
 TITLES = {
     PEOPLE: "Under people together",
@@ -93,7 +93,7 @@ def _in_words(cut: str) -> str:
 
 def _number(cell: JSON | None, letters: JSON) -> Number:
     if cell is None:
-        return Number(None, reason=NONE)
+        return Number(None, reason=NO_VALUE)
     above = tuple(letters[system] for system in cell["higher_than"] or ())
     return replace(Number.of(cell), above=above)
 

@@ -15,8 +15,7 @@ from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked
 from analysis.measures.tokens import Tokenizer
 from analysis.measuring.parts import TEXTS, Part, Rows, system_of
-from analysis.measuring.relevance import ORACLE as BY_ORACLE
-from analysis.measuring.relevance import RatedRankings
+from analysis.measuring.relevance import BY_ORACLE, RatedRankings
 from analysis.measuring.voices import Voice, voices
 from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query

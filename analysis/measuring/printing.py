@@ -18,7 +18,7 @@ from analysis.measuring.rows import as_csv
 from analysis.measuring.slice_tables import slice_sections
 
 JSON = dict[str, Any]
-NONE = "no labels here"
+NO_LABELS = "no labels here"
 #: The pairs of more systems than this are for JSON and CSV.
 MOST_PAIRED = 6
 
@@ -58,8 +58,8 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
     together = [each for each in TOGETHER if any(of.get(each) for of in systems.values())]
     raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_number(of.get(each)) for each in together),
-         *(_number(of["raters"].get(rater)) for rater in raters))
+        (system or DASH, *(_printed_number(of.get(each)) for each in together),
+         *(_printed_number(of["raters"].get(rater)) for rater in raters))
         for system, of in systems.items()
     )  # fmt: skip
     header: tuple[str | Who, ...] = ("System", *(TOGETHER[each] for each in together))
@@ -67,8 +67,8 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
     return Table(caption, header, rows)
 
 
-def _number(estimate: JSON | None) -> Number:
-    return Number(None, reason=NONE) if estimate is None else Number.of(estimate)
+def _printed_number(estimate: JSON | None) -> Number:
+    return Number(None, reason=NO_LABELS) if estimate is None else Number.of(estimate)
 
 
 def _settings(rater: str, pairs: list[JSON]) -> Table:
@@ -112,14 +112,14 @@ def _references(report: JSON) -> list[Section]:
 def _metrics(report: JSON) -> list[Section]:
     """How far the measures of contexts order systems, or random contexts, alike."""
     tables = tuple(
-        _orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
+        _printed_orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
         for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
         for rater, pairs in report[key].items()
     )
     return [Section("Measures beside each other", (Block("", tables),))] if tables else []
 
 
-def _orders(caption: str, pairs: list[JSON]) -> Table:
+def _printed_orders(caption: str, pairs: list[JSON]) -> Table:
     rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
     return Table(caption, ("Measures", "Kendall"), rows)
 

@@ -53,7 +53,7 @@ def rated_parts(
                 held = responses.only(np.array([q.id not in bare for q in rows.queries], bool))
                 yield Part("relevant-passages", rater, kind, held, rows)
         if rater in said.get("abstains", {}):
-            yield from _deflections(queries, frame, said, rater, kind)
+            yield from _rated_deflections(queries, frame, said, rater, kind)
 
 
 Said = Mapping[str, Mapping[str, Voice]]
@@ -115,7 +115,7 @@ def _sentences(report: Report) -> int:
     return len(sentences_of(report.text) if report.sentences is None else report.sentences)
 
 
-def _deflections(
+def _rated_deflections(
     queries: Sequence[Query], frame: Frame, said: Said, rater: str, kind: str
 ) -> Iterator[Part]:
     """Whether a rater says that an answer abstains, beside the references of its query."""

@@ -15,7 +15,7 @@ from analysis.measures.options import Options
 from analysis.measures.retrieval import Ranked
 from analysis.statistics import Bools, Floats
 
-ORACLE, REQUIRED = "oracle", "required"
+BY_ORACLE, REQUIRED = "oracle", "required"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class RatedRankings:
             relevance = relevance_of(self.ratings, of, options)
             return values_of(measure.of(Ranked(relevance, of.ranked, of.depth, of.there), options))
 
-        if options.relevance == ORACLE:
+        if options.relevance == BY_ORACLE:
             return value(self.contexts)
         needs = in_oracles if options.relevance == REQUIRED else in_pools
         return of_cells(self.contexts, options, value, needs)
@@ -52,7 +52,7 @@ def relevance_of(ratings: Ratings, contexts: Contexts, options: Options) -> Floa
 
 
 def _relevance(ratings: Ratings, contexts: Contexts, oracle: Bools, options: Options) -> Floats:
-    if options.relevance == ORACLE:
+    if options.relevance == BY_ORACLE:
         return oracle.astype(float)
     found = contexts.answers
     if options.relevance != REQUIRED:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
 
-JSON = dict[str, Any]
+from analysis.measuring.computing import JSON
+
 NO_CUT = "whole"
 
 

@@ -17,7 +17,7 @@ from analysis.measures.coverage.unrated import without_failed
 from analysis.measures.options import Options
 from analysis.measures.tokens import tokenizer
 from analysis.measuring.contexts import Layout
-from analysis.measuring.relevance import ORACLE, relevance_of
+from analysis.measuring.relevance import BY_ORACLE, relevance_of
 from analysis.measuring.voices import voices
 from analysis.sources import campaign_frame
 from analysis.statistics import Bools, Floats
@@ -92,7 +92,7 @@ def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[s
         empty = Contexts(found, ranked, oracle, kept, tokens, (ranked >= 0).sum(1), every)
         answered = found.yes & without_failed(empty)[:, None, :]
         made[f"{name}.diversity.qrels"] = "".join(_diversity(layout, answered))
-        if options.relevance != ORACLE:
+        if options.relevance != BY_ORACLE:
             gains = relevance_of(ratings, empty, options)
             made[f"{name}.qrels"] = "".join(_qrels(layout, gains))
     return made

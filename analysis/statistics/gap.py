@@ -29,7 +29,7 @@ LESS = "of the judge with each person less that of {other}"
 OTHER = "the other judge"
 NO_UNIT = "no unit has a label of the judge and of two people"
 NO_SHARED = "no unit has a label of both judges and of a person"
-NO_PAIR = f"no two people share {LEAST_SHARED} units that the judge labelled"
+NO_LARGE_PAIR = f"no two people share {LEAST_SHARED} units that the judge labelled"
 NO_PERSON = f"no person shares {LEAST_SHARED} units with the judges"
 ALIKE = "all labels are the same category"
 
@@ -60,7 +60,7 @@ def gap_estimates(
     shared = shared_units(people[judge >= 0])
     pairs, left_out = kept_pairs(shared, people.shape[1])
     if not len(pairs):
-        return {name: undefined(NO_PAIR, n, method_of(name, GAP)) for name in names}
+        return {name: undefined(NO_LARGE_PAIR, n, method_of(name, GAP)) for name in names}
     who = np.unique(pairs)
     enter = (judge >= 0) & ((people[:, who] >= 0).sum(axis=1) >= 2)
     # The judge is the first column, and people the others.

@@ -40,7 +40,7 @@ def prediction_powered_ratio(
     labelled, rest = _sums(human, judge), judge_only
     if n == 0:
         return undefined("no labelled queries", 0, "PPI of a ratio")
-    found = _tuned(human, judge, judge_only) if lam is None else lam * (others > 0)
+    found = _tuned_ratio(human, judge, judge_only) if lam is None else lam * (others > 0)
     name = "PPI++" if lam is None else "PPI"
     method = f"{name} of a ratio, lambda {found:.3f}, {others} queries judged only"
     value = float(_powered(labelled.sum(axis=0), rest.sum(axis=0), found))
@@ -94,7 +94,7 @@ def linearised(sums: Floats) -> Floats:
     return np.asarray(total + (sums[:, 0] - total * sums[:, 1]) / sums[:, 1].mean(), float)
 
 
-def _tuned(human: Floats, judge: Floats, judge_only: Floats) -> float:
+def _tuned_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float:
     if not all(np.isfinite(_ratio(x)) for x in (human, judge, judge_only)):
         return 0.0
     return tuning(linearised(human), linearised(judge), linearised(judge_only))

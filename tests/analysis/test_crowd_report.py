@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.crowd import MOST_PAIRED
 from analysis.choices import Choices
 from analysis.figures import agreement
 from analysis.figures.base import Subject
 from analysis.formats import FORMATS
 from analysis.formats.facts import facts
 from analysis.reports import labels_report
+from analysis.statistics.pair_means import CROWD
 from tests.cast import write_lines
 
 JSON = dict[str, Any]
@@ -51,12 +51,12 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> JSON:
 
 
 def test_up_to_thirty_people_pairs_stay_and_above_their_distribution_stands(tmp_path: Path) -> None:
-    for people in (MOST_PAIRED, MOST_PAIRED + 1):
+    for people in (CROWD, CROWD + 1):
         folder = tmp_path / str(people)
         folder.mkdir()
         found = report_of(folder, lines_of(people, 60, people if people < 31 else 31))
         block = found["variables"]["answerable"]
-        small = people <= MOST_PAIRED
+        small = people <= CROWD
         assert ("pairs" in block["agreement"]) == small
         assert ("pairs" in block["judges"]["model"]) == small
         assert ("pairs" in found["scores"]["coverage"]) == small

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.measures.powered import NO_INTERVAL, Labelled, powered_mean, powered_pairs
+from analysis.measures.powered import NO_POWERED_INTERVAL, Labelled, powered_mean, powered_pairs
 from analysis.measuring.drawn import given_role
 from analysis.statistics import (
     PEOPLE_ALONE,
@@ -107,7 +107,7 @@ def test_pairs_of_a_useless_judge_are_tested_as_people_are_and_adjusted_together
 
 def test_below_ten_queries_nothing_is_tested() -> None:
     (pair,) = powered_pairs(study(asked=9, systems=2), ["a", "b"])
-    assert (pair.test.p_value, pair.test.reason) == (None, NO_INTERVAL)
+    assert (pair.test.p_value, pair.test.reason) == (None, NO_POWERED_INTERVAL)
     assert pair.adjusted_p_value is None
 
 

@@ -13,7 +13,7 @@ from analysis.statistics import (
     judge_difference,
     majority,
 )
-from analysis.statistics.gap import NO_PAIR, NO_UNIT
+from analysis.statistics.gap import NO_LARGE_PAIR, NO_UNIT
 from analysis.statistics.pair_means import LEAST_SHARED
 from tests.statistics.cast import number, random_codes
 
@@ -132,7 +132,7 @@ class TestTheGap:
         people = np.full((200, 40), -1)
         people[unit, unit // 10 * 2] = people[unit, unit // 10 * 2 + 1] = unit % 2
         made = gap_estimates(unit % 2, people, unit, 2)
-        assert {each.reason for each in made.values()} == {NO_PAIR}
+        assert {each.reason for each in made.values()} == {NO_LARGE_PAIR}
 
     @pytest.mark.parametrize("people", [np.zeros((5, 0), int), np.zeros((5, 1), int)])
     def test_without_two_people_there_is_none_and_it_says_why(self, people):

@@ -58,7 +58,7 @@ WORDS = {
     "appropriate": "How far the answer meets the question, 1 to 4.",
     "natural": "How naturally the answer reads, 1 to 4.",
 }
-MEASURES = (
+GRADE_MEASURES = (
     *(
         Measure(name.capitalize(), "grades", words, CITATION, partial(grade, name=name),
                 f"no answer was graded {name}", bounds=GRADES)

@@ -72,7 +72,7 @@ def length(of: Texts, options: Options) -> Floats:
 
 CITATION = "Rosenthal and others, CLAPnq, 2025"
 NO_REFERENCE = "no answerable question has a reference"
-MEASURES = (
+TEXT_MEASURES = (
     Measure("RougeL", "texts", "Longest common subsequence of words with the reference, F1.",
             CITATION, rouge_l_of, NO_REFERENCE, ("references",)),
     Measure("Recall-R1", "texts", "Share of the reference's words that the answer has.",

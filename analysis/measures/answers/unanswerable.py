@@ -25,7 +25,7 @@ def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
     return np.array(values, float)
 
 
-MEASURE = Measure(
+UNANSWERABLE = Measure(
     "Unanswerable",
     "texts",
     "Share of the unanswerable questions where the answer says that there is none.",

@@ -51,7 +51,7 @@ def win_rate(of: Preferences, options: Options) -> Floats:
     return ratio(wins, verdicts)
 
 
-MEASURE = Measure(
+WIN_RATE = Measure(
     "Win-rate",
     "preferences",
     "Share of its comparisons that the system's answer wins.",

@@ -93,7 +93,7 @@ def ideal_gains(yes: Bools, alpha: float, depth: int) -> Floats:
     return gains
 
 
-MEASURE = Measure(
+ALPHA_NDCG = Measure(
     "alpha_nDCG",
     "contexts",
     "Gain of newly answered sub-questions by rank, over that of the best order.",

@@ -34,7 +34,7 @@ def cov(contexts: Contexts) -> Floats:
     return np.where(contexts.there, values, np.nan)
 
 
-MEASURE = Measure(
+COV = Measure(
     "Cov",
     "contexts",
     "Share of the answerable sub-questions that the context answers.",

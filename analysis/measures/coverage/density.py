@@ -59,7 +59,7 @@ def tokens(contexts: Contexts, options: Options) -> Floats:
     return np.where(contexts.there, _tokens(contexts), np.nan)
 
 
-MEASURES = (
+DENSITIES = (
     Measure(
         "Den",
         "contexts",

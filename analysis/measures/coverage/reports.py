@@ -59,7 +59,7 @@ def cut_ratings(ratings: Floats, eta: float) -> Ints:
     return np.where(np.isnan(ratings), MISSING, answered).astype(np.int64)
 
 
-MEASURE = Measure(
+REPORT_COVERAGE = Measure(
     "Cov(y)",
     "reports",
     "Share of the sub-questions that the report answers.",

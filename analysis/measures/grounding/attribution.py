@@ -84,7 +84,7 @@ WORDS = {
     "R": "Share of the passages that people cite which are cited",
     "F1": "Harmonic mean of attribution precision and recall",
 }
-MEASURES = tuple(
+ATTRIBUTION = tuple(
     Measure(
         f"Attribution:{name}{suffix}",
         "citations",

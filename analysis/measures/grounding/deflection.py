@@ -38,7 +38,7 @@ def deflection_rate(of: Deflections, options: Options, where: int) -> Floats:
 
 
 CITATION = "Sorodoc and others, GaRAGe, 2025"
-MEASURES = (
+DEFLECTION = (
     Measure(
         "Deflection:TP",
         "deflections",

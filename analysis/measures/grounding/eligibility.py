@@ -18,7 +18,7 @@ def eligibility(of: Responses, options: Options) -> Floats:
     return known(of.eligible, of.asked, options.missing)
 
 
-MEASURE = Measure(
+ELIGIBILITY = Measure(
     "Eligibility",
     "responses",
     "Share of responses without major issues.",

@@ -45,7 +45,7 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
     )
 
 
-MEASURES = (
+FACTUALITY = (
     _measure("uFactuality", "all-passages", False, "the passages"),
     _measure("Factuality", "all-passages", True, "the passages"),
     _measure("uRAF", RELEVANT, False, "the relevant passages"),

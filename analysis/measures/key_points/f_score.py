@@ -28,7 +28,7 @@ def key_point_f(points: Both, options: Options) -> Floats:
     return np.where(total == 0, 0.0, ratio(2 * precision * recall, total))
 
 
-MEASURE = Measure(
+F_SCORE = Measure(
     "KPF",
     "both-points",
     "Harmonic mean of key point precision and recall of each answer.",

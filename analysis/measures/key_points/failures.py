@@ -36,7 +36,7 @@ def _share(kind: int, totals: Floats) -> Value:
 
 
 WORDS = ("said in part only", "said too generally", "not said at all")
-MEASURES = tuple(
+FAILURES = tuple(
     Measure(
         f"Failure:{name}",
         "failures",

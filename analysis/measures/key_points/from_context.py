@@ -40,7 +40,7 @@ def _known(points: Points, options: Options) -> Bools:
     return count(told, points.row, points.rows) > 0
 
 
-MEASURE = Measure(
+POINTS_FROM_CONTEXT = Measure(
     "Points-from-context",
     "points",
     "Of the query's key points that the answer makes, the share drawn from its context.",

@@ -27,7 +27,7 @@ def key_point_precision(points: AnswerPoints, options: Options) -> Floats:
     return np.where(points.silent, 0.0, values) if options.unexpressed == ZERO else values
 
 
-MEASURE = Measure(
+PRECISION = Measure(
     "KPP",
     "answer-points",
     "Share of the key points that the answer itself makes which its retrieved texts support.",

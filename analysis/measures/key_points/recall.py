@@ -18,7 +18,7 @@ def key_point_recall(points: Points, options: Options) -> Floats:
     return share(points.expressed, points.row, points.rows, options.missing)
 
 
-MEASURE = Measure(
+RECALL = Measure(
     "KPR",
     "points",
     "Share of the query's key points that the answer makes.",

@@ -64,14 +64,14 @@ def retention_of_all(of: Verified, options: Options) -> Pooled:
     verdicts = kept(of, options)
     counted = of.counted & ((options.missing == ZERO) | (verdicts != MISSING))
     sums = [count(which, of.row, of.rows) for which in (verdicts == YES, counted)]
-    return Pooled(np.column_stack(sums), _share)
+    return Pooled(np.column_stack(sums), _retained_share)
 
 
-def _share(sums: Floats) -> Value:
+def _retained_share(sums: Floats) -> Value:
     return unbatch(ratio(sums[..., 0], sums[..., 1]))
 
 
-MEASURES = tuple(
+RETENTION = tuple(
     Measure(
         name,
         "verified",
