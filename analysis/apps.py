@@ -9,4 +9,4 @@ class Analysis(AppConfig):
     name = "analysis"
 
     def ready(self) -> None:
-        from analysis import forgetting  # noqa: F401 - listens once it is read
+        from analysis import signals as forgetting  # noqa: F401 - listens once it is read

@@ -1,30 +1,49 @@
-"""The robustness sheet of a judge: what became of its labels under changed conditions.
-
-Trials (`judging.rows.trials`) are held against the judge's own labels of the same units. Whole
-queries are resampled for every interval.
-"""
+"""Robustness sheet of a judge."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.blocks.resampling import JSON
-from analysis.blocks.trials import Samples, compared
-from analysis.statistics import resamples_of
+from analysis.report.resampling import JSON
+from analysis.statistics import (
+    Bootstrap,
+    Estimate,
+    Floats,
+    Ints,
+    Tally,
+    Value,
+    resamples_of,
+    undefined,
+    wilson_interval,
+)
+from analysis.statistics.arrays import ratio, unbatch
+from analysis.statistics.resampling import MINIMUM_CLUSTERS
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
+from judging.jury import number_of
 from judging.models import Judge
-from judging.prompts.perturbations import FAMILIES, KINDS, is_unconstrained
+from judging.prompts.perturbations import (
+    FAMILIES,
+    KINDS,
+    UNCONTROLLED,
+    favourable,
+    is_unconstrained,
+    top_in_words,
+)
 from judging.robustness.effects import (
+    UNSCORED,
+    Pair,
     Place,
+    Said,
     asks_for_mass,
     lost_in,
     masses_of,
@@ -36,6 +55,202 @@ from judging.robustness.effects import (
 )
 from judging.robustness.trials import possible_kinds
 from judging.runs.ledger import rows_of, samples_of
+
+CONTROL_BAR = 0.2
+NOBODY = "no unit was labelled both times"
+NO_SCORES = "no score both times: the server gives none, or the labels have no order"
+ALL_ALIKE = "no interval: all values are the same, and resampling would only repeat them"
+Values = Sequence[tuple[float, int]]
+"""Numbers, each with the primary key of its query."""
+Missing = Mapping[str, int]
+
+
+def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
+    """One variable of one trial; what its purpose does not ask for is left out."""
+    both, missing = pair.both(), pair.missing()
+    of = _Means(resamples, seed)
+    how = "share of labels that differ"
+    found: JSON = {
+        "compared": len(both),
+        "missing": missing,
+        "flips": of.share(both, _flipped, how, NOBODY, missing),
+        "score_change": _score_change(pair.variable, both, of, missing),
+    }
+    if pair.purpose == "control":
+        found |= _control(pair, of)
+    if pair.purpose == "attack":
+        found |= _attack(pair, of, both)
+    if pair.turned and pair.variable.kind == "pair":
+        found["same_place"] = _same_place(both)
+    return found
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What `number` samples of a judge said of each unit under one variable.
+
+    `told` has how many of them gave which label, with the unit's query; `untold` units have no
+    label of any sample. `missing` counts labels by reason.
+    """
+
+    number: int
+    told: Sequence[tuple[Counter[str], int]]
+    untold: int
+    missing: Missing
+
+    def compared(self, resamples: int | None, seed: int) -> JSON:
+        """How often two samples differ, over all pairs of samples of each unit.
+
+        The bounds take each pair of which a sample is missing as alike, and as unlike.
+        """
+        several = [(labels, query) for labels, query in self.told if labels.total() > 1]
+        shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
+        how = "share of pairs of samples that differ"
+        found = _Means(resamples, seed).mean(shares, how, NOBODY).as_json()
+        bounds = {"missing": dict(self.missing), "bounds": self._bounds()}
+        return {"compared": len(several), "flips": found | bounds}
+
+    def _bounds(self) -> list[float] | None:
+        units = len(self.told) + self.untold
+        if not units:
+            return None
+        unlike = sum(_unlike(labels) for labels, _ in self.told)
+        known = sum(_pairs(labels.total()) for labels, _ in self.told)
+        whole = units * _pairs(self.number)
+        return [unlike / whole, (unlike + whole - known) / whole]
+
+
+def _unlike(labels: Counter[str]) -> int:
+    """How many pairs of labels are of two unlike ones."""
+    return _pairs(labels.total()) - sum(map(_pairs, labels.values()))
+
+
+def _pairs(number: int) -> int:
+    return number * (number - 1) // 2
+
+
+def _flipped(before: Said, after: Said) -> bool:
+    return before.value != after.value
+
+
+def _score_change(
+    variable: Variable, both: Sequence[tuple[Said, Said]], of: _Means, missing: Missing
+) -> JSON:
+    changes = [
+        (abs(s.score - b.score), s.query)
+        for b, s in both
+        if b.score is not None and s.score is not None
+    ]
+    if changes and len(changes) < len(both):
+        missing = {**missing, UNSCORED: len(both) - len(changes)}
+    how = "mean absolute change of the score"
+    return of.bounded(changes, how, NO_SCORES, missing if changes else {}, _range(variable))
+
+
+def _range(variable: Variable) -> float:
+    """From the lowest score to the highest."""
+    if variable.level == "nominal":
+        return 1.0
+    numbers = [number_of(variable, code) or 0.0 for code in variable.codes]
+    return max(numbers) - min(numbers)
+
+
+def _control(pair: Pair, of: _Means) -> JSON:
+    """Where the labels of a control stand on the scale, and whether that is too high."""
+    variable = pair.variable
+    how = f"mean place on the scale, where {top_in_words(variable)}"
+    uncontrolled = variable.name in UNCONTROLLED
+    why = (
+        "a text that is not there may rightly get any label here"
+        if uncontrolled
+        else "no unit has a label that stands on the scale"
+    )
+    missing = {} if uncontrolled else pair.missing_after()
+    mean = of.bounded(pair.places_on_scale(), how, why, missing)
+    return {
+        "mean_score": mean,
+        "flagged": None if mean["value"] is None else mean["value"] > CONTROL_BAR,
+    }
+
+
+def _attack(pair: Pair, of: _Means, both: Sequence[tuple[Said, Said]]) -> JSON:
+    """How often the judge went over to the label that the text asked for."""
+    wished = favourable(pair.variable)
+    open_to = [(b, s) for b, s in both if b.value != wished]
+    how, why = f"share that went over to `{wished}`", f"every unit had `{wished}` before"
+    missing = pair.missing_but(wished)
+    reason = why if both else NOBODY
+    moved = of.share(open_to, lambda b, s: s.value == wished, how, reason, missing)
+    return {"wished": wished, "went_over": moved}
+
+
+def _same_place(both: Sequence[tuple[Said, Said]]) -> JSON:
+    """How often the text shown first, or second, was preferred both times: a habit of place."""
+    turned = {"first": "second", "second": "first"}
+    habit = Counter(b.value for b, s in both if turned.get(b.value) == s.value)
+    return {"first": habit["first"], "second": habit["second"]}
+
+
+class _Means:
+    """Means of values by query, with intervals from whole queries resampled."""
+
+    def __init__(self, resamples: int | None, seed: int) -> None:
+        self.resamples, self.seed = resamples, seed
+
+    def share(
+        self,
+        both: Sequence[tuple[Said, Said]],
+        holds: Callable[[Said, Said], bool],
+        method: str,
+        reason: str,
+        missing: Missing,
+    ) -> JSON:
+        """The share of pairs of labels for which something holds."""
+        return self.bounded(
+            [(float(holds(b, s)), s.query) for b, s in both], method, reason, missing
+        )
+
+    def bounded(
+        self, values: Values, method: str, reason: str, missing: Missing, top: float = 1.0
+    ) -> JSON:
+        """The mean of values from 0 to `top`, with what is missing and the bounds of that."""
+        found = self.mean(values, method, reason, top).as_json()
+        lost, told = sum(missing.values()), sum(value for value, _ in values)
+        whole = len(values) + lost
+        bounds = [told / whole, (told + top * lost) / whole] if whole else None
+        return {**found, "missing": dict(missing), "bounds": bounds}
+
+    def mean(self, values: Values, method: str, reason: str, top: float = 1.0) -> Estimate:
+        """The mean of values from 0 to `top`, its interval over queries.
+
+        Where all values are the same, no resample tells another story. At either end of the scale
+        the interval is then Wilson's, as if each query were one observation of whether it leaves
+        that end: no mean is further from it. In between there is none.
+        """
+        if not values:
+            return undefined(reason, 0, method)
+        numbers = np.array([value for value, _ in values], dtype=float)
+        clusters: Ints = np.array([query for _, query in values], dtype=np.int64)
+
+        sums = np.column_stack([numbers, np.ones(len(numbers))])
+        bootstrap = Bootstrap(Tally.of_sums(sums, clusters), self.resamples, self.seed)
+        found = bootstrap.estimate(_mean, len(numbers), method, reason)
+        queries = len(np.unique(clusters))
+        if np.ptp(numbers) > 0 or queries < MINIMUM_CLUSTERS:
+            return found
+        return _of_one_value(found, float(numbers[0]), queries, method, top)
+
+
+def _mean(sums: Floats) -> Value:
+    return unbatch(ratio(sums[..., 0], sums[..., 1]))
+
+
+def _of_one_value(found: Estimate, value: float, queries: int, method: str, top: float) -> Estimate:
+    if value not in (0.0, top):
+        return replace(found, low=None, high=None, method=f"{method}; {ALL_ALIKE}")
+    low, high = wilson_interval(queries if value else 0, queries)
+    how = f"{method}; 95 % Wilson interval of {queries} queries"
+    return replace(found, low=top * low, high=top * high, method=how)
 
 
 @dataclass(frozen=True)

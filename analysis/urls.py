@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis import frozen, views
-from analysis.crowd import views as crowd
+from analysis import views
+from analysis.evaluation import views as measuring
+from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.figures.files import FILES
 from analysis.formats import FORMATS
-from analysis.measuring import views as measuring
-from analysis.measuring.printing import FORMATS as FORMATS_OF_MEASURES
+from analysis.frozen import views as frozen
+from analysis.monitoring import views as crowd
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),

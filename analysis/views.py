@@ -11,16 +11,16 @@ from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.choosing import ChoicesForm
-from analysis.computed import computed_report, labels_since
+from analysis.data.selection import ChoicesForm
+from analysis.data.sources import campaign_offers, campaign_strata
 from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import offered
 from analysis.formats import FORMATS
-from analysis.formats.building import document, moment
+from analysis.formats.build import document, moment
 from analysis.formats.robustness import robustness_document
-from analysis.freezing import UnequalError, as_frozen, freeze, frozen_reports
+from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
+from analysis.report.cache import computed_report, labels_since
 from analysis.robustness import sheet
-from analysis.strata import campaign_offers, campaign_strata
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from annotation.views.access import is_blind

@@ -110,10 +110,10 @@ def seconds(resamples: int) -> Figures:
 
     django.setup()
 
-    from analysis.choices import Choices
-    from analysis.measures.options import PRESETS
-    from analysis.measuring.computing import measures_report
-    from analysis.sources import campaign_frame
+    from analysis.data.selection import Choices
+    from analysis.data.sources import campaign_frame
+    from analysis.evaluation.build import measures_report
+    from analysis.measures.base import PRESETS
     from annotation.models import Campaign
     from datasets.material import batch_rows
 

@@ -65,9 +65,9 @@ def seconds(path: Path, resamples: int) -> dict[str, float]:
 
     django.setup()
 
-    from analysis.choices import Choices
-    from analysis.reports import labels_report
-    from analysis.sources import file_frame
+    from analysis.data.selection import Choices
+    from analysis.data.sources import file_frame
+    from analysis.report.build import labels_report
 
     began = perf_counter()
     file_frame([path], {"rating": "ordinal"})

@@ -10,18 +10,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.api.live import LARGEST, LONGEST, MOST_RESAMPLES
-from analysis.choices import Choices
-from analysis.measures.options import PRESETS, Options
-from analysis.measuring.asking import (
+from analysis.api.reports import LARGEST, LONGEST
+from analysis.data.selection import MOST_RESAMPLES, Choices
+from analysis.evaluation.selection import (
     Asked,
+    Shown,
     computed_measures,
     options_over_the_web,
     passages_called,
     points_called,
+    shown_of,
     slices_called,
 )
-from analysis.measuring.shown import Shown, shown_of
+from analysis.measures.base import PRESETS, Options
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from audit.recording import record_export

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.crowd.agreement import KAPPA, PERCENT, WithOthers
-from analysis.crowd.quality import Quality, quality
-from analysis.crowd.views import labels_address
+from analysis.monitoring.agreement import KAPPA, PERCENT, WithOthers
+from analysis.monitoring.flags import Quality, quality
+from analysis.monitoring.views import labels_address
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Hint

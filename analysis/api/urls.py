@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis.api import frozen, live, measures, quality
+from analysis.api import measures, quality, reports
 
 urlpatterns = [
-    path("campaigns/<int:pk>/report/", live.CampaignReport.as_view(), name="api-report"),
+    path("campaigns/<int:pk>/report/", reports.CampaignReport.as_view(), name="api-report"),
     path("campaigns/<int:pk>/measures/", measures.CampaignMeasures.as_view(), name="api-measures"),
     path("campaigns/<int:pk>/quality/", quality.CampaignQuality.as_view(), name="api-quality"),
-    path("reports/", frozen.FrozenReports.as_view(), name="api-reports"),
-    path("reports/<slug:key>/", frozen.OneFrozenReport.as_view(), name="api-frozen"),
+    path("reports/", reports.FrozenReports.as_view(), name="api-reports"),
+    path("reports/<slug:key>/", reports.OneFrozenReport.as_view(), name="api-frozen"),
 ]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.blocks.resampling import JSON
 from analysis.crosscheck.libraries import OF_CODES, OF_VALUES, PEOPLE
-from analysis.frames import VariableFrame
+from analysis.data.frame import VariableFrame
+from analysis.report.resampling import JSON
 
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}

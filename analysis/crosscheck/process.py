@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
-from analysis.blocks.resampling import JSON
 from analysis.crosscheck.figures import Figures
 from analysis.crosscheck.libraries import TASKS
+from analysis.report.resampling import JSON
 
 CHILD = "analysis.crosscheck.libraries"
 WITHIN = 1e-9

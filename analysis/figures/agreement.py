@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.figures import axes, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.grid import Cell, Grid
+from analysis.figures import base, svg
+from analysis.figures.base import Cell, Figure, Grid, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Number, Table, Who
+from analysis.formats.base import Number, Table, Who
 
 JSON = dict[str, Any]
 
@@ -25,7 +24,7 @@ def draw(subject: Subject) -> Drawing:
     # Names fit over few columns only; over many, numbers stand there and before the names.
     many = len(columns) > MOST_NAMED
     rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
-    notes = axes.Notes()
+    notes = base.Notes()
     cells = [[_cell(found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
     at = {name: f"{n + 1}" for n, name in enumerate(columns)}
     css = ["judge-cell" if subject.kinds.get(a) == "judge" else "people-cell" for a in rows]
@@ -35,7 +34,7 @@ def draw(subject: Subject) -> Drawing:
         cells,
         css,
     )
-    names = axes.gutter(grid.rows, NAMES)
+    names = base.gutter(grid.rows, NAMES)
     left = names + 16
     width = max(left + grid.width + 8, 320)
     end = notes.drawn(8, TOP + grid.height, width - 16)
@@ -46,11 +45,11 @@ def draw(subject: Subject) -> Drawing:
 
 def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:
     """A matrix of hundreds of people shows nothing: how many have which kappa with the others."""
-    x = axes.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + WIDTH)
-    y = axes.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
+    x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + WIDTH)
+    y = base.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
     parts = [
-        axes.y_axis(y, x.start, x.end),
-        axes.x_axis(x, TOP, TOP + HEIGHT, "Cohen's kappa with the others; people upwards"),
+        base.y_axis(y, x.start, x.end),
+        base.x_axis(x, TOP, TOP + HEIGHT, "Cohen's kappa with the others; people upwards"),
     ]
     for bar in bars:
         left, top = x.at(bar["from"]) + 1, y.at(bar["people"])
@@ -96,7 +95,7 @@ def _in_pairs(subject: Subject) -> bool:
     return "pairs_distribution" not in subject.block["agreement"] and bool(_pairs(subject))
 
 
-def _cell(of: JSON | None, pair: tuple[str, str], notes: axes.Notes) -> Cell | None:
+def _cell(of: JSON | None, pair: tuple[str, str], notes: base.Notes) -> Cell | None:
     if of is None:
         return None
     kappa, percent = Number.of(of["cohen_kappa"]), Number.of(of["percent"])

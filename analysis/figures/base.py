@@ -1,13 +1,15 @@
-"""What a figure of the report is, and what it is drawn of."""
+"""Figure types, axes, panels, grids."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from analysis.figures import svg
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Table
+from analysis.formats.base import Table
 
 JSON = dict[str, Any]
 Part = Literal["variables", "scores"]
@@ -42,3 +44,270 @@ class Figure:
     suits: Callable[[Subject], bool]
     data: Callable[[Subject], Table]
     draw: Callable[[Subject], Drawing]
+
+
+MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
+TEXT_DROP = 4
+"""How far below the middle of a text its base line stands."""
+STEPS = (1, 2, 5, 10)
+Mark = Callable[[float, float], str]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From numbers to places along an axis, in pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, most: int = 7) -> list[float]:
+        """Round numbers on the scale, both ends among them where they are round."""
+        step = _step((self.high - self.low) / max(1, most - 1))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [n * step for n in range(first, last + 1)]
+
+    @classmethod
+    def over(cls, values: Iterable[float], start: float, end: float) -> Scale:
+        """From 0 to 1, or as much more as some of the values need, to a whole fifth."""
+        low = min((0.0, *values_of(values)))
+        high = max((1.0, *values_of(values)))
+        return cls(math.floor(low * 5) / 5, math.ceil(high * 5) / 5, start, end)
+
+
+def values_of(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(values)
+
+
+def _step(least: float) -> float:
+    if least <= 0:
+        return 1.0
+    size: float = 10.0 ** math.floor(math.log10(least))
+    return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
+
+
+def said(value: float) -> str:
+    """A tick in words: no more digits than it needs."""
+    return f"{round(value, 6) + 0.0:g}"
+
+
+def x_axis(scale: Scale, top: float, bottom: float, label: str = "", whole: bool = False) -> str:
+    """Lines from top to bottom at the ticks, their numbers under them, and what they measure."""
+    parts = []
+    ticks = [t for t in scale.ticks() if not whole or t == round(t)]
+    for tick in ticks:
+        x = scale.at(tick)
+        parts.append(svg.line("grid", (x, top), (x, bottom)))
+        parts.append(svg.text("tick", x, bottom + 14, _tick(tick, ticks), "middle"))
+    if label:
+        middle = (scale.start + scale.end) / 2
+        parts.append(svg.text("label", middle, bottom + 31, label, "middle"))
+    return "".join(parts)
+
+
+def y_axis(scale: Scale, left: float, right: float) -> str:
+    """Lines from left to right at the ticks, their numbers before them."""
+    parts = []
+    ticks = scale.ticks()
+    for tick in ticks:
+        y = scale.at(tick)
+        parts.append(svg.line("grid", (left, y), (right, y)))
+        words = _tick(tick, ticks)
+        parts.append(svg.text("tick", left - 7, y + TEXT_DROP, words, "end"))
+    return "".join(parts)
+
+
+def _tick(tick: float, ticks: Sequence[float]) -> str:
+    """All ticks of an axis with equally many digits."""
+    digits = max(len(said(each).partition(".")[2]) for each in ticks)
+    return f"{round(tick, 6) + 0.0:.{digits}f}"
+
+
+def whisker(css: str, scale: Scale, y: float, low: float, high: float) -> str:
+    """An interval along the x axis, with ends that show in grey too."""
+    x1, x2 = scale.at(low), scale.at(high)
+    ends = [svg.line(css, (x, y - 3), (x, y + 3)) for x in (x1, x2)]
+    return svg.line(css, (x1, y), (x2, y)) + "".join(ends)
+
+
+def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: float) -> Key:
+    """What each mark means, in as many lines as it takes."""
+    parts, x, y = [], left, top + LINE / 2
+    for mark, words in entries:
+        shown = svg.fitted(words, width - MARK_ROOM)
+        wide = MARK_ROOM + svg.width_of(shown)
+        if x > left and x + wide > left + width:
+            x, y = left, y + LINE + 2
+        parts.append(mark(x + MARK_ROOM / 2 - 3, y))
+        title = words if shown != words else ""
+        parts.append(svg.text("label", x + MARK_ROOM, y + TEXT_DROP, shown, title=title))
+        x += wide + KEY_GAP
+    return Key("".join(parts), y + LINE / 2 if entries else top)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key as drawn, and where it ends."""
+
+    drawn: str
+    bottom: float
+
+
+@dataclass
+class Notes:
+    """Why values are missing: each reason once, under a letter that stands where they would."""
+
+    reasons: list[str] = field(default_factory=list)
+
+    def letter(self, reason: str) -> str:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return _letter(self.reasons.index(reason))
+
+    def drawn(self, left: float, top: float, width: float) -> Key:
+        """The reasons with their letters; where they end."""
+        parts, y = [], top
+        for reason in self.reasons:
+            words = f"({_letter(self.reasons.index(reason))}) not defined: {reason}"
+            for each in svg.wrapped(words, width, 11):
+                y += LINE
+                parts.append(svg.text("note", left, y, each))
+        return Key("".join(parts), y + 4 if parts else top)
+
+
+def _letter(index: int) -> str:
+    letters = ""
+    while index >= 0:
+        letters = chr(ord("a") + index % 26) + letters
+        index = index // 26 - 1
+    return letters
+
+
+def gutter(names: Iterable[str], most: float, least: float = 0) -> float:
+    """The room that names need, within bounds."""
+    return max(least, min(most, max((svg.width_of(each) for each in names), default=0)))
+
+
+WIDTH, HEIGHT = 230, 180
+LEFT, HEAD, FOOT, GAP = 44, 30, 52, 24
+NARROWEST = 440
+"""How wide a figure of panels is at least: its key stands on one line."""
+ACROSS = 2
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Where a panel's plot stands on the figure."""
+
+    left: float
+    top: float
+
+    @property
+    def right(self) -> float:
+        return self.left + WIDTH
+
+    @property
+    def bottom(self) -> float:
+        return self.top + HEIGHT
+
+    def x(self, low: float, high: float) -> Scale:
+        return Scale(low, high, self.left, self.right)
+
+    def y(self, values: Sequence[float] = ()) -> Scale:
+        return Scale.over(values, self.bottom, self.top)
+
+    def heading(self, name: str) -> str:
+        """The name of the judge that it is of, after the sign of judges."""
+        y = self.top - 16
+        return svg.square("judge", self.left + 5, y) + svg.name(
+            "group", self.left + 16, y + TEXT_DROP, name, WIDTH - 16
+        )
+
+
+def panels(number: int) -> list[Panel]:
+    """So many panels in rows of two."""
+    across, down = LEFT + WIDTH + GAP, HEAD + HEIGHT + FOOT + GAP / 2
+    return [Panel(LEFT + across * (n % ACROSS), HEAD + down * (n // ACROSS)) for n in range(number)]
+
+
+def extent(placed: Sequence[Panel]) -> tuple[float, float]:
+    """The width and the height that panels take."""
+    return max(NARROWEST, *(p.right + 16 for p in placed)), max(p.bottom for p in placed) + FOOT
+
+
+CELL, CELL_GAP = 40, 2
+NARROWEST_CELL, WIDEST = 48, 104
+DARKEST = 0.45
+"""How much of the colour the darkest cell has: letters stay readable on it, light and dark."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a cell; `share` from 0 to 1 is how dark it is, None leaves it empty."""
+
+    words: str
+    below: str = ""
+    share: float | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows of cells under the names of columns; None where there is no cell."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[Cell | None]]
+    css: Sequence[str]
+
+    @property
+    def cell_width(self) -> float:
+        below = (c.below for cells in self.cells for c in cells if c)
+        least = max(
+            NARROWEST_CELL, 12 + max((svg.width_of(words, 10.5) for words in below), default=0)
+        )
+        return max(least, 12 + gutter(self.columns, WIDEST - 12))
+
+    @property
+    def width(self) -> float:
+        return self.cell_width * len(self.columns)
+
+    @property
+    def height(self) -> float:
+        return 24 + CELL * len(self.rows)
+
+    def drawn(self, left: float, top: float, names: float) -> str:
+        """The grid, its cells beginning at `left`; `names` is the room for its rows' names."""
+        wide = self.cell_width
+        parts = [
+            svg.name("label", left + wide * (n + 0.5), top + 14, each, wide - 8, "middle")
+            for n, each in enumerate(self.columns)
+        ]
+        for n, (row, cells) in enumerate(zip(self.rows, self.cells, strict=True)):
+            y = top + 24 + CELL * n
+            middle = y + CELL / 2 + TEXT_DROP
+            parts.append(svg.name("label", left - 10, middle, row, names, "end"))
+            for m, cell in enumerate(cells):
+                if cell:
+                    parts.append(_cell(cell, left + wide * m, y, wide, self.css[n]))
+        return "".join(parts)
+
+
+def _cell(cell: Cell, x: float, y: float, wide: float, css: str) -> str:
+    share = min(1.0, max(0.0, cell.share or 0.0))
+    opacity = f' fill-opacity="{svg.number(share * DARKEST * 100)}%"'
+    size = wide - CELL_GAP, CELL - CELL_GAP
+    middle, centre = x + (wide - CELL_GAP) / 2, y + CELL / 2
+    parts = [
+        svg.rectangle(css, x, y, *size, more=opacity),
+        svg.rectangle("frame", x, y, *size),
+        svg.text("cell", middle, centre + (-1 if cell.below else 4), cell.words, "middle"),
+        svg.text("share", middle, centre + 12, cell.below, "middle") if cell.below else "",
+    ]
+    title = f"<title>{svg.clean(cell.title)}</title>" if cell.title else ""
+    return f"<g>{title}{''.join(parts)}</g>"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.figures import axes, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.grid import Cell, Grid
+from analysis.figures import base, svg
+from analysis.figures.base import Cell, Figure, Grid, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Number, Table, Who
+from analysis.formats.base import Number, Table, Who
 
 JSON = dict[str, Any]
 
@@ -20,7 +19,7 @@ NEVER = "people never give this category"
 
 def draw(subject: Subject) -> Drawing:
     grids = {judge: _grid(of["confusion"]) for judge, of in _tables(subject).items()}
-    names = axes.gutter((row for grid in grids.values() for row in grid.rows), NAMES, 24)
+    names = base.gutter((row for grid in grids.values() for row in grid.rows), NAMES, 24)
     parts, x, y, width, height = [], 0.0, float(TOP), 0.0, 0.0
     for judge, grid in grids.items():
         wide = max(NARROWEST, names + 18 + grid.width + 8)

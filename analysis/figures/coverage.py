@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from analysis.figures import axes, svg
+from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Number, Table, Who
+from analysis.formats.base import Number, Table, Who
 
 ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
 NAMES, BAR, DASHES = 200, 12, 4
@@ -37,7 +37,7 @@ class _Placed:
     """The rows with the height of each one's middle, and the scale that scores stand on."""
 
     rows: list[tuple[Row, float]]
-    scale: axes.Scale
+    scale: base.Scale
     bottom: float
 
 
@@ -56,10 +56,10 @@ def figure_rows(subject: Subject) -> list[Row]:
 def draw(subject: Subject) -> Drawing:
     rows = figure_rows(subject)
     judges = _judges(rows)
-    left = 24 + axes.gutter((row.label for row in rows), NAMES)
-    placed = _place(rows, axes.Scale(0, 1, left, left + WIDTH))
+    left = 24 + base.gutter((row.label for row in rows), NAMES)
+    placed = _place(rows, base.Scale(0, 1, left, left + WIDTH))
     entries = _entries(rows, judges)
-    key = axes.key(entries, left, placed.bottom + 8, WIDTH)
+    key = base.key(entries, left, placed.bottom + 8, WIDTH)
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
     parts += [_line(placed, judge, n, len(judges)) for n, judge in enumerate(judges)]
     parts += [_people(row, y, placed) for row, y in placed.rows]
@@ -90,7 +90,7 @@ def _judges(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.judges))
 
 
-def _place(rows: list[Row], scale: axes.Scale) -> _Placed:
+def _place(rows: list[Row], scale: base.Scale) -> _Placed:
     """A system's name stands above its first row."""
     placed: list[tuple[Row, float]] = []
     y, group = float(TOP), ""
@@ -120,7 +120,7 @@ def _axis(placed: _Placed) -> str:
 
 def _row(row: Row, y: float, placed: _Placed) -> str:
     start, scale = placed.scale.start, placed.scale
-    parts = [svg.name("label", start - 14, y + axes.TEXT_DROP, row.label, NAMES, "end")]
+    parts = [svg.name("label", start - 14, y + base.TEXT_DROP, row.label, NAMES, "end")]
     if row.mean is not None:
         wide, title = scale.at(row.mean) - start, f"{MEAN_NAME}: {row.mean:.3f}"
         parts.append(svg.rectangle("mean", start, y - BAR / 2, wide, BAR, title))
@@ -160,8 +160,8 @@ def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
     return "".join(lines + squares)
 
 
-def _entries(rows: list[Row], judges: list[str]) -> list[tuple[axes.Mark, str]]:
-    entries: list[tuple[axes.Mark, str]] = []
+def _entries(rows: list[Row], judges: list[str]) -> list[tuple[base.Mark, str]]:
+    entries: list[tuple[base.Mark, str]] = []
     if any(row.people for row in rows):
         entries.append((lambda x, y: svg.circle("person", x, y), "each person"))
         entries.append((lambda x, y: svg.rectangle("mean", x - 11, y - 6, 22, 12), MEAN_NAME))
@@ -171,7 +171,7 @@ def _entries(rows: list[Row], judges: list[str]) -> list[tuple[axes.Mark, str]]:
     return entries
 
 
-def judge_mark(number: int) -> axes.Mark:
+def judge_mark(number: int) -> base.Mark:
     """Judges differ in dashes and filling, since all are orange and square."""
     css = f"judge dash{number % DASHES}"
     square = judge_css(number)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from analysis.figures import axes, svg
+from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.coverage import DASHES, judge_css, judge_mark
 from analysis.figures.svg import Drawing
-from analysis.formats.alternative import verdict_words
-from analysis.formats.document import Number, Table, Who
+from analysis.formats.base import Number, Table, Who
+from analysis.formats.sections import verdict_words
 
 JSON = dict[str, Any]
 
@@ -23,8 +23,8 @@ def draw(subject: Subject) -> Drawing:
     tests = _tests(subject)
     drawn = {judge: test for judge, test in tests.items() if test.get("curve")}
     last = max(point["epsilon"] for test in drawn.values() for point in test["curve"])
-    x = axes.Scale(0, last, LEFT + ASIDE, LEFT + WIDTH - ASIDE)
-    y = axes.Scale(0, 1, TOP + HEIGHT, TOP)
+    x = base.Scale(0, last, LEFT + ASIDE, LEFT + WIDTH - ASIDE)
+    y = base.Scale(0, 1, TOP + HEIGHT, TOP)
     chosen = next(iter(drawn.values()))["epsilon"]
     parts = [_frame(x, y, chosen)]
     for n, (judge, test) in enumerate(drawn.items()):
@@ -33,8 +33,8 @@ def draw(subject: Subject) -> Drawing:
         place = replace(x, start=x.start + aside, end=x.end + aside)
         parts.append(_line(judge, test, n, place, y))
     entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
-    key = axes.key(entries, LEFT, TOP + HEIGHT + 40, WIDTH)
-    notes = axes.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
+    key = base.key(entries, LEFT, TOP + HEIGHT + 40, WIDTH)
+    notes = base.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
     under = notes.drawn(LEFT, key.bottom, WIDTH)
     title = f"Winning rate of judges on {subject.name} over epsilon"
     return Drawing(title, LEFT + WIDTH + 60, under.bottom + 8, (*parts, key.drawn, under.drawn))
@@ -68,29 +68,29 @@ def rate(test: JSON, point: JSON) -> float:
     return float(reading["winning_rate"])
 
 
-def _frame(x: axes.Scale, y: axes.Scale, chosen: float) -> str:
+def _frame(x: base.Scale, y: base.Scale, chosen: float) -> str:
     parts = [
         svg.text("label", LEFT - 40, TOP - 30, "winning rate"),
-        axes.y_axis(y, LEFT, LEFT + WIDTH),
-        axes.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
+        base.y_axis(y, LEFT, LEFT + WIDTH),
+        base.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
         svg.line("mark-line", (LEFT, y.at(PASS)), (LEFT + WIDTH, y.at(PASS))),
-        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) + axes.TEXT_DROP, "passes"),
+        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) + base.TEXT_DROP, "passes"),
         svg.text("note", LEFT + WIDTH + 6, y.at(PASS) - 9, "↑"),
     ]
     if x.low <= chosen <= x.high:
         at = x.at(chosen)
         parts.append(svg.line("mark-line", (at, TOP), (at, TOP + HEIGHT)))
-        parts.append(svg.text("note", at, TOP - 12, f"chosen: {axes.said(chosen)}", "middle"))
+        parts.append(svg.text("note", at, TOP - 12, f"chosen: {base.said(chosen)}", "middle"))
     return "".join(parts)
 
 
-def _line(judge: str, test: JSON, number: int, x: axes.Scale, y: axes.Scale) -> str:
+def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> str:
     points = [(point, (x.at(point["epsilon"]), y.at(rate(test, point)))) for point in test["curve"]]
     parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
     for point, at in points:
         verdict = verdict_words(point)
         title = (
-            f"{judge}, epsilon {axes.said(point['epsilon'])}: {rate(test, point):.3f}, {verdict}"
+            f"{judge}, epsilon {base.said(point['epsilon'])}: {rate(test, point):.3f}, {verdict}"
         )
         parts.append(svg.square(judge_css(number), *at, title))
     return "".join(parts)

@@ -1,14 +1,34 @@
-"""A figure as a file: SVG, PDF, and its data as CSV."""
+"""SVG, PDF and CSV files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from analysis.figures.base import Figure, Subject
-from analysis.figures.pdf import as_pdf, can_make_pdf
-from analysis.formats.document import Cell, Number, Table
+from analysis.formats.base import Cell, Number, Table
 from annotation.exports.spreadsheet import write_rows
+
+PAGE = b"""\
+#set page(width: auto, height: auto, margin: 0pt)
+#set document(title: sys.inputs.title, date: none)
+#image(bytes(sys.inputs.svg), format: "svg", alt: sys.inputs.title)
+"""
+"""The title and the drawing are handed over as data, so that nothing in them is run."""
+
+
+def can_make_pdf() -> bool:
+    """Whether the package that makes PDF of SVG is installed."""
+    return find_spec("typst") is not None
+
+
+def as_pdf(svg: str, title: str) -> bytes:
+    """A drawing as PDF. Raises ImportError where `typst` is not installed."""
+    import typst
+
+    made: bytes = typst.compile(PAGE, sys_inputs={"svg": svg, "title": title}, format="pdf")
+    return made
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from analysis.figures import axes, svg
+from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Table, Who
+from analysis.formats.base import Table, Who
 
 NAMES, WIDTH, RIGHT, TOP = 170, 340, 60, 8
 ROW, HEAD, BAR = 24, 28, 14
@@ -15,9 +15,9 @@ ROW, HEAD, BAR = 24, 28, 14
 
 def draw(subject: Subject) -> Drawing:
     counts = _counts(subject)
-    left = 20 + axes.gutter((reason for _, reason, _ in counts), NAMES, 60)
+    left = 20 + base.gutter((reason for _, reason, _ in counts), NAMES, 60)
     most = max(count for *_, count in counts)
-    scale = axes.Scale(0, most, left, left + WIDTH)
+    scale = base.Scale(0, most, left, left + WIDTH)
     rows, y = [], float(TOP)
     for judge, of_judge in groupby(counts, key=lambda each: each[0]):
         rows.append(svg.square("judge", left + 5, y + 12))
@@ -26,7 +26,7 @@ def draw(subject: Subject) -> Drawing:
         for _, reason, count in of_judge:
             rows.append(_bar(reason, count, scale, y))
             y += ROW
-    axis = axes.x_axis(scale, TOP + HEAD, y + 2, "missing labels", whole=True)
+    axis = base.x_axis(scale, TOP + HEAD, y + 2, "missing labels", whole=True)
     title = f"Missing labels of judges on {subject.name}, by reason"
     return Drawing(title, left + WIDTH + RIGHT, y + 44, (axis, *rows))
 
@@ -45,10 +45,10 @@ def _counts(subject: Subject) -> list[tuple[str, str, int]]:
     ]
 
 
-def _bar(reason: str, count: int, scale: axes.Scale, y: float) -> str:
+def _bar(reason: str, count: int, scale: base.Scale, y: float) -> str:
     wide = scale.at(count) - scale.start
     title = f"{reason}: {count}"
-    middle = y + ROW / 2 + axes.TEXT_DROP
+    middle = y + ROW / 2 + base.TEXT_DROP
     return (
         svg.name("label", scale.start - 10, middle, reason, NAMES, "end")
         + svg.rectangle("bar", scale.start, y + (ROW - BAR) / 2, wide, BAR, title)

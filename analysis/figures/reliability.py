@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.figures import axes, panel, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.panel import Panel
+from analysis.figures import base, svg
+from analysis.figures.base import Figure, Panel, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Number, Table, Who
+from analysis.formats.base import Number, Table, Who
 
 JSON = dict[str, Any]
 
 
 def draw(subject: Subject) -> Drawing:
     found = _calibrations(subject)
-    placed = panel.panels(len(found))
-    width, bottom = panel.extent(placed)
+    placed = base.panels(len(found))
+    width, bottom = base.extent(placed)
     parts = [_panel(at, judge, of) for at, (judge, of) in zip(placed, found.items(), strict=True)]
-    entries: list[tuple[axes.Mark, str]] = [
+    entries: list[tuple[base.Mark, str]] = [
         (lambda x, y: svg.square("judge", x, y), "a bin of about equally many units"),
         (lambda x, y: svg.line("mark-line", (x - 12, y), (x + 12, y)), "what the judge says"),
     ]
-    key = axes.key(entries, panel.LEFT, bottom + 4, width - panel.LEFT)
+    key = base.key(entries, base.LEFT, bottom + 4, width - base.LEFT)
     title = f"Reliability of the probabilities of judges on {subject.name}"
     return Drawing(title, width, key.bottom + 8, (*parts, key.drawn))
 
@@ -44,8 +43,8 @@ def _calibrations(subject: Subject) -> dict[str, JSON]:
 
 def _panel(at: Panel, judge: str, of: JSON) -> str:
     x, y = at.x(0, 1), at.y()
-    parts = [at.heading(judge), axes.y_axis(y, at.left, at.right),
-             axes.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
+    parts = [at.heading(judge), base.y_axis(y, at.left, at.right),
+             base.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
              svg.line("mark-line", (x.at(0), y.at(0)), (x.at(1), y.at(1)))]  # fmt: skip
     bins = [each for each in of["reliability"] if each["share"]["value"] is not None]
     points = [(x.at(each["probability"]), y.at(each["share"]["value"])) for each in bins]
@@ -61,7 +60,7 @@ def _summary(of: JSON) -> str:
     return f"Brier {brier}, calibration error {error}"
 
 
-def _bin(of: JSON, at: svg.Point, y: axes.Scale) -> str:
+def _bin(of: JSON, at: svg.Point, y: base.Scale) -> str:
     share = Number.of(of["share"])
     title = svg.clean(f"probability {of['probability']:.3f}: {share}, {of['units']} units")
     parts = [svg.square("judge", *at)]

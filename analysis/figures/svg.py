@@ -1,13 +1,32 @@
-"""Marks and texts of figures as SVG. Colours come by class from one style sheet, `figures.css`."""
+"""SVG drawing."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from xml.sax.saxutils import escape
 
-from analysis.figures.style import file_style
+from django.contrib.staticfiles import finders
+
+SHEET, TOKENS = "css/figures.css", "css/tandem.css"
+FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
+
+
+@cache
+def file_style() -> str:
+    """`figures.css` with the light value of each colour in its place; it holds no markup."""
+    light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", _read(TOKENS))) | {"--ui": FACES}
+    sheet = re.sub(r"/\*.*?\*/\s*", "", _read(SHEET), flags=re.DOTALL)
+    return re.sub(r"var\((--[\w-]+)\)", lambda token: light[token[1]], sheet)
+
+
+def _read(sheet: str) -> str:
+    return Path(str(finders.find(sheet))).read_text("utf-8")
+
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 SIZE, BOLD = 12, 14.5

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from analysis.figures import axes, svg
-from analysis.figures.axes import Mark
-from analysis.figures.base import Figure, Subject
+from analysis.figures import base, svg
+from analysis.figures.base import Figure, Mark, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Cell, Number, Table
+from analysis.formats.base import Cell, Number, Table
 
 JSON = dict[str, Any]
 
@@ -37,17 +36,17 @@ SERIES = (
 def draw(subject: Subject) -> Drawing:
     scores = _scores(subject)
     labels = [_label(system) for of in scores.values() for system in of]
-    left = 20 + axes.gutter(labels, NAMES, 40)
+    left = 20 + base.gutter(labels, NAMES, 40)
     ends = [v for of in scores.values() for each in of.values() for e in each.values()
             for v in (e["value"], e["low"], e["high"]) if v is not None]  # fmt: skip
-    scale = axes.Scale.over(ends, left, left + WIDTH)
-    notes, parts, y = axes.Notes(), [], 8.0
+    scale = base.Scale.over(ends, left, left + WIDTH)
+    notes, parts, y = base.Notes(), [], 8.0
     for judge, systems in scores.items():
         drawn = _panel(judge, systems, scale, y, notes)
         parts.append(drawn.drawn)
         y = drawn.bottom
     used = _used(scores)
-    key = axes.key([(s.mark, s.label) for s in used], left, y, WIDTH)
+    key = base.key([(s.mark, s.label) for s in used], left, y, WIDTH)
     under = notes.drawn(left, key.bottom, WIDTH)
     title = f"{subject.name.capitalize()} of systems under people and judges"
     width = left + WIDTH + RIGHT
@@ -92,8 +91,8 @@ def _label(system: str) -> str:
 
 
 def _panel(
-    judge: str, systems: dict[str, JSON], scale: axes.Scale, top: float, notes: axes.Notes
-) -> axes.Key:
+    judge: str, systems: dict[str, JSON], scale: base.Scale, top: float, notes: base.Notes
+) -> base.Key:
     """The systems under one judge, a row of marks each, and where the panel ends."""
     parts, y = [], top
     if judge:
@@ -101,7 +100,7 @@ def _panel(
         parts.append(svg.name("group", scale.start + 16, y + 10, judge, WIDTH - 16))
         y += HEAD - 6
     bottom = y + sum(STEP * len(of) + GAP for of in systems.values())
-    parts.append(axes.x_axis(scale, y, bottom))
+    parts.append(base.x_axis(scale, y, bottom))
     for system, of in systems.items():
         middle = y + (STEP * len(of) + GAP) / 2
         label = svg.name("label", scale.start - 12, middle + 4, _label(system), NAMES, "end")
@@ -111,10 +110,10 @@ def _panel(
             for n, series in enumerate(s for s in SERIES if s.key in of)
         ]
         y += STEP * len(of) + GAP
-    return axes.Key("".join(parts), bottom + HEAD)
+    return base.Key("".join(parts), bottom + HEAD)
 
 
-def _estimate(series: Series, of: JSON, scale: axes.Scale, y: float, notes: axes.Notes) -> str:
+def _estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: base.Notes) -> str:
     number = Number.of(of)
     title = f"<title>{svg.clean(f'{series.label}: {number}')}</title>"
     if number.value is None:
@@ -123,7 +122,7 @@ def _estimate(series: Series, of: JSON, scale: axes.Scale, y: float, notes: axes
         return mark + svg.text("note", scale.start + 18, y + 4, letter)
     drawn = series.mark(scale.at(number.value), y)
     if of["low"] is not None:
-        drawn = axes.whisker(series.css, scale, y, of["low"], of["high"]) + drawn
+        drawn = base.whisker(series.css, scale, y, of["low"], of["high"]) + drawn
     return f"<g>{title}{drawn}</g>"
 
 

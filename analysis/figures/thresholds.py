@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from analysis.figures import axes, panel, svg
-from analysis.figures.axes import Mark
-from analysis.figures.base import Figure, Subject
-from analysis.figures.panel import Panel
+from analysis.figures import base, svg
+from analysis.figures.base import Figure, Mark, Panel, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.document import Cell, Number, Table, Who
+from analysis.formats.base import Cell, Number, Table, Who
 
 JSON = dict[str, Any]
 
@@ -52,17 +50,17 @@ SERIES = (
 
 def draw(subject: Subject) -> Drawing:
     cuts = _cuts(subject)
-    placed = panel.panels(len(cuts))
-    width, bottom = panel.extent(placed)
-    notes, drawn = axes.Notes(), _series(cuts)
+    placed = base.panels(len(cuts))
+    width, bottom = base.extent(placed)
+    notes, drawn = base.Notes(), _series(cuts)
     ends = [v for of in cuts.values() for cut in of for s in drawn for v in _ends(cut[s.key])]
     parts = [
         _panel(at, judge, of, drawn, ends, notes)
         for at, (judge, of) in zip(placed, cuts.items(), strict=True)
     ]
     entries = [(_sample(series), series.label) for series in drawn]
-    key = axes.key(entries, panel.LEFT, bottom, width - panel.LEFT)
-    under = notes.drawn(panel.LEFT, key.bottom, width - panel.LEFT - 8)
+    key = base.key(entries, base.LEFT, bottom, width - base.LEFT)
+    under = notes.drawn(base.LEFT, key.bottom, width - base.LEFT - 8)
     title = f"Judges on {subject.name} cut at each threshold: kappa, precision, recall"
     return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
 
@@ -102,14 +100,14 @@ def _panel(
     cuts: list[JSON],
     told: list[Series],
     ends: list[float],
-    notes: axes.Notes,
+    notes: base.Notes,
 ) -> str:
     """A judge's plot; the y axis of all of them holds `ends`, so that they compare."""
     y = at.y(ends)
     x = at.x(-0.5, len(cuts) - 0.5)
-    parts = [at.heading(judge), axes.y_axis(y, at.left, at.right)]
+    parts = [at.heading(judge), base.y_axis(y, at.left, at.right)]
     for n, cut in enumerate(cuts):
-        words = svg.fitted(f"≥ {cut['threshold']}", panel.WIDTH / len(cuts), 11)
+        words = svg.fitted(f"≥ {cut['threshold']}", base.WIDTH / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
     parts += [_band(cuts, series, x, y) for series in told if series.banded]
     parts += [_line(cuts, n, x, y, notes) for n in range(len(told))]
@@ -120,7 +118,7 @@ def _ends(estimate: JSON) -> Iterator[float]:
     yield from (estimate[k] for k in ("value", "low", "high") if estimate[k] is not None)
 
 
-def _band(cuts: list[JSON], series: Series, x: axes.Scale, y: axes.Scale) -> str:
+def _band(cuts: list[JSON], series: Series, x: base.Scale, y: base.Scale) -> str:
     """The intervals, joined where neighbours have one."""
     parts = []
     known = [(n, cut[series.key]) for n, cut in enumerate(cuts)]
@@ -133,7 +131,7 @@ def _band(cuts: list[JSON], series: Series, x: axes.Scale, y: axes.Scale) -> str
     return "".join(parts)
 
 
-def _line(cuts: list[JSON], place: int, x: axes.Scale, y: axes.Scale, notes: axes.Notes) -> str:
+def _line(cuts: list[JSON], place: int, x: base.Scale, y: base.Scale, notes: base.Notes) -> str:
     series, parts = SERIES[place], []
     known = [(n, cut[series.key]) for n, cut in enumerate(cuts)]
     for there, run in groupby(known, key=lambda each: each[1]["value"] is not None):
@@ -153,7 +151,7 @@ def _point(series: Series, at: svg.Point, estimate: JSON) -> str:
 
 
 def _undefined(
-    series: Series, place: int, x: float, y: axes.Scale, estimate: JSON, notes: axes.Notes
+    series: Series, place: int, x: float, y: base.Scale, estimate: JSON, notes: base.Notes
 ) -> str:
     """A cross at the foot, the letter of the reason beside it; series stand above each other."""
     height = y.start - 9 - 14 * place

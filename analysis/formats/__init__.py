@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from analysis.formats import csvfile, htmlfile, jsonfile, latex, markdown
+from analysis.formats import facts, html, latex, markdown
 from analysis.formats.base import Format
 
 FORMATS: dict[str, Format] = {
     each.name: each
     for each in (
-        jsonfile.JSON_FILE,
+        html.JSON_FILE,
         markdown.FORMAT,
-        csvfile.FORMAT,
+        facts.FORMAT,
         latex.FORMAT,
-        htmlfile.HTML_FILE,
+        html.HTML_FILE,
     )
 }

@@ -1,10 +1,12 @@
-"""What a format of the report is."""
+"""Format; tables and cells of a document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from analysis.measures.base import percent
 
 JSON = dict[str, Any]
 
@@ -18,3 +20,177 @@ class Format:
     suffix: str
     media_type: str
     render: Callable[[JSON], str]
+
+
+DIGITS = 3
+DASH = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A name under the sign of its kind: human, judge or reference; none where it is empty."""
+
+    name: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is printed, or a dash where `value` is None; `reason` says why.
+
+    `above` are the signs of the rows over which it is significantly higher. A p is never printed
+    as 0, which it is not: `is_p`. `judged` is the share of the cells behind it that were rated, and
+    `bounds` are what stands for it where the others may be no or yes.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+    reason: str = ""
+    digits: int = DIGITS
+    above: tuple[str, ...] = ()
+    is_p: bool = False
+    judged: float | None = None
+    bounds: tuple[float | None, float | None] | None = None
+
+    @classmethod
+    def p(cls, value: float | None, reason: str = "") -> Number:
+        return cls(value, reason=reason, is_p=True)
+
+    @classmethod
+    def of(cls, estimate: Mapping[str, Any]) -> Number:
+        """An estimate of the report."""
+        value, low, high = (estimate[name] for name in ("value", "low", "high"))
+        no, yes = estimate.get("bounds", (None, None))
+        return cls(
+            value, low, high, estimate["method"], estimate.get("reason", ""),
+            judged=estimate.get("judged"), bounds=(no, yes) if "bounds" in estimate else None,
+        )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        if self.value is None and self.bounds:
+            return " to ".join(
+                DASH if each is None else rounded(each, self.digits) for each in self.bounds
+            )
+        if self.value is None:
+            return DASH
+        least: float = 10**-self.digits
+        if self.is_p and self.value < least:
+            return f"<{least:.{self.digits}f}"
+        return rounded(self.value, self.digits)
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """Both ends of the interval, where there is one."""
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        return rounded(self.low, self.digits), rounded(self.high, self.digits)
+
+    @property
+    def rated(self) -> str:
+        """How much of what the number hangs on was rated, where that is not all."""
+        if self.judged is None or self.judged >= 1:
+            return ""
+        return f"{percent(self.judged)} rated"
+
+    def __str__(self) -> str:
+        shown = f"{self.text} [{', '.join(self.ends)}]" if self.ends else self.text
+        shown = f"{shown} > {', '.join(self.above)}" if self.above else shown
+        return f"{shown}, {self.rated}" if self.rated else shown
+
+
+Cell = str | int | Who | Number
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header; a row's first cell names it. The last `apart` rows stand apart."""
+
+    caption: str
+    header: tuple[str | Who, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    apart: int = 0
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError(f"{self.caption}: a row has not as many cells as the header")
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether a column holds nothing but numbers, and so stands to the right."""
+        return column > 0 and all(isinstance(row[column], int | Number) for row in self.rows)
+
+    def reasons(self) -> dict[str, str]:
+        """Why numbers of this table are undefined: the reason and its mark, a, b, c …"""
+        found = dict.fromkeys(
+            cell.reason
+            for row in self.rows
+            for cell in row
+            if isinstance(cell, Number) and cell.value is None and cell.reason
+        )
+        return {reason: _mark(n) for n, reason in enumerate(found)}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tables under a title that may be empty; `kind` is the sign before it."""
+
+    title: str
+    tables: tuple[Table, ...]
+    about: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title. Its figures are those of `subject`, a member of the report's `part`.
+
+    Where there is text it comes first: `paragraphs`, then `points` as a list.
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    about: str = ""
+    part: str = ""
+    subject: str = ""
+    paragraphs: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report. `made` is when and by which version, and changes from time to time."""
+
+    title: str
+    about: str
+    made: str
+    sections: tuple[Section, ...]
+
+    def tables(self) -> Iterator[tuple[Section, Block, Table]]:
+        """Every table with what it stands under."""
+        for section in self.sections:
+            for block in section.blocks:
+                for table in block.tables:
+                    yield section, block, table
+
+
+def rounded(value: float, digits: int = DIGITS) -> str:
+    """A number to so many digits, without the sign of a zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 tie, 2 ties."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _mark(number: int) -> str:
+    letters = ""
+    while number >= 0:
+        letters = chr(ord("a") + number % 26) + letters
+        number = number // 26 - 1
+    return letters

@@ -1,8 +1,4 @@
-"""A report's JSON as single facts: every estimate and every count, each with where it stands.
-
-The walk knows which objects are maps from names (of judges, raters, categories …) and which have
-fixed keys. What it does not know it takes for fixed keys, so that nothing is ever left out.
-"""
+"""Every number as a row; CSV."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.formats.base import JSON
+from analysis.formats.base import JSON, Format
+from annotation.exports.spreadsheet import write_rows
 
 COLUMNS = (
     "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",
@@ -209,3 +206,11 @@ def _row(statistic: str, at: _At, **numbers: object) -> JSON:
         section = f"scores.{section}".rstrip(".")
     where = {"path": pointer, "section": section}
     return {**where, **dict(at.filled), "statistic": statistic, **numbers}
+
+
+def as_csv(report: JSON) -> str:
+    """Every number of the report; `facts` says what the columns are."""
+    return "".join(write_rows(COLUMNS, facts(report)))
+
+
+FORMAT = Format("csv", "CSV", "csv", "text/csv; charset=utf-8", as_csv)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from analysis.formats.base import JSON, Format
-from analysis.formats.building import document
-from analysis.formats.document import Block, Cell, Document, Number, Section, Table
+from analysis.formats.base import JSON, Block, Cell, Document, Format, Number, Section, Table
+from analysis.formats.build import document
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 

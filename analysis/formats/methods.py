@@ -1,23 +1,412 @@
-"""The methods paragraph of a paper, from the report's JSON: what was computed, and by whose method.
-
-Statistics and intervals are read from the `method` of the estimates, so that the text tells of
-nothing that is not there. One that is not known here is named without a citation.
-"""
+"""Methods paragraph and its citations."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analysis.formats.cited import CITED, REFERENCES
-from analysis.formats.document import Section, count
-from analysis.formats.floor import floor_methods
-from analysis.formats.methods_beside import beside, other_rules
-from analysis.formats.methods_people import among_people, held_against
-from analysis.formats.wording import joined, methods_of, named
+from analysis.formats.base import Section, count
+from analysis.formats.people_sections import floor_methods
 from analysis.statistics import PEOPLE_ALONE, expanded_level
 
+REFERENCES: Mapping[str, tuple[str, str]] = {
+    "angelopoulos2023": (
+        "(Angelopoulos, Duchi and Zrnic 2023)",
+        "Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient "
+        "Prediction-Powered Inference. arXiv:2311.01453.",
+    ),
+    "benjamini2001": (
+        "(Benjamini and Yekutieli 2001)",
+        "Benjamini, Y. and Yekutieli, D. (2001). The control of the false discovery rate in "
+        "multiple testing under dependency. Annals of Statistics 29(4), 1165–1188.",
+    ),
+    "calderon2025": (
+        "(Calderon, Reichart and Dror 2025)",
+        "Calderon, N., Reichart, R. and Dror, R. (2025). The Alternative Annotator Test for "
+        "LLM-as-a-Judge: How to Statistically Justify Replacing Human Annotators with LLMs. "
+        "Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics, "
+        "volume 1, 16051–16081.",
+    ),
+    "clarke2008": (
+        "(Clarke and others 2008)",
+        "Clarke, C. L. A., Kolla, M., Cormack, G. V., Vechtomova, O., Ashkan, A., Büttcher, S. and "
+        "MacKinnon, I. (2008). Novelty and diversity in information retrieval evaluation. "
+        "Proceedings of the 31st ACM SIGIR Conference, 659–666.",
+    ),
+    "cohen1960": (
+        "(Cohen 1960)",
+        "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "
+        "Psychological Measurement 20(1), 37–46.",
+    ),
+    "cohen1968": (
+        "(Cohen 1968)",
+        "Cohen, J. (1968). Weighted kappa: nominal scale agreement with provision for scaled "
+        "disagreement or partial credit. Psychological Bulletin 70(4), 213–220.",
+    ),
+    "dawid1979": (
+        "(Dawid and Skene 1979)",
+        "Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer "
+        "error-rates using the EM algorithm. Applied Statistics 28(1), 20–28.",
+    ),
+    "efron1987": (
+        "(Efron 1987)",
+        "Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American "
+        "Statistical Association 82(397), 171–185.",
+    ),
+    "fleiss1971": (
+        "(Fleiss 1971)",
+        "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
+        "Bulletin 76(5), 378–382.",
+    ),
+    "hesterberg2015": (
+        "(Hesterberg 2015)",
+        "Hesterberg, T. C. (2015). What teachers should know about the bootstrap: resampling in "
+        "the undergraduate statistics curriculum. The American Statistician 69(4), 371–386.",
+    ),
+    "gwet2008": (
+        "(Gwet 2008)",
+        "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of "
+        "high agreement. British Journal of Mathematical and Statistical Psychology 61(1), 29–48.",
+    ),
+    "hanley1982": (
+        "(Hanley and McNeil 1982)",
+        "Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver "
+        "operating characteristic (ROC) curve. Radiology 143(1), 29–36.",
+    ),
+    "holm1979": (
+        "(Holm 1979)",
+        "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
+        "Journal of Statistics 6(2), 65–70.",
+    ),
+    "jarvelin2002": (
+        "(Järvelin and Kekäläinen 2002)",
+        "Järvelin, K. and Kekäläinen, J. (2002). Cumulated gain-based evaluation of IR techniques. "
+        "ACM Transactions on Information Systems 20(4), 422–446.",
+    ),
+    "ju2025": (
+        "(Ju and others 2025)",
+        "Ju, J.-H., Verberne, S., de Rijke, M. and Yates, A. (2025). Controlled "
+        "Retrieval-augmented Context Evaluation for Long-form RAG. Findings of the Association for "
+        "Computational Linguistics: EMNLP 2025.",
+    ),
+    "kendall1945": (
+        "(Kendall 1945)",
+        "Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika 33(3), "
+        "239–251.",
+    ),
+    "kish1965": (
+        "(Kish 1965)",
+        "Kish, L. (1965). Survey Sampling. Wiley.",
+    ),
+    "krippendorff1995": (
+        "(Krippendorff 1995)",
+        "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
+        "Methodology 25, 47–76.",
+    ),
+    "krippendorff2019": (
+        "(Krippendorff 2019)",
+        "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology, 4th "
+        "edition. Sage.",
+    ),
+    "lin2004": (
+        "(Lin 2004)",
+        "Lin, C.-Y. (2004). ROUGE: a package for automatic evaluation of summaries. Text "
+        "Summarization Branches Out, 74–81.",
+    ),
+    "owen2007": (
+        "(Owen 2007)",
+        "Owen, A. B. (2007). The pigeonhole bootstrap. Annals of Applied Statistics 1(2), 386–411.",
+    ),
+    "pearson1895": (
+        "(Pearson 1895)",
+        "Pearson, K. (1895). Note on regression and inheritance in the case of two parents. "
+        "Proceedings of the Royal Society of London 58, 240–242.",
+    ),
+    "qi2024": (
+        "(Qi and others 2024)",
+        "Qi, Z., Xu, R., Guo, Z., Wang, C., Zhang, H. and Xu, W. (2024). Long²RAG: Evaluating "
+        "Long-Context & Long-Form Retrieval-Augmented Generation with Key Point Recall. Findings "
+        "of the Association for Computational Linguistics: EMNLP 2024.",
+    ),
+    "randolph2005": (
+        "(Randolph 2005)",
+        "Randolph, J. J. (2005). Free-marginal multirater kappa (multirater κfree): an alternative "
+        "to Fleiss' fixed-marginal multirater kappa. Joensuu Learning and Instruction Symposium.",
+    ),
+    "rosenthal2025": (
+        "(Rosenthal and others 2025)",
+        "Rosenthal, S., Sil, A., Florian, R. and Roukos, S. (2025). CLAPnq: Cohesive Long-form "
+        "Answers from Passages in Natural Questions for RAG systems. Transactions of the "
+        "Association for Computational Linguistics 13.",
+    ),
+    "sorodoc2025": (
+        "(Sorodoc and others 2025)",
+        "Sorodoc, I.-T., Ribeiro, L. F. R., Blloshmi, R., Davis, C. and de Gispert, A. (2025). "
+        "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation. Findings of the "
+        "Association for Computational Linguistics: ACL 2025.",
+    ),
+    "spearman1904": (
+        "(Spearman 1904)",
+        "Spearman, C. (1904). The proof and measurement of association between two things. "
+        "American Journal of Psychology 15(1), 72–101.",
+    ),
+    "wilcoxon1945": (
+        "(Wilcoxon 1945)",
+        "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
+        "80–83.",
+    ),
+    "zrnic2024": (
+        "(Zrnic and Candès 2024)",
+        "Zrnic, T. and Candès, E. J. (2024). Active Statistical Inference. Proceedings of the 41st "
+        "International Conference on Machine Learning.",
+    ),
+}
+"""By key: how a text cites the work, and the work itself."""
+
+_BY_START = {
+    "Fleiss' kappa": "fleiss1971",
+    "Randolph's free-marginal kappa": "randolph2005",
+    "Krippendorff's alpha": "krippendorff2019",
+    "Gwet's AC": "gwet2008",
+    "Cohen's kappa, linear": "cohen1968",
+    "Cohen's kappa, quadratic": "cohen1968",
+    "Cohen's kappa": "cohen1960",
+    "Spearman": "spearman1904",
+    "Kendall": "kendall1945",
+    "Pearson": "pearson1895",
+    "area under the ROC curve": "hanley1982",
+}
+"""The beginnings of methods, the longer ones first."""
+
+CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
+    key: mark for key, (mark, _) in REFERENCES.items()
+}
+
+
 JSON = dict[str, Any]
+
+
+def beside(report: JSON) -> str:
+    """References, evidence, soft labels and plans, each where the report has some."""
+    parts = [_adjudicated(report), _evidence(report), _soft(report), _planning(report)]
+    return " ".join(part for part in parts if part)
+
+
+def other_rules(tests: list[JSON]) -> list[str]:
+    """By which other rules the alternative annotator test was run, and its power."""
+    defined = [test for test in tests if not test.get("reason")]
+    used = {rule for test in defined for rule in test.get("sensitivity", ())}
+    rules = {
+        "multiplicative": "in its multiplicative form",
+        "missing_dropped": "with unanswered items dropped",
+        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} where units are few",
+    }
+    words = [text for rule, text in rules.items() if rule in used]
+    parts = [f"For comparison it was also run {'; '.join(words)}."] if words else []
+    if any(test.get("power", {}).get("as_good") is not None for test in defined):
+        parts.append(
+            "Its power was simulated for equally frequent categories and as many independent items "
+            f"as the design effect {CITED['kish1965']} leaves of those at hand."
+        )
+    return parts
+
+
+def _evidence(report: JSON) -> str:
+    of = {name: v["spans"] for name, v in report["variables"].items() if v.get("spans")}
+    if not of:
+        return ""
+    blocks = [b for v in of.values() for b in (v["agreement"], *v["judges"].values())]
+    chance = any(b["all"]["unitising_alpha"]["value"] is not None for b in blocks)
+    corrected = (
+        f", and by Krippendorff's alpha of words and for unitising {CITED['krippendorff1995']}"
+    )
+    return (
+        f"The evidence marked for {', '.join(of)} was compared by F1 of exact and of overlapping "
+        f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge is "
+        "one more annotator."
+    )
+
+
+def _adjudicated(report: JSON) -> str:
+    """What else judges were held against, and on how much of it they were."""
+    if report["choices"].get("reference", "majority") != "adjudicated":
+        return ""
+    units = {
+        name: max(
+            (j["adjudicated"]["references"]["units"] for j in v["judges"].values()), default=0
+        )
+        for name, v in report["variables"].items()
+    }
+    told = ", ".join(f"{name} {number}" for name, number in units.items() if number)
+    if not told:
+        return "No label of a judge stands where an adjudicator decided."
+    return (
+        "Beside people's majority, judges were held against the labels that adjudicators decided "
+        f"(units: {told}), alone and with people's majority on the units where none did; the "
+        "References count in no agreement among people."
+    )
+
+
+def _soft(report: JSON) -> str:
+    if not any(v.get("soft_labels", {}).get("raters") for v in report["variables"].values()):
+        return ""
+    return (
+        "Beside the majority, soft labels and each person's errors were estimated "
+        f"{CITED['dawid1979']} with people taken to err independently; intervals of judges against "
+        "them take them as given."
+    )
+
+
+def _planning(report: JSON) -> str:
+    plans = [v["planning"] for v in report["variables"].values() if v.get("planning")]
+    if not plans:
+        return ""
+    return (
+        f"For plans of intervals {plans[0]['width']:g} wide, the width was taken to go with "
+        "t/root(n) over n queries, and its square with a + b/r over r raters a unit."
+    )
+
+
+def named(blocks: Any) -> list[str]:
+    """The statistics of blocks by name, each once, with their citations."""
+    names: dict[str, None] = {}
+    for block in blocks:
+        for method in methods_of(block, defined=True):
+            names[method.partition("; ")[0]] = None
+    return [f"{name} {mark}" if (mark := _cited(name)) else name for name in names]
+
+
+def _cited(name: str) -> str:
+    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
+    return CITED.get(start, "")
+
+
+def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
+    """The methods of all estimates below; strata repeat what stands above them."""
+    if isinstance(node, dict):
+        if "method" in node and "value" in node:
+            if node["value"] is not None or not defined:
+                yield node["method"]
+            return
+        for key, each in node.items():
+            if key != "strata":
+                yield from methods_of(each, defined)
+    elif isinstance(node, list):
+        for each in node:
+            yield from methods_of(each, defined)
+
+
+def joined(words: list[str]) -> str:
+    """Words as a list in a sentence, parted by semicolons where they hold commas."""
+    comma = ";" if any("," in word for word in words) else ","
+    if len(words) < 2:
+        return "".join(words)
+    last = f"{comma} and " if comma == ";" else " and "
+    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"
+
+
+def among_people(report: JSON) -> str:
+    """By which coefficients people were compared, or why they could not be."""
+    variables = report["variables"]
+    alone = {n: _why_alone(v["agreement"]) for n, v in variables.items()}
+    sentences = []
+    for level in ("nominal", "ordinal", "interval"):
+        of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
+        if of:
+            found = named(variables[n]["agreement"] for n in of)
+            sentences.append(
+                f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
+            )
+    if sentences:
+        sentences.append("A statistic that is undefined on the labels is given as such.")
+    for why in dict.fromkeys(filter(None, alone.values())):
+        of = [n for n in variables if alone[n] == why]
+        sentences.append(f"There is no agreement among people on {joined(of)}: {why}.")
+    return " ".join(sentences)
+
+
+def _why_alone(agreement: JSON) -> str:
+    """Why people were not compared; empty where they were."""
+    if agreement["units"] and named([agreement]):
+        return ""
+    people = agreement["raters"]
+    if people < 2:
+        return "one person labelled" if people else "no person labelled"
+    return "no two people labelled the same unit" if not agreement["units"] else "none is defined"
+
+
+def held_against(report: JSON) -> list[str]:
+    """What judges were held against, with the coefficients, or that there was nothing."""
+    judges = list(dict.fromkeys(j for v in report["variables"].values() for j in v["judges"]))
+    who = "Each judge" if len(judges) > 1 else f"The judge {judges[0]}"
+    held = {n: of for n, v in report["variables"].items() if (of := _held(v))}
+    rules = {n: of[0]["reference"] for n, of in held.items()}
+    raters = {n: report["variables"][n]["agreement"]["raters"] for n in held}
+    parts = []
+    if most := [n for n in held if rules[n] == "majority" and raters[n] > 1]:
+        ties = sum(block["ties"] for n in most for block in held[n])
+        parts.append(
+            f"{who} was held against the most frequent human label{_on(most, held)}; units whose "
+            f"human labels tie ({ties} over all variables and judges) were left out."
+        )
+    if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
+        parts.append(f"{who} was held against the labels of one person{_on(alone, held)}.")
+    if mean := [n for n in held if rules[n] == "mean"]:
+        parts.append(
+            f"{who} was held against the mean human rating{_on(mean, held)}, so that no unit ties: "
+            "errors and Krippendorff's alpha are from the mean itself, coefficients of categories "
+            "from the category nearest to it, a half going to the higher."
+        )
+    blocks = [block for of in held.values() for block in of]
+    if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
+        parts.append(f"Given are {joined(given)}; {_beside(blocks, max(raters.values()))}.")
+    return [*parts, *_not_held(report, who)]
+
+
+def _held(variable: JSON) -> list[JSON]:
+    """The blocks of judges that were held against something."""
+    return [block for block in variable["judges"].values() if block["units"]]
+
+
+def _on(names: list[str], held: JSON) -> str:
+    """On which variables, where it is not on all."""
+    return "" if len(names) == len(held) else f" on {joined(names)}"
+
+
+def _beside(blocks: list[JSON], people: int) -> str:
+    """What stands beside the judge with people together."""
+    if people < 2:
+        return "one person alone says nothing of what people reach with each other"
+    said = (
+        "kappa and the share of equal labels also with each person, beside what people reach with "
+        "each other on the units that the judge labelled: the mean over pairs of people, weighted "
+        "by the units that a pair shares"
+    )
+    out = [b["ceiling_pairs"] for b in blocks if b.get("ceiling_pairs", {}).get("left_out")]
+    if not out:
+        return said
+    left = sum(pairs["left_out"] for pairs in out)
+    fewer = f"pairs that share fewer than {out[0]['least_shared']} of them were left out"
+    return f"{said}; {fewer} ({left} over all variables and judges)"
+
+
+def _not_held(report: JSON, who: str) -> list[str]:
+    """Variables on which no judge could be held against people."""
+    none = {
+        n: "no unit has both its label and one of people together"
+        if v["agreement"]["raters"]
+        else "no person labelled, so that there is no reference"
+        for n, v in report["variables"].items()
+        if v["judges"] and not _held(v)
+    }
+    return [
+        f"{who} could not be held against people on "
+        f"{joined([n for n in none if none[n] == why])}: {why}."
+        for why in dict.fromkeys(none.values())
+    ]
+
+
 ALT_TEST = "calderon2025"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.blocks.trials import CONTROL_BAR, NO_SCORES
-from analysis.formats.document import (
+from analysis.formats.base import (
     DASH,
     Block,
     Cell,
@@ -18,6 +17,7 @@ from analysis.formats.document import (
     rounded,
 )
 from analysis.formats.markdown import sections_as_markdown
+from analysis.robustness import CONTROL_BAR, NO_SCORES
 from judging.answers.scoring import LOW_MASS
 from judging.prompts.perturbations import KINDS
 from judging.robustness.effects import MASS_BAR

@@ -1,41 +1,30 @@
 """The papers' measures, as pure functions of labels and texts. A measure is a module and a line."""
 
-from analysis.measures import retrieval
-from analysis.measures.answers import grades, texts, unanswerable, win_rate
+from analysis.measures import answers, coverage, grounding, key_points, retrieval
 from analysis.measures.base import Measure
-from analysis.measures.coverage import alpha_ndcg, cov, density, reports
-from analysis.measures.grounding import attribution, deflection, eligibility, factuality
-from analysis.measures.key_points import (
-    f_score,
-    failures,
-    from_context,
-    precision,
-    recall,
-    retention,
-)
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        cov.COV,
-        alpha_ndcg.ALPHA_NDCG,
-        *density.DENSITIES,
-        reports.REPORT_COVERAGE,
+        coverage.COV,
+        coverage.ALPHA_NDCG,
+        *coverage.DENSITIES,
+        coverage.REPORT_COVERAGE,
         *retrieval.MEASURES,
-        recall.RECALL,
-        precision.PRECISION,
-        f_score.F_SCORE,
-        from_context.POINTS_FROM_CONTEXT,
-        *failures.FAILURES,
-        *retention.RETENTION,
-        eligibility.ELIGIBILITY,
-        *factuality.FACTUALITY,
-        *deflection.DEFLECTION,
-        *attribution.ATTRIBUTION,
-        *texts.TEXT_MEASURES,
-        unanswerable.UNANSWERABLE,
-        *grades.GRADE_MEASURES,
-        win_rate.WIN_RATE,
+        key_points.RECALL,
+        key_points.PRECISION,
+        key_points.F_SCORE,
+        key_points.POINTS_FROM_CONTEXT,
+        *key_points.FAILURES,
+        *key_points.RETENTION,
+        grounding.ELIGIBILITY,
+        *grounding.FACTUALITY,
+        *grounding.DEFLECTION,
+        *grounding.ATTRIBUTION,
+        *answers.TEXT_MEASURES,
+        answers.UNANSWERABLE,
+        *answers.GRADE_MEASURES,
+        answers.WIN_RATE,
     )
 }
 """Every measure by its name, in the order in which reports show them."""

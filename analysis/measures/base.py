@@ -1,27 +1,258 @@
-"""What a measure is: a declaration, and a function that gives each row of a system a value."""
+"""Measure and its options, slices, tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from analysis.measures.options import Options
-from analysis.statistics import (
-    Bools,
-    Bootstrap,
-    Draws,
-    Estimate,
-    Floats,
-    Ints,
-    Tally,
-    undefined,
-)
-from analysis.statistics.bootstrap import mean_by_cluster
-from analysis.statistics.intervals import OfWeights
+from analysis.statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
+from analysis.statistics.arrays import ratio
+from analysis.statistics.resampling import OfWeights, mean_by_cluster
+
+LEAVE_OUT, ZERO = "leave-out", "zero"
+REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
+MARKED, LISTED = "marked", "listed"
+IR_MEASURES = "ir-measures"
+
+
+def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+    return field(default=default, metadata={"reason": reason, "values": values})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the measures are computed. A value that is not offered is refused with ValueError."""
+
+    missing: str = _choice(
+        LEAVE_OUT,
+        "A failed judgement says nothing about the text, so what hangs on it is left out; `zero` "
+        "counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` is a major issue, "
+        "a sentence without support, and an attempt to answer.",
+        (LEAVE_OUT, ZERO),
+    )
+    unrated: str = _choice(
+        REFUSE,
+        "What a passage answers of a sub-question when nobody was ever asked is not known, and a "
+        "figure that hangs on it is none. `bounds` gives two, with all of these cells no and all "
+        "of them yes; `condensed` leaves out each passage with such a cell, from the ranking and "
+        "from the best order alike (Sakai 2007); `zero` takes them for a no, as is the habit. No "
+        "preset does: in CRUX every cell within the scope was rated.",
+        (REFUSE, BOUNDS, CONDENSED, ZERO),
+    )
+    scope: str = _choice(
+        MARKED,
+        "Which passages answer nothing unless somebody rated that they do: those that the batch "
+        "marks `relevant: false`, or as `listed` also those that are none of the query's own, as "
+        "in CRUX (section 3.2).",
+        (MARKED, LISTED),
+    )
+    eta: float = _choice(3.0, "The rating from which a text answers; CRUX uses 3 and studies 5.")
+    filtered: bool = _choice(
+        True, "CRUX counts only the sub-questions that an oracle passage answers."
+    )
+    oracle: str = _choice(
+        "context",
+        "The oracle passages: the context of the reports whose setting or system is `oracle`, as "
+        "in CRUX's files, `relevant` ones by the batch, or all `passages` of the query. Where "
+        "there is no such context or mark, the next of the three is taken.",
+        ("context", "relevant", "passages"),
+    )
+    alpha: float = _choice(0.5, "The paper gives none; 0.5 is what ndeval and ir_measures take.")
+    alpha_ndcg: str = _choice(
+        "tandem",
+        "Who computes it. Ours needs no other package; `ir-measures` takes ndeval's figures, and "
+        "refuses them where ours differ.",
+        ("tandem", IR_MEASURES),
+    )
+    cuts: tuple[int, ...] = _choice(
+        (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
+    )
+    samples: int = _choice(
+        48,
+        "CRUX correlates its measures over 48 sampled contexts, as few systems say little; 0 for "
+        "none.",
+    )
+    weight: float = _choice(0.5, "The exponent of density, from the paper.")
+    tokenizer: str = _choice(
+        "whitespace",
+        "Blanks need no model's file; CRUX counts with the generator's tokenizer: `file:PATH`.",
+    )
+    relevance: str = _choice(
+        "oracle",
+        "What MAP, Recall and nDCG call relevant: the oracle passages, those `answering` a "
+        "counted sub-question, or the `required` subset (grades 3, 2, 1).",
+        ("oracle", "answering", "required"),
+    )
+    keep_neutral: bool = _choice(
+        False,
+        "Long2RAG keeps points judged key and does not say that background counts; switch it on "
+        "to keep neutral ones too.",
+    )
+    score_cut: float = _choice(0.7, "The key-point score from which Long2RAG keeps a point.")
+    unexpressed: str = _choice(
+        "undefined",
+        "Precision of an answer that expresses no point has no denominator; F is 0 there.",
+        ("undefined", ZERO),
+    )
+    uncited: str = _choice(
+        "undefined",
+        "Precision of an answer that cites nothing has no denominator; `zero` punishes it.",
+        ("undefined", ZERO),
+    )
+    cited_by: str = _choice(
+        "union",
+        "With several human answers a passage is rightly cited where any of them cites it; "
+        "`best` holds an answer against the one that it meets best.",
+        ("union", "best"),
+    )
+    references: str = _choice(
+        "best", "An answer is right if it meets one of them; `mean` averages.", ("best", "mean")
+    )
+    refusals: str = _choice(
+        "plain-2",
+        "The list of refusals, by its name and version. CLAPnq keeps one for each model: "
+        "`file:PATH` is one's own (by the command), with phrases of systems where these have some.",
+    )
+    harmonic: str = _choice(
+        "item",
+        "CLAPnq's printed means fit the harmonic mean of each item only, not that of the means.",
+        ("item", "means"),
+    )
+    ties: str = _choice(
+        "half",
+        "A tie is half a win for each, so that the rates of two systems sum to one; `good` gives "
+        "both a win where both are good and none where both are bad; `none` gives none.",
+        ("half", "good", "none"),
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            offered, value = each.metadata["values"], getattr(self, each.name)
+            if offered and value not in offered:
+                names = ", ".join(map(str, offered))
+                raise ValueError(f"{each.name} is {value!r}; it is one of {names}")
+            if isinstance(value, float) and not isfinite(value):
+                raise ValueError(f"{each.name} is {value}; it is a finite number")
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is {self.alpha}; it is from 0 to 1")
+        if not 0 <= self.weight <= 10:
+            raise ValueError(f"weight is {self.weight}; it is from 0 to 10")
+        if any(cut < 1 for cut in self.cuts):
+            raise ValueError("a cut is at least 1")
+        if self.samples < 0:
+            raise ValueError(f"samples is {self.samples}; it is at least 0")
+
+    def changed(self, given: Mapping[str, str]) -> Options:
+        """These options with others given as words. Raises ValueError for what is none."""
+        known = {each.name: getattr(self, each.name) for each in fields(self)}
+        if unknown := sorted(set(given) - set(known)):
+            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
+        return replace(self, **{n: _read(n, known[n], text) for n, text in given.items()})
+
+
+def _read(name: str, like: Any, text: str) -> Any:
+    try:
+        return _as_like(like, text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be {text!r}; write it as {_example(like)}") from error
+
+
+def _example(like: Any) -> str:
+    if isinstance(like, bool):
+        return "yes or no"
+    return ",".join(map(str, like)) if isinstance(like, tuple) else str(like)
+
+
+def _as_like(like: Any, text: str) -> Any:
+    if isinstance(like, bool):
+        if text not in ("yes", "no"):
+            raise ValueError("neither yes nor no")
+        return text == "yes"
+    if isinstance(like, tuple):
+        return tuple(int(part) for part in text.split(",") if part)
+    if isinstance(like, int):
+        return int(text)
+    return float(text) if isinstance(like, float) else text
+
+
+PRESETS: Mapping[str, Options] = {
+    "tandem": Options(),
+    "crux": Options(missing=ZERO, scope=LISTED),
+    "long2rag": Options(missing=ZERO),
+    "garage": Options(),
+    "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10)),
+}
+"""What each paper says of the choices, by its name; `tandem` is our own default."""
+
+
+T = TypeVar("T")
+QUALITY = ("low", "medium", "high")
+QUALITY_CUTS = (1 / 3, 2 / 3)
+
+
+def sliced(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
+    """What `of` makes of the rows of each name, in order of name; rows without a name in none."""
+    every = np.array([name or "" for name in names], dtype=str)
+    return {str(name): of(every == name) for name in sorted(set(every.tolist()) - {""})}
+
+
+def grounding_quality(relevant: Floats) -> list[str | None]:
+    """Bins of the share of relevant passages (N,): low below 1/3, medium up to 2/3, high above.
+
+    After Sorodoc and others 2025, who print 33 and 66 %. None where the share is unknown (NaN).
+    """
+    low, high = QUALITY_CUTS
+    return [
+        None if np.isnan(x) else QUALITY[int(x >= low) + int(x > high)] for x in relevant.tolist()
+    ]
+
+
+WHITESPACE = "whitespace"
+FILE = "file:"
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A way to count tokens; `name` says which, and for a file its digest, so that it can be told.
+
+    The file's place is no part of the name: it says nothing on another machine.
+    """
+
+    name: str
+    count: Callable[[str], int]
+
+
+def tokenizer(wanted: str) -> Tokenizer:
+    """`whitespace`, or `file:PATH` with a tokenizer.json as the library tokenizers writes it.
+
+    Special tokens are not counted. Raises ValueError where there is no such tokenizer, or the
+    library is not installed.
+    """
+    if wanted == WHITESPACE:
+        return Tokenizer(WHITESPACE, lambda text: len(text.split()))
+    if not wanted.startswith(FILE):
+        raise ValueError(f"no tokenizer is called {wanted!r}; it is whitespace or file:PATH")
+    return _of_file(Path(wanted.removeprefix(FILE)))
+
+
+def _of_file(path: Path) -> Tokenizer:
+    try:
+        from tokenizers import Tokenizer as Library
+    except ImportError as error:
+        raise ValueError("a tokenizer's file needs the package tokenizers; install it") from error
+    try:
+        content = path.read_bytes()
+        found = Library.from_str(content.decode("utf-8"))
+    except Exception as error:  # the library raises plain Exception for a file that is none
+        raise ValueError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
+    name = f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})"
+    return Tokenizer(name, lambda text: len(found.encode(text, add_special_tokens=False).ids))
 
 
 @dataclass(frozen=True)
@@ -233,3 +464,48 @@ def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: 
     resampled = Bootstrap(tally, draws, seed)
     n = int(np.count_nonzero(rows))
     return resampled.estimate(found.of, n, f"{measure.name} of sums", measure.undefined)
+
+
+YES, NO, MISSING = 1, 0, -1
+
+
+def share(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:
+    """The share of yes among the units of each row, (N,).
+
+    Missing labels stay out of the denominator, or are a no under `zero`. NaN where nothing is left.
+    """
+    counted = np.ones(len(labels), bool) if missing == ZERO else labels != MISSING
+    return ratio(count(labels == YES, row, rows), count(counted, row, rows))
+
+
+def every(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:
+    """1 where all units of a row are yes, else 0, (N,); NaN for a row without units.
+
+    A row with a missing label is left out whole (NaN), whatever its other labels are: it is known
+    to fail more often than to pass, so that counting the known ones only would lower the share.
+    Under `zero` a missing label is a no.
+    """
+    units = count(np.ones(len(labels), bool), row, rows)
+    undecided = units == 0
+    if missing != ZERO:
+        undecided |= count(labels == MISSING, row, rows) > 0
+    return np.where(undecided, np.nan, (count(labels == YES, row, rows) == units).astype(float))
+
+
+def both(one: Floats, other: Floats) -> Floats:
+    """1 where both of two rows' values are 1, NaN where one is unknown."""
+    return np.where(np.isnan(one) | np.isnan(other), np.nan, (one == 1) & (other == 1))
+
+
+def count(which: Bools, row: Ints, rows: int) -> Floats:
+    """How many units of each row are among `which`, (N,)."""
+    return np.bincount(row[which], minlength=rows).astype(float)
+
+
+def known(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
+    """Labels of rows as numbers (N,), NaN where missing.
+
+    Under `zero` a missing label is a no where it was `asked` for (N,): elsewhere nobody failed.
+    """
+    values = np.where(labels == MISSING, np.nan, labels.astype(float))
+    return np.where(asked & np.isnan(values), 0.0, values) if missing == ZERO else values

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.measures.base import Measure
-from analysis.measures.options import Options
+from analysis.measures.base import Measure, Options
 from analysis.statistics import Bools, Floats, Ints
 from analysis.statistics.arrays import ratio
 

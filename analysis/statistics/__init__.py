@@ -5,7 +5,10 @@ Throughout: U units, R raters, K categories, B resamples, codes -1 = no label, N
 """
 
 from analysis.statistics.agreement import (
+    alpha_of_two,
     cohen_kappa,
+    confusion,
+    counts_of,
     fleiss_kappa,
     fleiss_kappa_pooled,
     gwet_ac,
@@ -13,6 +16,7 @@ from analysis.statistics.agreement import (
     percent_agreement,
     percent_agreement_pooled,
     randolph_kappa,
+    reason_undefined,
     unit_agreement,
 )
 from analysis.statistics.alignment import (
@@ -26,29 +30,21 @@ from analysis.statistics.alignment import (
     recall,
     specificity,
 )
-from analysis.statistics.alpha_of_two import alpha_of_two
-from analysis.statistics.alternative import alt_test, epsilon_curve
-from analysis.statistics.alternative_floor import largest_epsilon_failed, verdict_beside
-from analysis.statistics.alternative_power import accuracy_of, alt_test_power
-from analysis.statistics.alternative_results import AltTest, AnnotatorTest, Reading
-from analysis.statistics.alternative_sensitivity import (
+from analysis.statistics.alternative import (
+    AltTest,
+    AnnotatorTest,
+    Reading,
+    accuracy_of,
+    alt_test,
+    alt_test_power,
     alt_test_sensitivity,
     effective_items,
+    epsilon_curve,
+    largest_epsilon_failed,
+    verdict_beside,
 )
 from analysis.statistics.arrays import Bools, Floats, Ints, Level, Value
-from analysis.statistics.bootstrap import (
-    MINIMUM_CLUSTERS,
-    Resamples,
-    cluster_weights,
-    design_effect,
-    estimate,
-    estimate_from,
-    mean_by_cluster,
-    mean_of_clusters,
-    percentile_interval,
-)
-from analysis.statistics.calibration import Bin, Calibration, calibration
-from analysis.statistics.ceiling import ceiling_estimates
+from analysis.statistics.ceiling import ceiling_estimates, gap_estimates, judge_difference
 from analysis.statistics.coefficients import (
     Alignment,
     agreement_estimates,
@@ -56,33 +52,41 @@ from analysis.statistics.coefficients import (
     pair_estimates,
     table_estimates,
 )
-from analysis.statistics.components import Components, variance_components
-from analysis.statistics.correlations import correlation_estimates
-from analysis.statistics.counts import confusion, counts_of, reason_undefined
-from analysis.statistics.crowd_ceiling import crowd_ceiling_estimates
-from analysis.statistics.curves import ThresholdSweep, average_precision, roc_auc, threshold_sweep
-from analysis.statistics.decision import Decision, decisions
+from analysis.statistics.components import Components, Decision, decisions, variance_components
+from analysis.statistics.correlation import correlation_estimates, kendall, pearson, spearman
+from analysis.statistics.curves import (
+    Bin,
+    Calibration,
+    ThresholdSweep,
+    average_precision,
+    calibration,
+    roc_auc,
+    threshold_sweep,
+)
 from analysis.statistics.estimate import (
     COEFFICIENT,
     COEFFICIENT_DIFFERENCE,
     SHARE,
     SHARE_DIFFERENCE,
+    STATISTICS,
     Estimate,
+    Statistic,
     undefined,
 )
-from analysis.statistics.gap import gap_estimates, judge_difference
-from analysis.statistics.intervals import (
-    Bootstrap,
-    Draws,
-    Interval,
-    bca_interval,
-    expanded_level,
-    resamples_of,
+from analysis.statistics.paired import (
+    Comparison,
+    PairedTest,
+    compare_systems,
+    holm,
+    paired_t,
+    sign_flip,
+    system_rank_correlation,
+    wilcoxon_signed_rank,
 )
-from analysis.statistics.paired import PairedTest, paired_t, sign_flip, wilcoxon_signed_rank
 from analysis.statistics.pairwise import (
     PairCounts,
     WithOthers,
+    crowd_ceiling_estimates,
     each_with_others,
     far_off,
     pair_counts,
@@ -90,25 +94,39 @@ from analysis.statistics.pairwise import (
     with_one,
 )
 from analysis.statistics.planning import Plan, more_queries, more_raters
-from analysis.statistics.prediction_powered import (
+from analysis.statistics.ppi import (
     PEOPLE_ALONE,
     effective_labels,
+    effective_labels_of_ratio,
     fixed_collection_mean,
+    fixed_collection_ratio,
     people_only_mean,
     prediction_powered_mean,
-)
-from analysis.statistics.prediction_powered_ratio import (
-    effective_labels_of_ratio,
-    fixed_collection_ratio,
+    prediction_powered_mean_unequal,
     prediction_powered_ratio,
 )
-from analysis.statistics.prediction_powered_unequal import prediction_powered_mean_unequal
 from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
-from analysis.statistics.rank import kendall, pearson, spearman
-from analysis.statistics.registry import STATISTICS, Statistic
+from analysis.statistics.resampling import (
+    MINIMUM_CLUSTERS,
+    Bootstrap,
+    Draws,
+    Interval,
+    Resamples,
+    Tally,
+    bca_interval,
+    cluster_weights,
+    design_effect,
+    estimate,
+    estimate_from,
+    expanded_level,
+    kinds_of,
+    mean_by_cluster,
+    mean_of_clusters,
+    percentile_interval,
+    resamples_of,
+)
 from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
 from analysis.statistics.soft_labels import SoftLabels, dawid_skene
-from analysis.statistics.span_tokens import token_alpha
 from analysis.statistics.spans import (
     Span,
     character_f1,
@@ -116,11 +134,10 @@ from analysis.statistics.spans import (
     iou_f1,
     overlap_f1,
     span_agreement,
+    token_alpha,
     token_codes,
+    unitising_alpha,
 )
-from analysis.statistics.systems import Comparison, compare_systems, holm, system_rank_correlation
-from analysis.statistics.tally import Tally, kinds_of
-from analysis.statistics.unitising import unitising_alpha
 
 __all__ = [
     "COEFFICIENT",

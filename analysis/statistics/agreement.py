@@ -1,38 +1,193 @@
-"""Agreement of raters on categories, corrected for chance in six ways.
+"""Kappas, alpha, AC1/AC2."""
 
-Every coefficient is a function of the counts (U, K) and optionally of unit weights (B, U): one
-number without, one per resample with. A weight of 2 is the same as the unit standing there twice.
-Undefined is NaN.
-"""
+from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
-from analysis.statistics.alpha import krippendorff_alpha
-from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch, unit_weights
-from analysis.statistics.counts import (
-    confusion,
-    corrected,
-    counts_of,
-    paired_counts,
-    reason_undefined,
-    weighted_mean,
-)
-from analysis.statistics.gwet import gwet_ac
+from analysis.statistics.arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
+from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally
 
-__all__ = [
-    "cohen_kappa",
-    "confusion",
-    "counts_of",
-    "fleiss_kappa",
-    "fleiss_kappa_pooled",
-    "gwet_ac",
-    "krippendorff_alpha",
-    "percent_agreement",
-    "percent_agreement_pooled",
-    "randolph_kappa",
-    "reason_undefined",
-    "unit_agreement",
-]
+
+def counts_of(codes: Ints, k: int) -> Ints:
+    """How many raters gave each unit each category: (U, R) codes, -1 = no label, to (U, K).
+
+    Raises ValueError where a code is not below k.
+    """
+    if codes.size and codes.max() >= k:
+        raise ValueError(f"code {codes.max()} is not one of {k} categories; give a larger k")
+    units, raters = np.nonzero(codes >= 0)
+    cells = units * k + codes[units, raters]
+    return np.bincount(cells, minlength=len(codes) * k).reshape(len(codes), k).astype(np.int64)
+
+
+def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats:
+    """The table of two raters' codes: rows a, columns b; (K, K), or (B, K, K) with weights (B, U).
+
+    Units that one of the two has not labelled (-1) are left out.
+    """
+    both = np.flatnonzero((a >= 0) & (b >= 0))
+    if both.size and max(a.max(), b.max()) >= k:
+        raise ValueError(f"a code is not one of {k} categories; give a larger k")
+    weight = unit_weights(weights, len(a))[..., both]
+    cells = a[both] * k + b[both]
+    # A dense indicator would have K*K columns, which is much with 25 categories.
+    shape = (k * k, len(both))
+    into_cells = sparse.csr_array((np.ones(len(both)), (cells, np.arange(len(both)))), shape=shape)
+    table: Floats = (into_cells @ weight.T).T.reshape(*weight.shape[:-1], k, k)
+    return table
+
+
+def reason_undefined(counts: Ints) -> str:
+    """In plain words why a chance-corrected coefficient of these counts (U, K) is undefined."""
+    paired = counts[counts.sum(axis=1) >= 2]
+    if not counts.any():
+        return "there are no labels"
+    if len(paired) == 0:
+        return "no unit has two labels"
+    if np.count_nonzero(paired.any(axis=0)) < 2:
+        return "all labels are the same category"
+    return "undefined on these labels"
+
+
+def paired_counts(counts: Ints) -> Floats:
+    """The counts with nothing on units of fewer than two labels."""
+    kept: Floats = counts * (counts.sum(axis=1) >= 2)[:, None].astype(float)
+    return kept
+
+
+def weighted_mean(per_unit: Floats, weight: Floats) -> Floats:
+    """The mean over the units where the value is defined."""
+    there = np.isfinite(per_unit)
+    return ratio(weight @ np.where(there, per_unit, 0.0), weight @ there.astype(float))
+
+
+def corrected(agreement: Floats, chance: Value) -> Floats:
+    """(agreement - chance) / (1 - chance), NaN where chance alone explains everything."""
+    return ratio(agreement - chance, 1 - np.asarray(chance))
+
+
+def positions(counts: Ints, values: Floats | None) -> Floats:
+    """The value of each category (default: its position), centred."""
+    scale = np.arange(counts.shape[1], dtype=float) if values is None else np.asarray(values, float)
+    # Centred, so that large values (years, say) do not drown their differences.
+    centred: Floats = scale - scale.mean()
+    return centred
+
+
+METHOD = "Krippendorff's alpha, interval"
+NO_PAIR = "no unit has two labels"
+ALIKE = "all labels are the same category"
+
+
+def alpha_of_two(
+    x: Floats,
+    y: Floats,
+    clusters: Ints,
+    *,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> Estimate:
+    """Interval alpha of two raters' numbers x and y (U,), NaN = missing (Krippendorff 2011).
+
+    With d the differences on the n units that have both, and v the 2n numbers there,
+    alpha = 1 - (2n - 1) * sum d^2 / (2n * sum v^2 - (sum v)^2). `clusters` (U,) are resampled
+    whole.
+    """
+    there = np.isfinite(x) & np.isfinite(y)
+    n = int(there.sum())
+    if not n:
+        return undefined(NO_PAIR, n, METHOD)
+    # Centred for precision: alpha does not depend on where the numbers begin.
+    middle = float((x[there] + y[there]).mean()) / 2
+    a, b = (np.where(there, each - middle, 0.0) for each in (x, y))
+    sums = np.column_stack([there.astype(float), a + b, a**2 + b**2, (a - b) ** 2])
+    bootstrap = Bootstrap(Tally.of_sums(sums, clusters), draws, seed, interval)
+    queries = len(np.unique(clusters[there]))
+    return bootstrap.estimate(_alpha, n, METHOD, ALIKE, queries)
+
+
+def _alpha(sums: Floats) -> Value:
+    labels, first, second, apart = 2 * sums[..., 0], *np.moveaxis(sums[..., 1:], -1, 0)
+    overall = labels * second - first**2
+    # What rounding leaves of no variance is none.
+    overall = np.where(overall > 1e-12 * np.maximum(labels * second, 1.0), overall, 0.0)
+    return unbatch(1 - ratio((labels - 1) * apart, overall))
+
+
+def krippendorff_alpha(
+    counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
+) -> Value:
+    """1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
+
+    With S(c) the sum of squared differences over all ordered pairs of labels counted in c, n_u
+    the labels of unit u, N all labels on units with two or more and T their totals per category:
+    alpha = 1 - (N - 1) * sum_u S(c_u)/(n_u - 1) / S(T). The difference is 0 or 1 for nominal
+    categories, that of `values` (default: the position) for interval, and for ordinal ones that
+    of the midranks of the categories in T.
+    """
+    paired = paired_counts(counts)
+    weight = unit_weights(weights, len(counts))
+    totals: Floats = weight @ paired
+    labels = totals.sum(axis=-1)
+    if level == "nominal":
+        within, overall = _unequal_pairs(paired), _unequal_pairs(totals)
+    else:
+        scale = _midranks(totals) if level == "ordinal" else positions(counts, values)
+        size = paired.sum(axis=1)
+        within = _squared_differences(size, scale @ paired.T, scale**2 @ paired.T)
+        first, second = (totals * scale).sum(axis=-1), (totals * scale**2).sum(axis=-1)
+        overall = _squared_differences(labels, first, second)
+    observed = np.einsum("...u,...u->...", weight, within / np.maximum(paired.sum(axis=1) - 1, 1))
+    several = np.count_nonzero(totals, axis=-1) > 1
+    return unbatch(1 - ratio((labels - 1) * observed, np.where(several, overall, 0.0)))
+
+
+def _unequal_pairs(counts: Floats) -> Floats:
+    pairs: Floats = counts.sum(axis=-1) ** 2 - (counts**2).sum(axis=-1)
+    return pairs
+
+
+def _squared_differences(size: Floats, first: Floats, second: Floats) -> Floats:
+    """Over ordered pairs of `size` values, from their sum and their sum of squares."""
+    return 2 * (size * second - first**2)
+
+
+def _midranks(totals: Floats) -> Floats:
+    ranks: Floats = np.cumsum(totals, axis=-1) - totals / 2
+    # Centred for precision: alpha does not depend on where the ranks begin.
+    centred: Floats = ranks - ranks.mean(axis=-1, keepdims=True)
+    return centred
+
+
+def gwet_ac(
+    counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
+) -> Value:
+    """Gwet's AC1 for nominal categories, AC2 with quadratic weights for ordered ones (Gwet 2014).
+
+    (Pa - Pe) / (1 - Pe): Pa is the weighted agreement, averaged over units with two or more
+    labels; Pe = sum of the weights / (K (K - 1)) * sum_k p_k (1 - p_k), where p_k is the mean over
+    all units, those with a single label included, of the unit's share of k. K is the number of
+    columns of `counts`. One category alone in use gives 1, as chance agreement is then 0.
+    """
+    k = counts.shape[1]
+    weight = unit_weights(weights, len(counts))
+    similarity = np.eye(k) if level == "nominal" else _quadratic(positions(counts, values))
+    size = counts.sum(axis=1)
+    agreeing = (counts * (counts @ similarity - 1)).sum(axis=1)
+    agreement = weighted_mean(ratio(agreeing, size * (size - 1)), weight)
+    labelled = np.minimum(size, 1)
+    shares: Floats = weight @ (counts / np.maximum(size, 1)[:, None])
+    share = ratio(shares, np.asarray(weight @ labelled)[..., None])
+    spread = (share * (1 - share)).sum(axis=-1)
+    return unbatch(corrected(agreement, ratio(similarity.sum() * spread, k * (k - 1))))
+
+
+def _quadratic(scale: Floats) -> Floats:
+    gaps = (scale[:, None] - scale) ** 2
+    return 1 - gaps / (gaps.max() or 1.0)
 
 
 def unit_agreement(counts: Ints) -> Floats:

@@ -1,27 +1,179 @@
-"""The alternative annotator test: may a judge replace a person? (Calderon, Reichart, Dror 2025)
+"""Alternative annotator test."""
 
-Each annotator is left out in turn. On each of the annotator's items the judge wins where it is at
-least as close to the remaining annotators as the annotator is, and the other way round; a tie is a
-win for both. The annotator loses to the judge where wins_annotator - wins_judge is on average below
-epsilon, by a one-sided t test with the false discovery rate held over annotators
-(Benjamini-Yekutieli). The winning rate is the share of annotators who lose; 0.5 is a pass.
-
-Over few queries the t test alone is too sure of itself: a judge that is broken on every fifth query
-shows no broken one in .8^n of the draws, and its differences then have no variance. So by query the
-p-value is never below the bound of `markov`.
-"""
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
 
-from analysis.statistics.alternative_results import PASS, AltTest, AnnotatorTest, Reading
-from analysis.statistics.arrays import Bools, Floats, Ints, Level, pack, ratio
-from analysis.statistics.bootstrap import sums_by_cluster
-from analysis.statistics.distributions import t_below
+from analysis.statistics.arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
+from analysis.statistics.paired import signed_rank_below
+from analysis.statistics.resampling import design_effect, sums_by_cluster
+
+#: So many labels are simulated at once.
+AT_ONCE = 4_000_000
+
+
+def alt_test_power(
+    items: int,
+    *,
+    annotators: int = 3,
+    categories: int = 3,
+    accuracy: float = 0.85,
+    judge_accuracy: float | None = None,
+    epsilon: float = 0.2,
+    q: float = 0.05,
+    trials: int = 600,
+    seed: int = 0,
+) -> float:
+    """The share of simulated studies that a judge passes (default: one as good as the people).
+
+    In each, `items` independent items have one of equally frequent categories; everyone gives the
+    right one with the chance `accuracy` (the judge with `judge_accuracy`), else any of the others.
+    A verdict "failed" says little where this is low. Accuracy from the people's agreement:
+    `accuracy_of`. With several items in a query, put the number of queries for a cautious answer.
+    Raises ValueError below two annotators or two items.
+    """
+    if annotators < 2 or items < 2:
+        raise ValueError("the test needs two annotators and two items")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    judge = accuracy if judge_accuracy is None else judge_accuracy
+    chances = np.append(np.full(annotators, accuracy), judge)
+    step = max(1, AT_ONCE // (items * (annotators + 1)))
+    passed = 0
+    for start in range(0, trials, step):
+        shape = (min(step, trials - start), items, annotators + 1)
+        right = generator.random(shape) < chances
+        # The true category is 0: which one it is makes no difference to who equals whom.
+        labels = np.where(right, 0, generator.integers(1, categories, shape))
+        passed += int(_passes(labels, epsilon, q).sum())
+    return passed / trials
+
+
+def accuracy_of(agreement: float, categories: int) -> float:
+    """The accuracy a at which independent raters agree so often: a^2 + (1-a)^2/(K-1).
+
+    1/K where they agree no more than by guessing.
+    """
+    k = categories
+    return float((1 + np.sqrt(max((k - 1) * (k * agreement - 1), 0.0))) / k)
+
+
+def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
+    """Whether the judge, in the last column of (T, n, m + 1), passes each study, (T,)."""
+    people, judge = labels[:, :, :-1], labels[:, :, -1:]
+    m, n = people.shape[2], people.shape[1]
+    # How many people give each label: counting them is cheaper than comparing all pairs.
+    given = np.stack([(people == code).sum(axis=2) for code in range(labels.max() + 1)], axis=2)
+    same = np.take_along_axis(given, people, axis=2) - 1
+    with_judge = people == judge
+    judge_score = with_judge.sum(axis=2, keepdims=True) - with_judge
+    d = np.sign(same - judge_score).astype(float)
+    error = d.std(axis=1, ddof=1) / np.sqrt(n)
+    gap = d.mean(axis=1) - epsilon
+    t = np.divide(gap, error, out=np.where(gap < 0, -np.inf, np.inf), where=error > 0)
+    p = np.sort(t_below(t, n - 1), axis=1)
+    ranks = np.arange(1, m + 1)
+    below = p <= ranks * q / (m * (1 / ranks).sum())
+    rejected = np.where(below, ranks, 0).max(axis=1)
+    passes: Floats = rejected / m >= 0.5
+    return passes
+
+
+Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
+#: The winning rate from which a judge passes.
+PASS = 0.5
+
+
+def undecided_words(queries: int, needed: int | None) -> str:
+    """That so few queries cannot decide, and how many could (None: no number)."""
+    said = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
+    if needed is None:
+        return f"{said}; at epsilon 0 a tie never passes"
+    return f"{said}; at least {needed} are needed"
+
+
+@dataclass(frozen=True)
+class AnnotatorTest:
+    """One annotator left out: n items (or queries), and whether the judge wins."""
+
+    name: str
+    n: int
+    p_value: float
+    wins: bool
+    advantage_probability: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The test with items, or with the means of queries, as the independent units."""
+
+    winning_rate: float | None
+    advantage_probability: float | None
+    annotators: tuple[AnnotatorTest, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """As the report shows it."""
+        return asdict(self) | {"annotators": [asdict(a) for a in self.annotators]}
+
+
+@dataclass(frozen=True)
+class AltTest:
+    """Both readings; `decides` names the one that counts; `reason` stands where both are null.
+
+    Where queries decide, `queries` is how many there are, and `queries_needed` how many a judge
+    would need to pass that ties with people throughout (None: no number suffices). `undecided`:
+    they are too few, and no judge ahead of the people makes up for it.
+    """
+
+    epsilon: float
+    items: Reading
+    by_query: Reading
+    decides: Literal["by_query", "items"]
+    reason: str | None = None
+    queries: int | None = None
+    queries_needed: int | None = None
+    undecided: bool = False
+
+    @property
+    def winning_rate(self) -> float | None:
+        """The share of annotators who lose to the judge, by items."""
+        return self.items.winning_rate
+
+    @property
+    def advantage_probability(self) -> float | None:
+        """The mean over annotators of the share of items on which the judge wins."""
+        return self.items.advantage_probability
+
+    @property
+    def annotators(self) -> tuple[AnnotatorTest, ...]:
+        """The tests by items."""
+        return self.items.annotators
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """`passes` where the deciding winning rate is at least one half; None without a rate."""
+        rate = (self.by_query if self.decides == "by_query" else self.items).winning_rate
+        if rate is None or self.undecided:
+            return None if rate is None else "undecided"
+        return "passes" if rate >= PASS else "fails"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the judge passes; None where that cannot be said."""
+        return {"passes": True, "fails": False}.get(self.verdict or "")
+
+    def as_json(self) -> dict[str, object]:
+        """The `alt_test` object of the report."""
+        fields: dict[str, object] = {"epsilon": self.epsilon} | self.items.as_json()
+        fields |= {"by_query": self.by_query.as_json(), "decides": self.decides}
+        fields |= {"passed": self.passed, "verdict": self.verdict}
+        fields |= {"queries": self.queries, "queries_needed": self.queries_needed}
+        return fields | ({} if self.reason is None else {"reason": self.reason})
+
 
 #: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
 TOLERANCE = 1e-9
@@ -256,3 +408,109 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
 
     rejected: Bools = stats.false_discovery_control(p_values, method="by") <= q
     return rejected
+
+
+def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
+    """The verdict of a judge's test, `floor-passes` where the floor's, at the same epsilon, passes.
+
+    One that is undecided or fails stays so: the floor passing takes worth from a pass alone.
+    """
+    if test.verdict == "passes" and floor is not None and floor.passed:
+        return "floor-passes"
+    return test.verdict
+
+
+def largest_epsilon_failed(floor: Sequence[AltTest]) -> float | None:
+    """The largest epsilon at which a floor does not pass, of its tests; None where it always does.
+
+    Where there are too few queries to decide at an epsilon, it does not pass there either.
+    """
+    return max((test.epsilon for test in floor if not test.passed), default=None)
+
+
+#: Below so many independent units a t test is doubtful.
+FEW = 30
+
+
+def alt_test_sensitivity(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    *,
+    level: Level,
+    epsilon: float,
+    names: Sequence[str] | None = None,
+    q: float = 0.05,
+    minimum: int = FEW,
+) -> dict[str, AltTest]:
+    """The test of `alt_test`, its arguments the same, by other rules under their names.
+
+    `multiplicative`: H0 is that the annotator's wins less the judge's / (1 - epsilon) are on
+    average at least 0. `missing_dropped`, only where the judge lacks labels: items without one are
+    left out rather than lost. `wilcoxon`, only where the test decides over fewer than 30 items (or
+    queries) of an annotator or cannot for want of them: the exact signed-rank test that wins less
+    epsilon lie below 0, without `minimum`.
+    """
+    everyone = compare_all(human, judge, clusters, level, names)
+    found = {
+        "multiplicative": verdict(
+            everyone, epsilon, q, minimum, multiplicative, multiplicative_by_query
+        )
+    }
+    there = _is_there(judge)
+    if not there.all():
+        kept = compare_all(human[there], judge[there], clusters[there], level, names)
+        found["missing_dropped"] = verdict(kept, epsilon, q, minimum)
+    test = verdict(everyone, epsilon, q, minimum)
+    read = test.by_query if test.decides == "by_query" else test.items
+    if test.reason or any(a.n < FEW for a in read.annotators):
+        found["wilcoxon"] = verdict(everyone, epsilon, q, 1, signed_rank, signed_rank)
+    return found
+
+
+def effective_items(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    *,
+    level: Level,
+    minimum: int = FEW,
+) -> float | None:
+    """How many independent items the test rests on: the mean over annotators of n / design effect.
+
+    The design effect is that of the annotator's wins less the judge's (Kish 1965); n is never
+    below the number of queries nor above that of items. None where no annotator is tested.
+    """
+    everyone = compare_all(human, judge, clusters, level)
+    tested = [c for c in everyone if len(c.judge) >= minimum]
+    return float(np.mean([_effective(c) for c in tested])) if tested else None
+
+
+def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """H0: annotator - judge / (1 - epsilon) is on average at least 0; by t.
+
+    Both sides are multiplied by 1 - epsilon, which changes no t and bears an epsilon of 1.
+    """
+    return p_below((1 - epsilon) * annotator - judge, 0.0)
+
+
+def multiplicative_by_query(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """The same H0 over the means of queries: the larger of t's p and the bound of `markov`."""
+    differences = (1 - epsilon) * annotator - judge
+    return max(p_below(differences, 0.0), markov(differences, 0.0, most=1 - epsilon))
+
+
+def signed_rank(judge: Floats, annotator: Floats, epsilon: float) -> float:
+    """H0: annotator - judge - epsilon does not lie below 0; by Wilcoxon's signed ranks."""
+    return signed_rank_below(annotator - judge - epsilon)
+
+
+def _is_there(labels: Floats | Ints) -> Bools:
+    is_code = np.issubdtype(labels.dtype, np.integer)
+    return np.asarray(labels >= 0 if is_code else np.isfinite(labels))
+
+
+def _effective(c: Comparison) -> float:
+    n, queries = len(c.judge), len(np.unique(c.clusters))
+    effect = design_effect(c.annotator - c.judge, c.clusters)
+    return float(np.clip(n / effect, queries, n)) if np.isfinite(effect) and effect > 0 else n

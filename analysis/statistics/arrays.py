@@ -1,9 +1,10 @@
-"""What the statistics share: array types, unit weights, and division that may be undefined."""
+"""Array types, safe division, normal/t/beta quantiles."""
 
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,3 +63,31 @@ def pack(labels: Floats) -> tuple[Floats, Ints]:
     unit, rater = np.nonzero(there)
     packed[unit, place[unit, rater]] = labels[unit, rater]
     return packed, place
+
+
+def normal_quantile(p: float | list[float] | Floats) -> Floats:
+    """The z below which a standard normal lies with probability p, elementwise."""
+    z: Floats = special.ndtri(p)
+    return z
+
+
+def normal_below(z: Floats) -> Floats:
+    """The probability that a standard normal lies below z, elementwise."""
+    p: Floats = special.ndtr(z)
+    return p
+
+
+def t_quantile(p: float, df: int) -> float:
+    """The value below which Student's t with df degrees of freedom lies with probability p."""
+    return float(special.stdtrit(df, p))
+
+
+def t_below(t: float | Floats, df: int | Ints) -> Floats:
+    """The probability that Student's t with df degrees of freedom lies below t, elementwise."""
+    p: Floats = special.stdtr(df, t)
+    return p
+
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The value below which Beta(a, b) lies with probability p."""
+    return float(special.betaincinv(a, b, p))

@@ -9,11 +9,15 @@ import numpy as np
 
 from analysis.statistics.agreement import (
     cohen_kappa,
+    counts_of,
     fleiss_kappa,
     fleiss_kappa_pooled,
+    gwet_ac,
+    krippendorff_alpha,
     percent_agreement,
     percent_agreement_pooled,
     randolph_kappa,
+    reason_undefined,
 )
 from analysis.statistics.alignment import (
     accuracy,
@@ -24,13 +28,9 @@ from analysis.statistics.alignment import (
     recall,
     specificity,
 )
-from analysis.statistics.alpha import krippendorff_alpha
 from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
-from analysis.statistics.counts import counts_of, reason_undefined
 from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate
-from analysis.statistics.gwet import gwet_ac
-from analysis.statistics.intervals import Bootstrap, Draws, Interval, OfWeights
-from analysis.statistics.tally import Tally, kinds_of
+from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]

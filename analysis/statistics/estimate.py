@@ -1,7 +1,9 @@
-"""One number of a report with its interval, or the reason why there is none."""
+"""Estimate, registry entry."""
 
 import math
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -82,3 +84,18 @@ def defined(value: float, interval: tuple[float, float] | None, n: int, method: 
 def is_undefined(value: float) -> bool:
     """NaN inside the library means undefined; infinities are never left standing either."""
     return not np.isfinite(value)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A public statistic: the function's name, what it says in one line, where it comes from."""
+
+    name: str
+    summary: str
+    citation: str
+
+
+_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+#: Name -> declaration, in the order of the documentation.
+STATISTICS = {name: Statistic(name, **declared) for name, declared in _DECLARED.items()}

@@ -1,22 +1,123 @@
-"""A crowd's agreement, pair by pair and person by person, at a cost that grows with the labels.
-
-All is sums over the labels that are there, by sparse products: no pair is formed that shares no
-unit, and no table of a pair is held.
-"""
+"""Agreement pair by pair, also of crowds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa
-from analysis.statistics.arrays import Bools, Floats, Ints, distinct, ratio
-from analysis.statistics.counts import corrected, counts_of
-from analysis.statistics.distributions import t_below
-from analysis.statistics.systems import holm
+from analysis.statistics.agreement import cohen_kappa, corrected, counts_of
+from analysis.statistics.arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatch
+from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.paired import holm
+from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally
+
+#: Pairs that share fewer units are left out, unless none shares so many and people are few.
+LEAST_SHARED = 30
+#: Above so many people such pairs are always left out: each of a crowd shares little with another.
+CROWD = 30
+#: So many cells of tables are made at once: 16 MB.
+AT_ONCE = 2_000_000
+
+
+def shared_units(people: Ints) -> sparse.coo_array:
+    """How many units each two people share, above the diagonal; pairs that share none are absent.
+
+    A crowd has many more pairs than labels, so that all of them are never formed.
+    """
+    labelled = sparse.csr_array(people >= 0, dtype=np.int64)
+    return sparse.coo_array(sparse.triu(labelled.T @ labelled, 1))
+
+
+def kept_pairs(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
+    """The pairs (P, 2) that stay, and how many that share a unit do not."""
+    pairs = np.column_stack(shared.coords).astype(np.int64)
+    kept, left_out = enough(shared.data, people)
+    return pairs[kept], left_out
+
+
+def enough(units: Ints, people: int) -> tuple[Ints, int]:
+    """The places of those with enough shared units, and how many with some are left out."""
+    some = np.flatnonzero(units > 0)
+    large = np.flatnonzero(units >= LEAST_SHARED)
+    if not len(large) and people <= CROWD:
+        return some, 0
+    return large, len(some) - len(large)
+
+
+@dataclass(frozen=True)
+class PairMean:
+    """Means over pairs (P, 2) of columns of `rows` (N, C), codes of k categories, -1 = missing.
+
+    They take weights of the rows, (N,) or (B, N), and weigh each pair by the units that it shares
+    under them; with `drawn` (B, C) also by how often each of the two columns was drawn.
+    """
+
+    rows: Ints
+    pairs: Ints
+    k: int
+
+    def percent(self, weights: Floats, drawn: Floats | None = None) -> Value:
+        """The mean share of equal labels."""
+        if drawn is not None:
+            return unbatch(self._percent_drawn(weights, drawn))
+        shared, equal = self._shared_and_equal
+        return unbatch(ratio(weights @ equal, weights @ shared))
+
+    def kappa(self, weights: Floats, drawn: Floats | None = None) -> Value:
+        """The mean of Cohen's kappa; pairs whose kappa is undefined leave it."""
+        cells = self.k**2
+        some = max(1, AT_ONCE // (cells * max(1, weights.size // len(self.rows)))) * cells
+        size = self._cells.shape[0]
+        sums = [self._sums(weights, drawn, at, at + some) for at in range(0, size, some)]
+        return unbatch(ratio(*np.sum(sums, axis=0)))
+
+    def _percent_drawn(self, weights: Floats, drawn: Floats) -> Floats:
+        equal, shared = np.zeros(len(weights)), np.zeros(len(weights))
+        for a, b in self.pairs:
+            one, other, times = self.rows[:, a], self.rows[:, b], drawn[:, a] * drawn[:, b]
+            there = (one >= 0) & (other >= 0)
+            shared += times * (weights @ there)
+            equal += times * (weights @ (there & (one == other)))
+        return ratio(equal, shared)
+
+    def _sums(
+        self, weights: Floats, drawn: Floats | None, start: int, end: int
+    ) -> tuple[Floats, Floats]:
+        """The sum of kappa times units over some of the pairs, and that of their units."""
+        shape = (*weights.shape[:-1], -1, self.k, self.k)
+        tables = (self._cells[start:end] @ weights.T).T.reshape(shape)
+        kappa, units = np.asarray(cohen_kappa(tables)), tables.sum(axis=(-2, -1))
+        if drawn is not None:
+            pairs = self.pairs[start // self.k**2 : end // self.k**2]
+            units = units * drawn[:, pairs[:, 0]] * drawn[:, pairs[:, 1]]
+        there = np.isfinite(kappa)
+        weighted = np.where(there, kappa, 0.0) * units
+        return weighted.sum(axis=-1), np.where(there, units, 0.0).sum(axis=-1)
+
+    @cached_property
+    def _shared_and_equal(self) -> tuple[Floats, Floats]:
+        """How many of the pairs share a row, and how many agree on it, both (N,)."""
+        shared, equal = np.zeros(len(self.rows)), np.zeros(len(self.rows))
+        for one, other in self.rows.T[self.pairs]:
+            there = (one >= 0) & (other >= 0)
+            shared += there
+            equal += there & (one == other)
+        return shared, equal
+
+    @cached_property
+    def _cells(self) -> sparse.csr_array:
+        """Into the cells of the table of each pair, (P * K * K, N)."""
+        places, size = [], self.k**2
+        for n, (one, other) in enumerate(self.rows.T[self.pairs]):
+            there = np.flatnonzero((one >= 0) & (other >= 0))
+            places.append((n * size + one[there] * self.k + other[there], there))
+        cells, rows = map(np.concatenate, zip(*places, strict=True))
+        shape = (len(self.pairs) * size, len(self.rows))
+        return sparse.csr_array((np.ones(len(cells)), (cells, rows)), shape=shape)
 
 
 @dataclass(frozen=True)
@@ -203,3 +304,100 @@ def _at(table: sparse.csr_array, rows: Ints, columns: Ints) -> Floats:
         return np.zeros(0)
     found: Floats = np.asarray(table.tocsr()[rows, columns], dtype=float).ravel()
     return found
+
+
+FEWEST_SHARED = 30
+METHODS = {
+    "percent": "share of equal labels, mean over pairs of people weighted by shared units",
+    "cohen_kappa": "Cohen's kappa, mean over pairs of people weighted by shared units",
+}
+LINEAR = ", resamples linearised"
+NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
+
+
+def crowd_ceiling_estimates(
+    codes: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    names: Sequence[str] = tuple(METHODS),
+    fewest: int = FEWEST_SHARED,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, Estimate]:
+    """The share of equal labels and Cohen's kappa, each its mean over pairs of R raters weighted by
+    the units that a pair shares; those with fewer than `fewest`, or without a kappa, stay out.
+
+    codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole.
+    """
+    found = pair_counts(codes, k, with_uses="cohen_kappa" in names).least(fewest)
+    made: dict[str, Estimate] = {}
+    for name in names:
+        method = METHODS[name] + LINEAR
+        pairs = found if name == "percent" else found.varied()
+        if not len(pairs.units):
+            made[name] = undefined(NO_PAIR, 0, METHODS[name])
+            continue
+        value, slopes, shared = (
+            _percent(pairs, codes) if name == "percent" else _kappa(pairs, codes)
+        )
+        queries = len(distinct(clusters[shared])[0])
+        tally = Tally.of_sums(slopes[:, None], clusters)
+        bootstrap = Bootstrap(tally, draws, seed, interval)
+        of = partial(_on_resamples, value)
+        estimate = bootstrap.estimate(of, int(shared.sum()), method, clusters=queries)
+        made[name] = estimate.within(-1.0, 1.0)
+    return made
+
+
+def _on_resamples(value: float, weights: Floats) -> Floats:
+    """The slopes sum to 0 over all units, whatever weighs all of them alike changing nothing."""
+    made: Floats = value + weights[..., 0]
+    return made
+
+
+def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
+    """The value, its slope by the weight of each unit (U,), and the units that enter (U,)."""
+    whole = float(pairs.units.sum())
+    value = float(pairs.equal.sum()) / whole
+    ones = np.ones(len(pairs.units))
+    both, equal = _sums(pairs, codes, ones, ones)
+    return value, (equal - value * both) / whole, both > 0
+
+
+def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
+    """The same of sum n kappa / sum n, kappa = (e n - g) / (n^2 - g) with n units, e equal, and
+    g = sum_c A_c B_c of the uses of each category by the two on their n units."""
+    n, e, g = pairs.units.astype(float), pairs.equal, pairs.chance
+    rest, above = n**2 - g, e * n - g
+    whole = n.sum()
+    value = float((n * above / rest).sum() / whole)
+    by_units = (2 * e * n - g) / rest - 2 * n**2 * above / rest**2 - value
+    by_chance = n * (above / rest - 1) / rest
+    both, equal = _sums(pairs, codes, by_units, n**2 / rest)
+    slopes, labelled = both + equal, _sparse(codes >= 0)
+    size = codes.shape[1]
+    for category, (first, second) in enumerate(pairs.uses):
+        given = _sparse(codes == category)
+        # What one of the two gave weighs by how often the other gave it.
+        rows = np.concatenate([pairs.one, pairs.other])
+        columns = np.concatenate([pairs.other, pairs.one])
+        weights = np.concatenate([by_chance * second, by_chance * first])
+        table = sparse.csr_array((weights, (rows, columns)), shape=(size, size))
+        slopes = slopes + np.asarray(((given @ table) * labelled).sum(axis=1)).ravel()
+    entered, _ = _sums(pairs, codes, np.ones(len(n)), np.zeros(len(n)))
+    return value, slopes / whole, entered > 0
+
+
+def _sums(pairs: PairCounts, codes: Ints, both: Floats, equal: Floats) -> tuple[Floats, Floats]:
+    """The sums over a unit's pairs of `both` (P,), and of `equal` where they agree, (U,) each."""
+    size = codes.shape[1]
+
+    def over(given: sparse.csr_array, weights: Floats) -> Floats:
+        table = sparse.csr_array((weights, (pairs.one, pairs.other)), shape=(size, size))
+        return np.asarray(((given @ table) * given).sum(axis=1), dtype=float).ravel()
+
+    answers, unit = answers_of(codes)
+    agreed = np.bincount(unit, over(answers, equal), minlength=len(codes))
+    return over(_sparse(codes >= 0), both), agreed.astype(float)

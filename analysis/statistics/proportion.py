@@ -2,9 +2,9 @@
 
 import math
 
-from analysis.statistics.bootstrap import MINIMUM_CLUSTERS
-from analysis.statistics.distributions import beta_quantile, normal_quantile
+from analysis.statistics.arrays import beta_quantile, normal_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
+from analysis.statistics.resampling import MINIMUM_CLUSTERS
 
 LEVEL = 0.95
 

@@ -15,12 +15,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa
+from analysis.statistics.agreement import cohen_kappa, corrected, positions
 from analysis.statistics.arrays import Floats, Ints, Level, ratio
-from analysis.statistics.bootstrap import Resamples
-from analysis.statistics.counts import corrected, positions
-from analysis.statistics.pair_means import PairMean, kept_pairs, shared_units
-from analysis.statistics.tally import Tally, kinds_of
+from analysis.statistics.pairwise import PairMean, kept_pairs, shared_units
+from analysis.statistics.resampling import Resamples, Tally, kinds_of
 
 #: So many cells are made at once: 16 MB.
 AT_ONCE = 2_000_000

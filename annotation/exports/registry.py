@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import label_rows, response_rows
-from annotation.exports import references
-from annotation.exports import rows as exporting
+from annotation.exports import references, rows
 from annotation.exports.label_studio import label_studio
 from annotation.exports.qrels import (
     NoGradesError,
@@ -56,18 +55,18 @@ EXPORTS: dict[str, Export] = {
     "units": Export(
         "one unit that is asked, by its keys, with the texts that spans may refer to; the words of "
         "questions and the rest are in the batch",
-        exporting.units,
+        rows.units,
         _UNITS,
     ),
     "labels": Export(
-        "one label, or one missing label, by one rater", exporting.labels, label_rows.COLUMNS
+        "one label, or one missing label, by one rater", rows.labels, label_rows.COLUMNS
     ),
     "responses": Export(
         "one rater's whole answer to one item, with what was written",
-        exporting.responses,
+        rows.responses,
         response_rows.COLUMNS,
     ),
-    "spans": Export("one highlight, with the label that it stands for", exporting.spans, _SPANS),
+    "spans": Export("one highlight, with the label that it stands for", rows.spans, _SPANS),
     "references": Export(
         "one label that an adjudicator decided, with the reason",
         references.references,
@@ -97,9 +96,7 @@ EXPORTS: dict[str, Export] = {
         _TASK,
         ("json", "jsonl"),
     ),
-    "batch": Export(
-        "one query, in the native format", exporting.batch, _BATCH, tells_answers=False
-    ),
+    "batch": Export("one query, in the native format", rows.batch, _BATCH, tells_answers=False),
 }
 
 

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.blocks.quality import hint_of
-from analysis.choices import Choices
-from analysis.reports import labels_report
+from analysis.data.selection import Choices
+from analysis.report.build import labels_report
+from analysis.report.warnings import hint_of
 from annotation.answers.evidence import Misplaced
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"

@@ -6,10 +6,9 @@ import inspect
 from dataclasses import fields
 
 import analysis.statistics as library
-from analysis.blocks import coverage
 from analysis.measures import MEASURES
-from analysis.measures.base import Measure
-from analysis.measures.options import PRESETS, Options
+from analysis.measures.base import PRESETS, Measure, Options
+from analysis.report import systems
 from analysis.statistics import STATISTICS, Statistic
 from docs._reference.words import code, page, plain, table
 
@@ -31,8 +30,8 @@ numbers at work.
 
 
 def write() -> str:
-    measured = f"## Measures\n\n### coverage\n\n{plain(coverage.__doc__)}\n\n"
-    measured += plain(coverage.coverage.__doc__)
+    measured = f"## Measures\n\n### coverage\n\n{plain(systems.__doc__)}\n\n"
+    measured += plain(systems.coverage.__doc__)
     sections = [*map(_section, STATISTICS.values()), measured, *map(_measure, MEASURES.values())]
     return page("Statistics", OPENING, *sections, _options())
 

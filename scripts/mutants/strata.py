@@ -73,8 +73,8 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/engine/limits.py",
     ),
     "permissions": (
-        "analysis/roles.py",
-        "analysis/seen.py",
+        "analysis/data/splits.py",
+        "analysis/data/contamination.py",
         "annotation/api/access.py",
         "annotation/people/accounts.py",
         "annotation/people/invitations.py",

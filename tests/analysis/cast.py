@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from analysis.blocks.resampling import Sample
-from analysis.frames import Frame, LabelFact, Scale, make_frame
+from analysis.data.frame import Frame, LabelFact, Scale, make_frame
+from analysis.report.resampling import Sample
 
 YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
 RATING = Scale(tuple("012345"), "ordinal")

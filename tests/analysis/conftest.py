@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from analysis.statistics import components, intervals
+from analysis.statistics import components, resampling
 from annotation.models import Campaign
 from tests.databases import emptied_after, rolled_back
 
@@ -35,7 +35,7 @@ def _few_resamples() -> Iterator[None]:
     """Of a few queries 10,000 resamples cost more than the rest of a report, and no test here looks
     at the digits of their intervals: tests/statistics and tests/contract do, with all of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
+        patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
         yield
 
 

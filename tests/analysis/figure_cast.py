@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.reports import Choices, labels_report
+from analysis.report.build import Choices, labels_report
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from analysis.assisted import summary
-from analysis.blocks.agreement import agreement
-from analysis.blocks.judges import judges
-from analysis.blocks.scores import scores
-from analysis.choices import Choices
+from analysis.data.assisted import summary
+from analysis.data.frame import LabelFact, make_frame
+from analysis.data.selection import Choices
 from analysis.formats import FORMATS
-from analysis.frames import LabelFact, make_frame
-from analysis.reports import campaign_report
+from analysis.report.agreement import agreement
+from analysis.report.build import campaign_report
+from analysis.report.judges import judges
+from analysis.report.systems import scores
 from analysis.statistics import wilson_interval
 from annotation.answers.submission import submit
 from annotation.assignments.context import verdicts_of

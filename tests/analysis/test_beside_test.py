@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.blocks.agreement import agreement
-from analysis.blocks.alternative import beside_test
-from analysis.blocks.judges import judges
-from analysis.formats.alternative import beside_tables
+from analysis.formats.sections import beside_tables
+from analysis.report.agreement import agreement
+from analysis.report.alt_test import beside_test
+from analysis.report.judges import judges
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 
 ADA = "yynn" * 20

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.agreement import agreement
-from analysis.blocks.coverage import coverage
-from analysis.blocks.judges import judges
-from analysis.blocks.scores import scores
+from analysis.report.agreement import agreement
+from analysis.report.judges import judges
+from analysis.report.systems import coverage, scores
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.judges import judges
-from analysis.frames import LabelFact
+from analysis.data.frame import LabelFact
+from analysis.report.judges import judges
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 

@@ -10,10 +10,9 @@ import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
-from analysis.choices import ChoiceError, Choices, Offered, offered_by
-from analysis.choosing import ChoicesForm
+from analysis.data.metadata import length_strata, meta_strata
+from analysis.data.selection import ChoiceError, Choices, ChoicesForm, Offered, offered_by
 from analysis.formats import FORMATS
-from analysis.metas import length_strata, meta_strata
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, fact, table
 from tests.analysis.conftest import run

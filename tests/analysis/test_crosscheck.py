@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from analysis.blocks import agreement
-from analysis.choices import Choices
 from analysis.crosscheck import process
-from analysis.freezing import UnequalError, freeze
-from analysis.reports import campaign_report, labels_report
+from analysis.data.selection import Choices
+from analysis.frozen.store import UnequalError, freeze
+from analysis.report import agreement
+from analysis.report.build import campaign_report, labels_report
 from analysis.statistics import Level
 from annotation.models import Campaign, User
 from tests.analysis.test_report_page import logged_in
@@ -85,7 +85,7 @@ def test_a_figure_that_is_not_theirs_is_named_with_both_values(
         found["fleiss_kappa"]["value"] += 1e-6
         return found
 
-    monkeypatch.setattr("analysis.reports.agreement", wrong)
+    monkeypatch.setattr("analysis.report.build.agreement", wrong)
     found = report(labels(tmp_path))
     (differs,) = found["check"]["differs"]
     assert differs["figure"] == "variables.nominal.agreement.fleiss_kappa"
@@ -101,7 +101,7 @@ def test_a_report_with_such_a_figure_is_not_frozen(
     client = logged_in("researcher")
     with pytest.raises(UnequalError, match="x is not equal"):
         freeze(labelled, found, "", User.objects.get(username="researcher"))
-    monkeypatch.setattr("analysis.computed.campaign_report", lambda *_: found)
+    monkeypatch.setattr("analysis.report.cache.campaign_report", lambda *_: found)
     address = f"/campaigns/{labelled.pk}/report/freeze/"
     answer = client.post(address, {"inputs": found["inputs"]["sha256"]})
     assert answer.status_code == 409

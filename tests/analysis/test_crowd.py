@@ -13,10 +13,16 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from analysis.crowd.agreement import NO_OTHERS, NOBODY, ONE_CATEGORY, WithOthers, with_others
-from analysis.crowd.quality import quality
-from analysis.crowd.reading import Said, newest_labels
-from analysis.crowd.standing_out import apart, longest_run, one_sided
+from analysis.monitoring.agreement import (
+    NO_OTHERS,
+    NOBODY,
+    ONE_CATEGORY,
+    Said,
+    WithOthers,
+    newest_labels,
+    with_others,
+)
+from analysis.monitoring.flags import apart, longest_run, one_sided, quality
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, rater_of

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from analysis.choices import Choices
+from analysis.data.selection import Choices
 from analysis.figures import agreement
 from analysis.figures.base import Subject
 from analysis.formats import FORMATS
 from analysis.formats.facts import facts
-from analysis.reports import labels_report
-from analysis.statistics.pair_means import CROWD
+from analysis.report.build import labels_report
+from analysis.statistics.pairwise import CROWD
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.demonstration.accounts import ROLES, make_accounts
+from analysis.demo import ROLES, make_accounts
 from annotation.models import User
 from annotation.protocols import PROTOCOLS
 from tests.databases import environment as environment_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.differing import paired_sections
-from analysis.formats.document import Number
+from analysis.formats.base import Number
+from analysis.frozen.compare import paired_sections
 
 
 def report(values: dict[str, float], rater: str = "Ada") -> Any:

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from django.core.cache import caches
 
-from analysis.blocks.agreement import agreement
-from analysis.blocks.judges import judges
-from analysis.blocks.warnings import warnings
+from analysis.data.frame import Frame
+from analysis.data.labels import NO_TEXTS, FloorCodes
 from analysis.formats import FORMATS
-from analysis.formats.alternative import verdict_words
-from analysis.formats.floor import gap_tables, no_floor
 from analysis.formats.methods import methods
-from analysis.frames import Frame
-from analysis.labels import NO_TEXTS, FloorCodes
+from analysis.formats.people_sections import gap_tables, no_floor
+from analysis.formats.sections import verdict_words
+from analysis.report.agreement import agreement
+from analysis.report.judges import judges
+from analysis.report.warnings import warnings
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 from tests.analysis.conftest import CONTRACT, run

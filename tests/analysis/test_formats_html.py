@@ -9,7 +9,7 @@ import pytest
 
 from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
-from analysis.formats.htmlfile import style
+from analysis.formats.html import style
 from tests.analysis.hostile import HOSTILE, renamed
 from tests.analysis.test_formats import CAST, Tables
 

@@ -13,11 +13,11 @@ import pytest
 from django.db.models import ProtectedError
 from django.test import Client
 
-from analysis.comparing import change, compared
-from analysis.forgetting import NOBODY
 from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
+from analysis.frozen.compare import change, compared
 from analysis.models import FrozenReport
+from analysis.signals import NOBODY
 from annotation.models import Campaign, Label, Rater, User
 from annotation.people.membership import exclude, include
 from tests.analysis.conftest import run

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from analysis import computed
-from analysis.choices import Choices
-from analysis.computed import computed_report
+from analysis.data.selection import Choices
+from analysis.report import cache
+from analysis.report.cache import computed_report
 from annotation.models import Assignment, Campaign
 from tests.analysis.test_report_page import logged_in, more_labels
 
@@ -51,7 +51,7 @@ def test_a_second_look_computes_nothing(
     labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = computed_report(labelled, FEW)
-    monkeypatch.delattr(computed, "campaign_report")
+    monkeypatch.delattr(cache, "campaign_report")
     assert computed_report(labelled, FEW) == first
 
 

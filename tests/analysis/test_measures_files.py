@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from analysis.formats.cited import CITED
-from analysis.measures.options import Options
-from analysis.measuring.leaderboard import leaderboard
-from analysis.measuring.methods import PAPERS
-from analysis.measuring.shown import Shown, shown_of
+from analysis.evaluation.leaderboard import leaderboard
+from analysis.evaluation.methods import PAPERS
+from analysis.evaluation.selection import Shown, shown_of
+from analysis.formats.methods import CITED
+from analysis.measures.base import Options
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import measured, ratings, report, value
 from tests.cast import write_lines

@@ -11,8 +11,8 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
-from analysis.measuring import asking
-from analysis.measuring.printing import FORMATS
+from analysis.evaluation import selection
+from analysis.evaluation.rendering import FORMATS
 from annotation.answers.submission import submit
 from annotation.models import Campaign, User
 from tests.analysis.conftest import run
@@ -122,7 +122,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
 def test_a_wrong_choice_is_told_and_nothing_is_computed(
     campaign: Campaign, query: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "measures_report", pytest.fail)
+    monkeypatch.setattr(selection, "measures_report", pytest.fail)
     client = logged_in("researcher")
     for address in addresses(campaign):
         answer = client.get(f"{address}?{query}")
@@ -163,7 +163,7 @@ def test_measures_are_computed_once_for_the_same_labels(
 ) -> None:
     client, start = logged_in("researcher"), f"/campaigns/{campaign.pk}/measures.json"
     first = client.get(start).content
-    monkeypatch.setattr(asking, "measures_report", pytest.fail)
+    monkeypatch.setattr(selection, "measures_report", pytest.fail)
     assert client.get(start).content == first
     monkeypatch.undo()
     more = [label("b", "q3", "answerable", "no", "bram")]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measures.options import PRESETS
+from analysis.measures.base import PRESETS
 from annotation.models import QueryDraw
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import label, value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.measuring.parts import Rows
+from analysis.evaluation.inputs import Rows
 from datasets.rows import Passage, Query
 
 

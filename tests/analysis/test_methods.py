@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from analysis.choices import Choices
+from analysis.data.selection import Choices
 from analysis.formats import FORMATS
-from analysis.formats.cited import REFERENCES
-from analysis.formats.methods import methods, methods_section, references
-from analysis.reports import labels_report
+from analysis.formats.methods import REFERENCES, methods, methods_section, references
+from analysis.report.build import labels_report
 from docs._reference import example
 from tests.cast import write_lines
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.evaluation.people_mean import mean_found
 from analysis.measures.base import Judged, Pooled
-from analysis.measuring.persons import mean_found
 from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_powered import QUERIES, SYSTEMS, line

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.blocks.judges import judges
-from analysis.blocks.references import adjudicated, settled
-from analysis.choices import Choices
+from analysis.data.frame import Scale
+from analysis.data.reference import reference
+from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
-from analysis.frames import Scale
-from analysis.people import reference
-from analysis.reports import labels_report
+from analysis.report.build import labels_report
+from analysis.report.judges import adjudicated, judges, settled
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines
 
@@ -83,7 +82,7 @@ def test_ratings_are_cut_where_the_mean_reaches_the_threshold() -> None:
 def test_a_missing_answer_is_bounded_on_all_units() -> None:
     lost = fact("r0", "q0", JUDGE, None, "stars", missing="error")
     frame = rated({**PEOPLE, JUDGE: ".25345"}, lost)
-    from analysis.blocks.bounds import bounds
+    from analysis.report.judges import bounds
 
     column = frame.variables["stars"].columns("judge")[0]
     assert bounds(sample_of(frame, "stars"), column)["bounds"]["units"] == 6

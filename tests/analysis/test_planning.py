@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.blocks.agreement import agreement
-from analysis.blocks.judges import judges
-from analysis.blocks.planning import planning, systems_planning
-from analysis.blocks.scores import scores, scores_of_items
-from analysis.formats.variables import variable_section
+from analysis.formats.sections import variable_section
+from analysis.report.agreement import agreement
+from analysis.report.judges import judges
+from analysis.report.planning import planning, systems_planning
+from analysis.report.systems import scores, scores_of_items
 from analysis.statistics import more_queries
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 

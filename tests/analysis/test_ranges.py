@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.reports import Choices, labels_report
+from analysis.report.build import Choices, labels_report
 from analysis.statistics import Estimate, correlation_estimates
 from tests.cast import write_lines
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.references import references_of
-from analysis.choices import Choices
+from analysis.data.frame import Scale, make_frame
+from analysis.data.labels import LabelFact
+from analysis.data.selection import Choices
 from analysis.formats.methods import methods
-from analysis.frames import Scale, make_frame
-from analysis.labels import LabelFact
-from analysis.reports import labels_report
+from analysis.report.build import labels_report
+from analysis.report.judges import references_of
 from tests.cast import run, write_lines
 
 # Ten units: people agree on eight, tie on u8, and are two to one for yes on u9.

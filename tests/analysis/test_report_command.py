@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from analysis.statistics import intervals
+from analysis.statistics import resampling
 from tests.analysis.conftest import run
 
 LABELS = Path(__file__).resolve().parents[1] / "contract" / "labels.jsonl"
@@ -102,7 +102,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 def test_it_writes_a_file_whole(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     assert run("report", "--labels", str(LABELS), "--output", str(path)) == ""
-    assert json.loads(path.read_text("utf-8"))["resamples"] == intervals.RESAMPLES_OF_FEW
+    assert json.loads(path.read_text("utf-8"))["resamples"] == resampling.RESAMPLES_OF_FEW
     assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
 
 

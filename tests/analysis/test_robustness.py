@@ -11,11 +11,10 @@ import pytest
 from django.core.management.base import CommandError
 from django.test import Client
 
-from analysis.blocks.trials import Samples, compared
-from analysis.choices import Choices
+from analysis.data.selection import Choices
 from analysis.formats.robustness import as_markdown
-from analysis.reports import campaign_report
-from analysis.robustness import sheet
+from analysis.report.build import campaign_report
+from analysis.robustness import Samples, compared, sheet
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.protocols.base import Variable

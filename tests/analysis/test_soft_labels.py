@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.blocks.soft_labels import soft_labels
-from analysis.formats.soft_labels import soft_blocks
+from analysis.formats.sections import soft_blocks
+from analysis.report.extras import soft_labels
 from analysis.statistics import dawid_skene
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.spans import spans
-from analysis.formats.spans import span_blocks
-from analysis.frames import make_frame
-from analysis.marks import Mark, Marks, Place
+from analysis.data.frame import make_frame
+from analysis.data.labels import Mark, Marks, Place
+from analysis.formats.sections import span_blocks
+from analysis.report.evidence import spans
 from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
 
 # Five words: 0-3, 4-9, 10-12, 13-17, 18-23.

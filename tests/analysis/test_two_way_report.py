@@ -11,8 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
-from analysis.choices import Offered
-from analysis.choosing import ChoicesForm
+from analysis.data.selection import ChoicesForm, Offered
 from analysis.formats.methods import methods
 from tests.cast import run, write_lines
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from analysis.uncollected import uncollected
+from analysis.data.sources import uncollected
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from analysis.blocks.agreement import agreement
-from analysis.blocks.judges import judges
-from analysis.blocks.warnings import warnings
-from analysis.choices import Choices
+from analysis.data.contamination import prompts_that_saw
+from analysis.data.frame import LabelFact
+from analysis.data.selection import Choices
 from analysis.formats import FORMATS
-from analysis.frames import LabelFact
-from analysis.reports import labels_report
-from analysis.seen import prompts_that_saw
+from analysis.report.agreement import agreement
+from analysis.report.build import labels_report
+from analysis.report.judges import judges
+from analysis.report.warnings import warnings
 from annotation.answers.submission import submit
 from annotation.campaigns.creation import create_campaign
 from annotation.campaigns.design import Design

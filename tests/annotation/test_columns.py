@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.metas import text_of
+from analysis.data.metadata import text_of
 from annotation.imports import columns
 from annotation.imports.columns import TEXTS, LabelColumns, read_columns
 from annotation.imports.labels import read_labels

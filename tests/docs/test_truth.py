@@ -18,10 +18,10 @@ from django.test import Client, override_settings
 from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
-from analysis.choices import Choices
+from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
-from analysis.reports import campaign_report
+from analysis.report.build import campaign_report
 from annotation.campaigns.dry_run import FEWEST_QUERIES, Assumptions
 from annotation.gold.loading import EVERY
 from annotation.models import Campaign, Response, User, rater_of

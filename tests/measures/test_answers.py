@@ -8,28 +8,26 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.answers.grades import Grades, faithful_and_appropriate
-from analysis.measures.answers.refusal_lists import refusal_list
-from analysis.measures.answers.texts import (
-    Texts,
-    length,
-    recall_of,
-    rouge_1_recall,
-    rouge_l_of,
-    rouge_l_to_passage,
-)
-from analysis.measures.answers.unanswerable import unanswerable_accuracy
-from analysis.measures.answers.win_rate import (
+from analysis.measures.answers import (
     FIRST,
     MISSING,
     SECOND,
     TIE_BAD,
     TIE_GOOD,
+    Grades,
     Preferences,
+    Texts,
+    faithful_and_appropriate,
+    length,
+    recall_of,
+    rouge_1_recall,
+    rouge_l_of,
+    rouge_l_to_passage,
+    unanswerable_accuracy,
     win_rate,
 )
-from analysis.measures.base import estimate
-from analysis.measures.options import Options
+from analysis.measures.answers.refusals import refusal_list
+from analysis.measures.base import Options, estimate
 
 pytestmark = pytest.mark.every_case
 

@@ -8,14 +8,27 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
-from analysis.measures.coverage.contexts import Contexts, at_ranks, members, sampled_contexts
-from analysis.measures.coverage.cov import cov
-from analysis.measures.coverage.density import den, tokens
-from analysis.measures.coverage.ratings import Ratings, answerable, answers
-from analysis.measures.coverage.required import as_context, required_grades, required_subset
-from analysis.measures.coverage.thresholds import NOTHING, RatedReports, threshold_table
-from analysis.measures.options import Options
+from analysis.measures.base import Options
+from analysis.measures.coverage import (
+    NOTHING,
+    Contexts,
+    RatedReports,
+    Ratings,
+    alpha_ndcg,
+    answerable,
+    answers,
+    as_context,
+    at_ranks,
+    cov,
+    den,
+    ideal_gains,
+    members,
+    required_grades,
+    required_subset,
+    sampled_contexts,
+    threshold_table,
+    tokens,
+)
 from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")

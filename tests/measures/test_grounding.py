@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Measure, estimate
-from analysis.measures.grounding.attribution import Citations, macro
-from analysis.measures.grounding.deflection import Deflections
-from analysis.measures.grounding.eligibility import eligibility
-from analysis.measures.grounding.factuality import factuality, unadjusted_factuality
-from analysis.measures.grounding.responses import Responses
-from analysis.measures.options import Options
-from analysis.measures.slices import grounding_quality, sliced
+from analysis.measures.base import Measure, Options, estimate, grounding_quality, sliced
+from analysis.measures.grounding import (
+    Citations,
+    Deflections,
+    Responses,
+    eligibility,
+    factuality,
+    macro,
+    unadjusted_factuality,
+)
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 

@@ -6,23 +6,25 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import estimate
-from analysis.measures.key_points.f_score import key_point_f
-from analysis.measures.key_points.failures import Failures
-from analysis.measures.key_points.from_context import points_from_context
-from analysis.measures.key_points.points import AnswerPoints, Both, Points
-from analysis.measures.key_points.precision import key_point_precision
-from analysis.measures.key_points.recall import key_point_recall
-from analysis.measures.key_points.retention import (
+from analysis.measures.base import Options, estimate
+from analysis.measures.key_points import (
     AGREE,
     DISAGREE,
     NEUTRAL,
+    AnswerPoints,
+    Both,
+    Failures,
+    Points,
     Verified,
+    cuts,
     kept,
+    key_point_f,
+    key_point_precision,
+    key_point_recall,
+    key_point_score,
+    points_from_context,
     retention,
 )
-from analysis.measures.key_points.scoring import cuts, key_point_score
-from analysis.measures.options import Options
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 

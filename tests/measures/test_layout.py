@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.options import Options
-from analysis.measures.tokens import tokenizer
-from analysis.measuring.contexts import Layout, ranking_parts
+from analysis.evaluation.passages import Layout, ranking_parts
+from analysis.measures.base import Options, tokenizer
 from datasets.rows import Passage, Query, Ranking, Report
 
 DEFAULT, BY_MARKS = Options(), Options(oracle="relevant")

@@ -11,30 +11,59 @@ import pytest
 from scipy import stats
 
 from analysis.measures import MEASURES
-from analysis.measures.agreeing import EQUAL, orderings, settings
-from analysis.measures.answers.refusal_lists import refusal_list, refusal_lists
-from analysis.measures.answers.texts import Texts, length, recall_of, rouge_l_to_passage
-from analysis.measures.answers.unanswerable import unanswerable_accuracy
-from analysis.measures.answers.win_rate import Preferences, win_rate
-from analysis.measures.base import Pooled, estimate
-from analysis.measures.coverage.alpha_ndcg import alpha_ndcg, ideal_gains
-from analysis.measures.coverage.by_ir_measures import held
-from analysis.measures.coverage.contexts import Contexts, members, sampled_contexts, sizes_of
-from analysis.measures.coverage.cov import cov
-from analysis.measures.coverage.density import den, tokens
-from analysis.measures.coverage.ratings import Ratings, answerable, answers
-from analysis.measures.coverage.reports import ReportQuestions, cut_ratings, report_coverage
-from analysis.measures.coverage.required import as_context, required_grades, required_subset
-from analysis.measures.grounding.attribution import Citations, macro
-from analysis.measures.grounding.deflection import Deflections
-from analysis.measures.key_points.failures import Failures
-from analysis.measures.key_points.scoring import cuts
-from analysis.measures.options import Options
-from analysis.measures.powered import NO_VARIANCE, Labelled, powered_pairs
+from analysis.measures.agreement import (
+    EQUAL,
+    NO_VARIANCE,
+    Labelled,
+    orderings,
+    powered_pairs,
+    settings,
+)
+from analysis.measures.answers import (
+    Preferences,
+    Texts,
+    length,
+    recall_of,
+    rouge_l_to_passage,
+    unanswerable_accuracy,
+    win_rate,
+)
+from analysis.measures.answers.refusals import refusal_list, refusal_lists
+from analysis.measures.base import (
+    Options,
+    Pooled,
+    both,
+    estimate,
+    every,
+    grounding_quality,
+    known,
+    share,
+    tokenizer,
+)
+from analysis.measures.coverage import (
+    Contexts,
+    Ratings,
+    ReportQuestions,
+    alpha_ndcg,
+    answerable,
+    answers,
+    as_context,
+    cov,
+    cut_ratings,
+    den,
+    held,
+    ideal_gains,
+    members,
+    report_coverage,
+    required_grades,
+    required_subset,
+    sampled_contexts,
+    sizes_of,
+    tokens,
+)
+from analysis.measures.grounding import Citations, Deflections, macro
+from analysis.measures.key_points import Failures, cuts
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
-from analysis.measures.shares import both, every, known, share
-from analysis.measures.slices import grounding_quality
-from analysis.measures.tokens import tokenizer
 from analysis.statistics import Floats, prediction_powered_mean
 
 pytestmark = pytest.mark.every_case

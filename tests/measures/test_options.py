@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from analysis.measures import MEASURES, of_family
-from analysis.measures.agreeing import orderings, settings, settings_by_mean
-from analysis.measures.base import estimate
-from analysis.measures.options import PRESETS, Options
-from analysis.measures.tokens import tokenizer
+from analysis.measures.agreement import orderings, settings, settings_by_mean
+from analysis.measures.base import PRESETS, Options, estimate, tokenizer
 from analysis.statistics import system_rank_correlation
-from analysis.statistics.bootstrap import mean_by_cluster
+from analysis.statistics.resampling import mean_by_cluster
 
 pytestmark = pytest.mark.every_case
 

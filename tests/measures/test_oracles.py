@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measures.answers.texts import rouge_1_recall
-from analysis.measures.coverage.alpha_ndcg import alpha_ndcg
-from analysis.measures.coverage.by_ir_measures import held
-from analysis.measures.coverage.contexts import Contexts
-from analysis.measures.coverage.ratings import Ratings, answerable, answers
-from analysis.measures.options import Options
+from analysis.measures.answers import rouge_1_recall
+from analysis.measures.base import Options
+from analysis.measures.coverage import Contexts, Ratings, alpha_ndcg, answerable, answers, held
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.measures.powered import NO_POWERED_INTERVAL, Labelled, powered_mean, powered_pairs
-from analysis.measuring.drawn import given_role
+from analysis.evaluation.inputs import given_role
+from analysis.measures.agreement import NO_POWERED_INTERVAL, Labelled, powered_mean, powered_pairs
 from analysis.statistics import (
     PEOPLE_ALONE,
     paired_t,

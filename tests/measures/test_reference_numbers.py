@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measures.agreeing import settings
-from analysis.measures.answers.texts import Texts, length, recall_of, rouge_l_of, rouge_l_to_passage
-from analysis.measures.coverage.reports import ReportQuestions, report_coverage
-from analysis.measures.options import Options
+from analysis.measures.agreement import settings
+from analysis.measures.answers import Texts, length, recall_of, rouge_l_of, rouge_l_to_passage
+from analysis.measures.base import Options
+from analysis.measures.coverage import ReportQuestions, report_coverage
 from analysis.statistics import Floats, kendall, rouge_l, spearman
 from tests.analysis.conftest import ABSENT, PEOPLE, SHARED
 

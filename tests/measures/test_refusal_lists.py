@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.measures.answers.refusal_lists import FOLDER, refusal_list, refusal_lists
-from analysis.measures.options import Options
+from analysis.measures.answers.refusals import FOLDER, refusal_list, refusal_lists
+from analysis.measures.base import Options
 
 pytestmark = pytest.mark.every_case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.measuring.parts import Rows
+from analysis.evaluation.inputs import Rows
 from datasets.rows import Passage, Query, Report
 
 

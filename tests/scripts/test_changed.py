@@ -11,7 +11,7 @@ from scripts.changed import ROOT, TOUCHED, touched_by
 @pytest.mark.parametrize(
     ("path", "tests"),
     [
-        ("analysis/statistics/alpha.py", ["tests/statistics", "tests/test_layout.py"]),
+        ("analysis/statistics/agreement.py", ["tests/statistics", "tests/test_layout.py"]),
         ("annotation/people/leases.py", ["tests/people", "tests/test_layout.py"]),
         ("tests/audit/test_events.py", ["tests/test_layout.py"]),  # it is gone
         ("tests/api/test_once.py", ["tests/api/test_once.py", "tests/test_layout.py"]),

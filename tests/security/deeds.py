@@ -14,9 +14,9 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
 from analysis.figures.files import offered
 from analysis.formats import FORMATS
-from analysis.measuring.printing import FORMATS as MEASURES_FORMATS
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Invitation, Item, Membership, Rater

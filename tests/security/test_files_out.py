@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from analysis.measuring.rows import as_csv
+from analysis.evaluation.rendering import as_csv
 from annotation.campaigns.design import Design
 from annotation.exports.bundles import card, manifest
 from tests.annotation.test_spreadsheet import is_run

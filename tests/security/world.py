@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from django.test import Client
 from django.utils import timezone
 
-from analysis.choices import Choices
-from analysis.freezing import freeze
+from analysis.data.selection import Choices
+from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
-from analysis.reports import campaign_report
+from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.campaigns.creation import create_campaign
 from annotation.campaigns.design import Design

@@ -79,11 +79,11 @@ def test_studies_are_simulated_a_few_at_a_time_and_as_many_as_asked_for(monkeypa
         shapes.append(labels.shape)
         return np.ones(len(labels), bool)
 
-    monkeypatch.setattr("analysis.statistics.alternative_power._passes", passes)
-    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 60)
+    monkeypatch.setattr("analysis.statistics.alternative._passes", passes)
+    monkeypatch.setattr("analysis.statistics.alternative.AT_ONCE", 60)
     assert alt_test_power(5, annotators=3, trials=7) == 1
     assert shapes == [(3, 5, 4), (3, 5, 4), (1, 5, 4)]
-    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 19)
+    monkeypatch.setattr("analysis.statistics.alternative.AT_ONCE", 19)
     shapes.clear()
     assert alt_test_power(5, annotators=3, trials=2) == 1
     assert shapes == [(1, 5, 4), (1, 5, 4)]

@@ -16,7 +16,7 @@ from analysis.statistics import (
     unitising_alpha,
 )
 from analysis.statistics.alignment import majority, mean_absolute_error
-from analysis.statistics.distributions import t_quantile
+from analysis.statistics.arrays import t_quantile
 from analysis.statistics.spans import Span
 from tests.statistics.cast import number
 

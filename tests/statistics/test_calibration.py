@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.statistics import Resamples, calibration
-from analysis.statistics.calibration import equal_count_bins
+from analysis.statistics.curves import equal_count_bins
 from tests.statistics.cast import number
 
 TWENTY = np.arange(400) // 20

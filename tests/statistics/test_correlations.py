@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from analysis.statistics import Resamples, correlation_estimates, correlations
-from analysis.statistics.correlations import pairs_of_clusters
+from analysis.statistics import Resamples, correlation, correlation_estimates
+from analysis.statistics.correlation import pairs_of_clusters
 from tests.statistics.cast import covers, number, width
 
 pytestmark = pytest.mark.every_case
@@ -62,7 +62,7 @@ def test_pairs_of_queries_by_hand():
 def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypatch):
     x, y = scores(7, ties=False)
     of_queries = correlation_estimates(x, y, TWELVE, ["kendall"], draws=100)
-    monkeypatch.setattr(correlations, "MAXIMUM_IN_CLUSTERS", 0)
+    monkeypatch.setattr(correlation, "MAXIMUM_IN_CLUSTERS", 0)
     of_points = correlation_estimates(x, y, TWELVE, ["kendall"], draws=100)
     assert of_queries["kendall"].low == pytest.approx(number(of_points["kendall"].low))
     assert of_queries["kendall"].high == pytest.approx(number(of_points["kendall"].high))
@@ -72,7 +72,7 @@ def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypat
 def test_many_points_are_compared_in_blocks(monkeypatch, block):
     x, y = scores(8, ties=False)
     whole = correlation_estimates(x, y, TWELVE, ["kendall"], draws=50)
-    monkeypatch.setattr(correlations, "BLOCK", block)
+    monkeypatch.setattr(correlation, "BLOCK", block)
     assert correlation_estimates(x, y, TWELVE, ["kendall"], draws=50) == whole
 
 
@@ -105,7 +105,7 @@ def test_one_unit_has_no_correlation():
 
 
 def test_beyond_the_limit_kendall_has_a_value_and_says_why_it_has_no_interval(monkeypatch):
-    monkeypatch.setattr(correlations, "MAXIMUM_POINTS", 30)
+    monkeypatch.setattr(correlation, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     made = correlation_estimates(x, y, np.arange(40), draws=50)
     assert made["kendall"].value == pytest.approx(stats.kendalltau(x, y).statistic)
@@ -128,7 +128,7 @@ def test_the_order_of_units_does_not_matter(order):
 
 
 def test_with_fewer_clusters_than_points_many_points_are_resampled(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_POINTS", 20)
+    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 20)
     rng = np.random.default_rng(8)
     x = rng.normal(size=60)
     y = x + rng.normal(size=60)
@@ -142,7 +142,7 @@ def test_with_fewer_clusters_than_points_many_points_are_resampled(monkeypatch):
     assert low(alone, 60) is None
     assert low(alone, 20) is not None
     assert low(alone, 21) is None
-    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_IN_CLUSTERS", 60)
+    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_IN_CLUSTERS", 60)
     assert low(fifteen, 60) is not None
-    monkeypatch.setattr("analysis.statistics.correlations.MAXIMUM_IN_CLUSTERS", 59)
+    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_IN_CLUSTERS", 59)
     assert low(fifteen, 60) is None

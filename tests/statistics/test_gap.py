@@ -13,8 +13,8 @@ from analysis.statistics import (
     judge_difference,
     majority,
 )
-from analysis.statistics.gap import NO_LARGE_PAIR, NO_UNIT
-from analysis.statistics.pair_means import LEAST_SHARED
+from analysis.statistics.ceiling import NO_LARGE_PAIR, NO_UNIT
+from analysis.statistics.pairwise import LEAST_SHARED
 from tests.statistics.cast import number, random_codes
 
 pytestmark = pytest.mark.every_case
@@ -102,7 +102,7 @@ class TestTheGap:
     def test_tables_made_a_few_pairs_at_a_time_give_the_same(self, monkeypatch):
         codes = random_codes(4, units=60, raters=5)
         whole = gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50)
-        monkeypatch.setattr("analysis.statistics.pair_means.AT_ONCE", 1)
+        monkeypatch.setattr("analysis.statistics.pairwise.AT_ONCE", 1)
         assert gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50) == whole
 
     def test_the_order_of_people_changes_nothing(self):

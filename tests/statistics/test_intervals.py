@@ -11,7 +11,7 @@ from analysis.statistics import (
     expanded_level,
     percentile_interval,
 )
-from analysis.statistics.intervals import acceleration
+from analysis.statistics.resampling import acceleration
 from tests.statistics.cast import covers, interval
 
 pytestmark = pytest.mark.every_case

@@ -38,13 +38,10 @@ from analysis.statistics import (
 )
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
 from analysis.statistics.arrays import distinct
-from analysis.statistics.bootstrap import too_few
-from analysis.statistics.calibration import equal_count_bins
-from analysis.statistics.intervals import acceleration, bca_interval
-from analysis.statistics.prediction_powered import tuning
-from analysis.statistics.prediction_powered_ratio import linearised
-from analysis.statistics.span_tokens import token_alpha
-from analysis.statistics.spans import Span, exact_f1, iou_f1, merged, overlap_f1
+from analysis.statistics.curves import equal_count_bins
+from analysis.statistics.ppi import linearised, tuning
+from analysis.statistics.resampling import acceleration, bca_interval, too_few
+from analysis.statistics.spans import Span, exact_f1, iou_f1, merged, overlap_f1, token_alpha
 from tests.statistics.cast import interval, number, width
 
 pytestmark = pytest.mark.every_case

@@ -11,7 +11,7 @@ from analysis.statistics import (
     prediction_powered_mean,
     threshold_sweep,
 )
-from analysis.statistics.prediction_powered import tuning
+from analysis.statistics.ppi import tuning
 from tests.statistics.cast import interval, number, random_codes
 
 pytestmark = pytest.mark.every_case

@@ -16,7 +16,7 @@ from analysis.statistics import (
     percent_with_others,
     with_one,
 )
-from analysis.statistics.crowd_ceiling import NO_PAIR, _kappa, _percent
+from analysis.statistics.pairwise import NO_PAIR, _kappa, _percent
 from tests.statistics.cast import interval
 
 

@@ -11,32 +11,29 @@ import pytest
 import analysis.measures
 import analysis.statistics
 from analysis.measures import MEASURES
-from analysis.measures.agreeing import orderings
+from analysis.measures.agreement import orderings
 from analysis.measures.base import Pooled, estimate
 from analysis.statistics import (
     Span,
     accuracy,
     agreement_estimates,
     alignment_estimates,
-    alternative_sensitivity,
-    bootstrap,
+    alternative,
     ceiling_estimates,
+    correlation,
     correlation_estimates,
-    correlations,
     curves,
-    intervals,
     pair_estimates,
     paired,
     planning,
-    rank,
+    resampling,
     system_rank_correlation,
     table_estimates,
-    tally,
     threshold_sweep,
     unitising_alpha,
 )
-from analysis.statistics.calibration import calibration
-from analysis.statistics.span_tokens import token_alpha
+from analysis.statistics.curves import calibration
+from analysis.statistics.spans import token_alpha
 
 pytestmark = pytest.mark.every_case
 
@@ -78,19 +75,19 @@ def test_what_is_not_said_is_the_same_in_every_function():
 
 
 def test_the_limits_are_those_that_the_documentation_names():
-    assert (bootstrap.MINIMUM_CLUSTERS, bootstrap.MAXIMUM_UNDEFINED) == (10, 0.05)
-    assert (intervals.RESAMPLES, intervals.RESAMPLES_OF_FEW, intervals.FEW) == (2000, 10_000, 30)
-    assert intervals.FEWEST_DIFFERING == 5
+    assert (resampling.MINIMUM_CLUSTERS, resampling.MAXIMUM_UNDEFINED) == (10, 0.05)
+    assert (resampling.RESAMPLES, resampling.RESAMPLES_OF_FEW, resampling.FEW) == (2000, 10_000, 30)
+    assert resampling.FEWEST_DIFFERING == 5
     assert (paired.EXACT_UP_TO, paired.ENUMERATED_UP_TO) == (200, 13)
-    assert (rank.MAXIMUM_POINTS, correlations.MAXIMUM_IN_CLUSTERS) == (3000, 10_000)
+    assert (correlation.MAXIMUM_POINTS, correlation.MAXIMUM_IN_CLUSTERS) == (3000, 10_000)
     assert (curves.MOST_POINTS, curves.MOST_LEVELS) == (50, 500)
-    assert (planning.MOST, alternative_sensitivity.FEW) == (1_000_000, 30)
+    assert (planning.MOST, alternative.FEW) == (1_000_000, 30)
 
 
 def test_weights_take_no_more_memory_than_their_comments_say():
     eight = 8  # bytes of a float
-    assert (bootstrap.BLOCK * eight, tally.BLOCK * eight) == (16_000_000, 16_000_000)
-    assert (intervals.AT_ONCE * eight, tally.MOST_FULL * eight) == (64_000_000, 80_000_000)
+    assert (resampling.BLOCK * eight, resampling.BLOCK * eight) == (16_000_000, 16_000_000)
+    assert (resampling.AT_ONCE * eight, resampling.MOST_FULL * eight) == (64_000_000, 80_000_000)
 
 
 CODES = np.random.default_rng(0).integers(-1, 3, (24, 3))

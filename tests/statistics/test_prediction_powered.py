@@ -8,7 +8,7 @@ from analysis.statistics import (
     people_only_mean,
     prediction_powered_mean,
 )
-from analysis.statistics.prediction_powered import tuning
+from analysis.statistics.ppi import tuning
 from tests.statistics.cast import covers, number, width
 
 HUMAN = np.array([0.0, 0, 1, 1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import kendall, pearson, rank, spearman
+from analysis.statistics import correlation, kendall, pearson, spearman
 from tests.statistics.cast import random_weights
 
 pytestmark = pytest.mark.every_case
@@ -88,7 +88,7 @@ def test_ranks_do_not_feel_a_stretched_scale(function):
 
 
 def test_beyond_the_limit_kendall_takes_no_weights(monkeypatch):
-    monkeypatch.setattr(rank, "MAXIMUM_POINTS", 30)
+    monkeypatch.setattr(correlation, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     with pytest.raises(ValueError, match="40 different points"):
         kendall(x, y, random_weights(1, 40))
@@ -110,7 +110,7 @@ def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resamp
 
 
 def test_three_thousand_different_points_bear_weights_and_more_do_not(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.rank.MAXIMUM_POINTS", 4)
+    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 4)
     x = np.array([1.0, 2, 3, 4, 4])
     assert kendall(x, x[::-1] * 0 + x, np.ones((1, 5))) == pytest.approx([1])
     with pytest.raises(ValueError, match="5 different points"):

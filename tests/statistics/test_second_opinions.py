@@ -31,7 +31,7 @@ from analysis.statistics import (
     specificity,
     threshold_sweep,
 )
-from analysis.statistics.prediction_powered import tuning
+from analysis.statistics.ppi import tuning
 from tests.statistics.cast import interval, random_codes
 
 pytestmark = pytest.mark.every_case

@@ -61,7 +61,7 @@ def test_a_tally_counts_the_kinds_of_each_query():
 
 @pytest.mark.parametrize("block", [1, 30])
 def test_resampled_kinds_are_those_of_resampled_units(monkeypatch, block):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)
     kinds = np.random.default_rng(0).integers(-1, 4, 12)
     resamples = Resamples.draw(QUERIES, 40, 9)
     of_units = resamples.weights() @ (kinds[:, None] == np.arange(4))
@@ -108,7 +108,7 @@ def test_sums_of_numbers_are_tallied_by_query():
 def test_a_filled_table_gives_what_a_sparse_one_gives(monkeypatch):
     sums = np.random.default_rng(2).random((12, 6))
     filled = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
-    monkeypatch.setattr("analysis.statistics.tally.FILLED", 2.0)
+    monkeypatch.setattr("analysis.statistics.resampling.FILLED", 2.0)
     sparse = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
     assert filled == pytest.approx(sparse)
 
@@ -123,7 +123,7 @@ def test_equal_seeds_give_equal_resamples_and_others_do_not():
 
 @pytest.mark.parametrize(("block", "sizes"), [(9, [3, 3, 1]), (6, [2, 2, 2, 1]), (2, [1] * 7)])
 def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block, sizes):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)
     tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
     drawn = Resamples.draw(QUERIES, 7, 0)
     assert [len(each) for each in tally.resampled(7, 0)] == sizes
@@ -133,7 +133,7 @@ def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block,
 
 
 def test_a_block_is_of_kinds_where_these_are_more_than_the_queries(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 10)
+    monkeypatch.setattr("analysis.statistics.resampling.BLOCK", 10)
     tally = Tally.of(np.arange(12) % 5, 5, QUERIES)
     assert [len(each) for each in tally.resampled(5, 0)] == [2, 2, 1]
     assert [len(each) for each in tally.drawn(Resamples.draw(QUERIES, 5, 0))] == [2, 2, 1]
@@ -153,9 +153,9 @@ def test_a_table_is_full_where_three_tenths_are_filled_and_it_is_not_large(monke
     assert filled._full is not None
     sparse = Tally.of(np.array([0, 0, 0, 0, 1, 2, 0, 1, 2, 0, 1, 2]), 10, QUERIES)
     assert sparse._full is None
-    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 29)
+    monkeypatch.setattr("analysis.statistics.resampling.MOST_FULL", 29)
     assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is None
-    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 30)
+    monkeypatch.setattr("analysis.statistics.resampling.MOST_FULL", 30)
     assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is not None
 
 
@@ -170,7 +170,7 @@ def test_numbers_that_lie_far_apart_need_no_table_between_them():
 
 
 def test_rows_are_told_apart_however_wide_their_columns_are(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.MOST_CODES", 2**62)
+    monkeypatch.setattr("analysis.statistics.resampling.MOST_CODES", 2**62)
     ends = np.array([[0] * 4, [2**31 - 1] * 4])
     between = np.column_stack([np.arange(20), np.arange(20)[::-1], np.full((20, 2), 7)])
     rows = np.concatenate([ends, between])

@@ -8,14 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.choices import Choices
-from analysis.measures.answers.refusal_lists import refusal_list
-from analysis.measures.coverage import by_ir_measures
-from analysis.measures.options import IR_MEASURES, PRESETS, Options
-from analysis.measures.tokens import tokenizer
-from analysis.measuring.computing import JSON, measures_report
-from analysis.measuring.printing import FORMATS, with_slices
-from analysis.measuring.trec import trec_archive
+from analysis.data.selection import Choices
+from analysis.evaluation.build import JSON, measures_report
+from analysis.evaluation.rendering import FORMATS, with_slices
+from analysis.evaluation.trec import trec_archive
+from analysis.measures import coverage
+from analysis.measures.answers.refusals import refusal_list
+from analysis.measures.base import IR_MEASURES, PRESETS, Options, tokenizer
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
@@ -135,7 +134,7 @@ def options_of(preset: str, given: list[str]) -> Options:
         tokenizer(chosen.tokenizer)
         refusal_list(chosen.refusals)
         if chosen.alpha_ndcg == IR_MEASURES:
-            by_ir_measures.library()
+            coverage.library()
     except ValueError as error:
         raise CommandError(f"--option: {error}.") from error
     return chosen

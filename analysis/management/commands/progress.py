@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.crowd.quality import Quality, quality
+from analysis.monitoring.flags import Quality, quality
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
-from analysis.choices import (
+from analysis.data.selection import (
     BOOTSTRAPS,
     LEAST_WIDTH,
     PAIRS,
@@ -19,11 +19,10 @@ from analysis.choices import (
     Offered,
     read_stratum,
 )
+from analysis.data.sources import UnknownLevelError, campaign_offers, campaign_strata
 from analysis.formats import FORMATS
-from analysis.reports import campaign_report, labels_report
-from analysis.sources import UnknownLevelError
+from analysis.report.build import campaign_report, labels_report
 from analysis.statistics import Level
-from analysis.strata import campaign_offers, campaign_strata
 from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand
 

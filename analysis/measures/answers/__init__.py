@@ -1,1 +1,217 @@
-"""CLAPnq: written answers against people's, by words, by grades and by preference."""
+"""CLAPnq."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from analysis.measures.answers.refusals import refusal_list
+from analysis.measures.base import AMOUNT, Found, Measure, Options, Pooled
+from analysis.statistics import Bools, Floats, Ints, Value, rouge_l
+from analysis.statistics.arrays import ratio, unbatch
+from analysis.statistics.rouge import words
+
+
+@dataclass(frozen=True)
+class Grades:
+    """Grades 1 to 4 of N answers, (N,) each, NaN = none."""
+
+    faithful: Floats
+    appropriate: Floats
+    natural: Floats
+
+
+def grade(of: Grades, options: Options, name: str) -> Floats:
+    """The grade of each answer as it is, (N,)."""
+    grades: Floats = getattr(of, name)
+    return grades
+
+
+def faithful_and_appropriate(of: Grades, options: Options) -> Found:
+    """F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
+
+    Rosenthal and others 2025 do not say which; their printed 3.0 for the means 3.0 and 3.5 fits
+    only the harmonic mean of each answer (that of the means is 3.23), which is the default.
+    """
+    there = np.isfinite(of.faithful) & np.isfinite(of.appropriate)
+    if options.harmonic == "item":
+        values = harmonic(of.faithful, of.appropriate)
+        return np.where(there, values, np.nan)
+    sums = np.column_stack([of.faithful, of.appropriate, np.ones(len(there))])
+    return Pooled(np.where(there[:, None], sums, 0.0), _of_means)
+
+
+def harmonic(one: Floats, other: Floats) -> Floats:
+    return ratio(2 * one * other, one + other)
+
+
+def _of_means(sums: Floats) -> Value:
+    faithful, appropriate = (ratio(sums[..., n], sums[..., 2]) for n in (0, 1))
+    return unbatch(harmonic(faithful, appropriate))
+
+
+CITATION = "Rosenthal and others, CLAPnq, 2025"
+GRADES = (1.0, 4.0)
+WORDS = {
+    "faithful": "How far the passages bear the answer out, 1 to 4.",
+    "appropriate": "How far the answer meets the question, 1 to 4.",
+    "natural": "How naturally the answer reads, 1 to 4.",
+}
+GRADE_MEASURES = (
+    *(
+        Measure(name.capitalize(), "grades", words, CITATION, partial(grade, name=name),
+                f"no answer was graded {name}", bounds=GRADES)
+        for name, words in WORDS.items()
+    ),
+    Measure("F+A", "grades", "Harmonic mean of faithful and appropriate.", CITATION,
+            faithful_and_appropriate, "no answer has both grades", ("harmonic",), GRADES),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Texts:
+    """N answers, the references of each, and its passages as one text, None = there is none.
+
+    `answerable` (N,) says of which questions; only these are scored by their words. `systems` name
+    those that wrote the answers, where there is more than one way to refuse.
+    """
+
+    answers: Sequence[str]
+    references: Sequence[Sequence[str]]
+    passages: Sequence[str | None]
+    answerable: Bools
+    systems: Sequence[str] = ()
+
+
+def rouge_1_recall(answer: str, reference: str) -> float:
+    """Words of the reference that the answer has too, each as often as it has it / its words.
+
+    0 where the reference has no word (Lin 2004).
+    """
+    wanted, given = Counter(words(reference)), Counter(words(answer))
+    return (wanted & given).total() / max(1, wanted.total())
+
+
+def _against_references(of: Texts, options: Options, score: Callable[[str, str], float]) -> Floats:
+    made = np.full(len(of.answers), np.nan)
+    together = max if options.references == "best" else np.mean
+    for row, (answer, references) in enumerate(zip(of.answers, of.references, strict=True)):
+        if of.answerable[row] and references:
+            made[row] = together([score(answer, reference) for reference in references])
+    return made
+
+
+def rouge_l_of(of: Texts, options: Options) -> Floats:
+    """ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
+    return _against_references(of, options, lambda answer, wanted: rouge_l(answer, wanted).f1)
+
+
+def recall_of(of: Texts, options: Options) -> Floats:
+    """ROUGE-1 recall against the references, the best or the mean of them, (N,) (Lin 2004)."""
+    return _against_references(of, options, rouge_1_recall)
+
+
+def rouge_l_to_passage(of: Texts, options: Options) -> Floats:
+    """ROUGE-L F1 of the answer and the passage, (N,): how much is copied."""
+    rows = zip(of.answers, of.passages, of.answerable, strict=True)
+    values = [rouge_l(answer, text).f1 if text and ok else np.nan for answer, text, ok in rows]
+    return np.array(values, float)
+
+
+def length(of: Texts, options: Options) -> Floats:
+    """Unicode code points of the answer, (N,)."""
+    rows = zip(of.answers, of.answerable, strict=True)
+    return np.array([len(answer) if ok else np.nan for answer, ok in rows], float)
+
+
+NO_REFERENCE = "no answerable question has a reference"
+TEXT_MEASURES = (
+    Measure("RougeL", "texts", "Longest common subsequence of words with the reference, F1.",
+            CITATION, rouge_l_of, NO_REFERENCE, ("references",)),
+    Measure("Recall-R1", "texts", "Share of the reference's words that the answer has.",
+            CITATION, recall_of, NO_REFERENCE, ("references",)),
+    Measure("RougeLp", "texts", "Rouge-L with the passage: how much the answer copies.",
+            CITATION, rouge_l_to_passage, "no answerable question has a passage"),
+    Measure("Length", "texts", "Characters of the answer.",
+            CITATION, length, "no question is answerable", bounds=AMOUNT),
+)  # fmt: skip
+
+
+FIRST, SECOND, TIE_GOOD, TIE_BAD, MISSING = 0, 1, 2, 3, -1
+#: What a verdict gives to the first and to the second answer, by the rule for ties.
+WINS = {
+    "half": ((1, 0), (0, 1), (0.5, 0.5), (0.5, 0.5)),
+    "good": ((1, 0), (0, 1), (1, 1), (0, 0)),
+    "none": ((1, 0), (0, 1), (0, 0), (0, 0)),
+}
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What was said of pairs of answers (V,): first, second, tie-good, tie-bad (0 to 3).
+
+    -1 = missing. `first` and `second` are the pair's rows among N answers; each rater's verdict
+    stands by itself.
+    """
+
+    first: Ints
+    second: Ints
+    verdict: Ints
+    rows: int
+
+
+def win_rate(of: Preferences, options: Options) -> Floats:
+    """Wins / verdicts on the answer, (N,); with all pairs judged, the paper's definition.
+
+    Rosenthal and others 2025 divide a question's wins by (systems - 1) x annotators, which is the
+    number of verdicts; where verdicts are missing, by those that are there. The paper's sums over
+    systems fit no simple rule for ties: `ties` names one. Under `half` the rates of S systems sum
+    to S / 2 where all pairs are judged. NaN for an answer without a verdict.
+    """
+    given = of.verdict != MISSING
+    worth = np.array(WINS[options.ties], float)[np.maximum(of.verdict, 0)]
+    wins, verdicts = np.zeros(of.rows), np.zeros(of.rows)
+    for side, rows in enumerate((of.first, of.second)):
+        np.add.at(wins, rows[given], worth[given, side])
+        np.add.at(verdicts, rows[given], 1.0)
+    return ratio(wins, verdicts)
+
+
+WIN_RATE = Measure(
+    "Win-rate",
+    "preferences",
+    "Share of its comparisons that the system's answer wins.",
+    "Rosenthal and others, CLAPnq, 2025",
+    win_rate,
+    "no pair of answers was judged",
+    ("ties",),
+)
+
+
+def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
+    """1 where the answer to an unanswerable question refuses, else 0; NaN for answerable, (N,).
+
+    An answer refuses where it is empty or holds a phrase of the list (Rosenthal and others 2025,
+    who keep a list for each model: so the list is an option, with its version, and may hold
+    phrases of single systems).
+    """
+    refuses = refusal_list(options.refusals).refuses
+    systems = of.systems or [""] * len(of.answers)
+    rows = zip(of.answers, systems, of.answerable, strict=True)
+    values = [np.nan if ok else float(refuses(answer, system)) for answer, system, ok in rows]
+    return np.array(values, float)
+
+
+UNANSWERABLE = Measure(
+    "Unanswerable",
+    "texts",
+    "Share of the unanswerable questions where the answer says that there is none.",
+    "Rosenthal and others, CLAPnq, 2025",
+    unanswerable_accuracy,
+    "no question is unanswerable",
+    ("refusals",),
+)

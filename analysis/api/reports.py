@@ -1,0 +1,355 @@
+"""Live and frozen reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.data.selection import (
+    LEAST_WIDTH,
+    MOST_RESAMPLES,
+    REFERENCES,
+    ChoiceError,
+    Choices,
+    read_stratum,
+)
+from analysis.data.sources import campaign_offers, campaign_strata
+from analysis.frozen.store import UnequalError, as_frozen, freeze
+from analysis.models import FrozenReport
+from analysis.report.build import campaign_report
+from analysis.report.cache import computed_report
+from annotation.api.access import check_blind, person, visible_studies
+from annotation.models import Campaign, User
+from annotation.people.membership import readable
+from audit.recording import record_export
+from datasets.api.base import (
+    READERS,
+    List,
+    Number,
+    PageParameters,
+    Resource,
+    Strict,
+    checked,
+    described,
+    page_shape,
+    rendered,
+)
+from datasets.api.concurrency import came_before, done_once, keyed
+from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.permissions import MANAGE, READ
+from datasets.api.throttling import PerReport
+
+LONGEST = 300
+LARGEST = 2**31 - 1
+NAMES = {"variable": "variables", "rater": "raters", "judge": "judges"}
+"""Parameters of several names, and the choices that they make."""
+
+
+def _several(words: str) -> serializers.ListField:
+    """A choice that an address may state several times."""
+    return serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST), default=list, help_text=words
+    )
+
+
+class ReportParameters(Strict):
+    seed = serializers.IntegerField(
+        min_value=0, max_value=LARGEST, default=0, help_text="of the resampling"
+    )
+    resamples = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_RESAMPLES,
+        default=None,
+        help_text="how many; else 10,000 below 30 queries, and 2,000; the command makes more",
+    )
+    epsilon = Number(
+        min_value=0, max_value=1, default=0.2, help_text="of the alternative annotator test"
+    )
+    assisted = serializers.BooleanField(
+        default=False, help_text="take labels made with a judge's verdict in view like all others"
+    )
+    width = Number(
+        min_value=LEAST_WIDTH, max_value=1, default=0.1, help_text="of intervals that plans aim at"
+    )
+    reference = serializers.ChoiceField(
+        REFERENCES,
+        default="majority",
+        help_text="hold judges against adjudicators' decisions, too",
+    )
+    threshold = Number(required=False, help_text="show only the cut of ratings at this one")
+    variable = _several("only this variable; may be given several times, as the next three")
+    rater = _several("only this rater, or all of a kind: human, judge or reference")
+    judge = _several("of the judges only this one")
+    stratum = _several("only items of it, as NAME:VALUE, such as system:bm25")
+
+
+class RaterShape(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(("human", "judge", "reference"))
+    responses = serializers.IntegerField()
+    labels = serializers.IntegerField()
+    excluded = serializers.CharField(allow_null=True)
+
+
+class ReportShape(serializers.Serializer[Any]):
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    batch = serializers.CharField()
+    generated_at = serializers.DateTimeField()
+    version = serializers.CharField()
+    seed = serializers.IntegerField()
+    resamples = serializers.IntegerField()
+    choices = serializers.DictField(help_text="epsilon, and what of the labels was taken")
+    inputs = serializers.DictField(help_text="how many labels there are, and their digest")
+    queries = serializers.IntegerField()
+    assisted_labels = serializers.IntegerField()
+    assisted = serializers.DictField(
+        help_text="how labels made with a judge's verdict in view stand to it"
+    )
+    raters = RaterShape(many=True)
+    warnings = serializers.ListField(
+        child=serializers.DictField(), help_text="what to know before a number is believed"
+    )
+    variables = serializers.DictField(
+        child=serializers.DictField(),
+        help_text="by variable: agreement among people, each judge against them, and strata",
+    )
+    scores = serializers.DictField(
+        child=serializers.DictField(), help_text="scores per report, such as coverage"
+    )
+
+
+class CampaignReport(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
+    takes = ReportParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Read the report of a campaign",
+        "Agreement among people, judges against people, and the scores of systems: the same object "
+        "as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % "
+        "interval, or a null `value` with a `reason`. It is computed anew for each request. The "
+        "parameters are the choices in the address of the report's page.",
+        {200: ReportShape},
+        tag="studies",
+        example={
+            "campaign": "pilot-coverage",
+            "protocol": "report-coverage",
+            "batch": "pilot",
+            "generated_at": "2026-11-20T09:40:00+00:00",
+            "version": "0.3",
+            "seed": 0,
+            "resamples": 10000,
+            "choices": {
+                "epsilon": 0.2,
+                "width": 0.1,
+                "threshold": None,
+                "variables": [],
+                "raters": [],
+                "judges": [],
+                "strata": {},
+                "reference": "majority",
+            },
+            "inputs": {"labels": 435, "missing": 0, "sha256": "9b74c9897bac770ffc029102a200c5de…"},
+            "queries": 10,
+            "assisted_labels": 0,
+            "assisted": {
+                "labels": 0,
+                "confirmed": 0,
+                "corrected": 0,
+                "unmatched": 0,
+                "included": False,
+                "by": {},
+            },
+            "raters": [
+                {"name": "ada", "kind": "human", "responses": 30, "labels": 435, "excluded": None}
+            ],
+            "warnings": [],
+            "variables": {},
+            "scores": {},
+        },
+        parameters=[ReportParameters],
+        operation_id="reports_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        check_blind(person(request), campaign)
+        choices = choices_of(self.chosen)
+        offered_check(campaign, choices)
+        found = campaign_report(campaign, choices)
+        record_export(request, pk, "report", "json")
+        return Response(found)
+
+
+def offered_check(campaign: Campaign, choices: Choices) -> None:
+    """Raises ValidationError where something is chosen that the campaign does not have."""
+    try:
+        campaign_offers(campaign, campaign_strata(campaign)).check(choices)
+    except ChoiceError as error:
+        raise serializers.ValidationError(dict(error.problems)) from error
+
+
+def choices_of(chosen: Mapping[str, Any]) -> Choices:
+    """The same choices as an address of the report's page makes."""
+    plain = {name: value for name, value in chosen.items() if name not in {*NAMES, "stratum"}}
+    named: dict[str, Any] = {choice: tuple(chosen[name]) for name, choice in NAMES.items()}
+    return Choices(**plain, **named, strata=tuple(map(read_stratum, chosen["stratum"])))
+
+
+CHANGED = "labels came since you read this report; read it again, and freeze that"
+KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
+A_FROZEN: dict[str, Any] = {
+    "key": "9b74c9897bac770f",
+    "campaign": 1,
+    "sha256": "9b74c9897bac770ffc029102a200c5de…",
+    "inputs": "5d41402abc4b2a76b9719d911017c592…",
+    "choices": "epsilon=0.15",
+    "version": "0.3",
+    "by": "rita",
+    "created_at": "2026-11-20T09:40:00Z",
+}
+
+
+class FrozenParameters(PageParameters):
+    campaign = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="only those of this campaign"
+    )
+
+
+class FrozenShape(serializers.Serializer[FrozenReport]):
+    key = serializers.CharField(help_text="the beginning of `sha256`; the address holds it")
+    campaign = serializers.IntegerField(source="campaign_id")
+    sha256 = serializers.CharField(help_text="of the report's JSON as it is downloaded")
+    inputs = serializers.CharField(source="inputs_sha256", help_text="the digest of the labels")
+    choices = serializers.CharField(help_text="as in the address of the report's page")
+    version = serializers.CharField()
+    by = serializers.CharField(source="by_name")
+    created_at = serializers.DateTimeField()
+
+
+class NewFrozenShape(ReportParameters):
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    inputs = serializers.RegexField(
+        r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that one has read"
+    )
+
+
+def visible_frozen(user: User) -> QuerySet[FrozenReport]:
+    """The frozen reports of campaigns that an account may read."""
+    return FrozenReport.objects.filter(campaign__in=readable(user)).select_related("campaign")
+
+
+class FrozenReports(List):
+    roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ,), "POST": (MANAGE,)}
+    takes = FrozenParameters
+
+    def get_throttles(self) -> list[Any]:
+        own = [PerReport()] if self.request.method == "POST" else []
+        return [*super().get_throttles(), *own]
+
+    @described(
+        "List frozen reports",
+        "Those of the campaigns that one may read, the newest first, without what they say.",
+        {200: page_shape(FrozenShape)},
+        tag="studies",
+        example={"count": 1, "next": None, "previous": None, "results": [A_FROZEN]},
+        parameters=[FrozenParameters],
+        operation_id="frozen_list",
+    )
+    def get(self, request: Request) -> Response:
+        rows = visible_frozen(person(request)).defer("content").order_by("-pk")
+        if "campaign" in self.chosen:
+            rows = rows.filter(campaign=self.chosen["campaign"])
+        return self.page(rows, partial(rendered, FrozenShape))
+
+    @described(
+        "Freeze a report",
+        "Keeps the report that one has read, with its choices, word for word and for ever. "
+        "`inputs` says which labels it was of: 409 where others count by now. The same report is "
+        "frozen once.",
+        {201: FrozenShape},
+        tag="studies",
+        request=NewFrozenShape,
+        sent={"campaign": 1, "inputs": "5d" * 32, "epsilon": 0.15},
+        example=A_FROZEN,
+        status=201,
+        refuses=(409, 422),
+        operation_id="frozen_create",
+    )
+    @keyed
+    def post(self, request: Request) -> Response:
+        wanted = checked(NewFrozenShape, request.data)
+        campaign = _campaign(request, wanted.pop("campaign"))
+        check_blind(person(request), campaign)
+        inputs, choices = wanted.pop("inputs"), as_frozen(choices_of(wanted))
+        offered_check(campaign, choices)
+        if not came_before(request):
+            # Before the transaction of the key, since it may take seconds; then it is at hand.
+            computed_report(campaign, choices)
+        query, user = _query(wanted), person(request)
+        return done_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
+
+
+class OneFrozenReport(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
+
+    @described(
+        "Read a frozen report",
+        "The very text that was frozen, whose digest is its `sha256`; not while one has an open "
+        "item in the campaign.",
+        {200: ReportShape},
+        tag="studies",
+        example={"campaign": "pilot-coverage", "protocol": "report-coverage", "batch": "pilot"},
+        parameters=[KEY],
+        operation_id="frozen_read",
+    )
+    def get(self, request: Request, key: str) -> HttpResponse:
+        found = get_object_or_404(visible_frozen(person(request)), key=key)
+        check_blind(person(request), found.campaign)
+        record_export(request, found.campaign_id, "report", "json", ("frozenreport", found.key))
+        return HttpResponse(found.content, content_type="application/json")
+
+
+def _campaign(request: Request, pk: int) -> Campaign:
+    found = visible_studies(person(request)).filter(pk=pk).first()
+    if found is None:
+        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
+        raise RefusedBodyError("no report is frozen", wrong)
+    return found
+
+
+def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user: User) -> Response:
+    report = computed_report(campaign, choices).report
+    if report["inputs"]["sha256"] != inputs:
+        raise StandingError(CHANGED, more={"current": report["inputs"]})
+    try:
+        made = freeze(campaign, report, query, user)
+    except UnequalError as error:
+        raise StandingError(str(error)) from error
+    return Response(FrozenShape(made).data, status=201)
+
+
+def _query(wanted: dict[str, Any]) -> str:
+    """The choices as the page's address has them, without what is as it is anyway."""
+    usual = checked(ReportParameters, {})
+    query = QueryDict(mutable=True)
+    for name, value in wanted.items():
+        if value != usual.get(name):
+            told = value if isinstance(value, list) else [json.dumps(value).strip('"')]
+            query.setlist(name, told)
+    return query.urlencode()

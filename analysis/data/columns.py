@@ -1,0 +1,395 @@
+"""Labels files read by columns, and the frame made from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analysis.data.frame import (
+    Aside,
+    Frame,
+    ItemFacts,
+    RaterFacts,
+    Scale,
+    UnitFacts,
+    VariableFrame,
+    whole_scale,
+)
+from analysis.data.labels import Inputs, LabelFact, number_of
+from analysis.data.metadata import meta_strata
+from analysis.data.selection import OWN_STRATA, Choices, Offered, Strata
+from analysis.statistics import Bools, Ints
+from analysis.statistics.arrays import distinct
+from annotation.imports.columns import Codes, LabelColumns, Metas
+from annotation.label_rows import LabelRow
+
+
+def _moved(of: Metas, place: Ints) -> Metas:
+    """The same where lines stand at other places, -1 for those that are gone."""
+    lines = place[of.lines]
+    kept = np.flatnonzero(lines >= 0)
+    kept = kept[np.argsort(lines[kept], kind="stable")]
+    return Metas(of.values, lines[kept], of.codes[kept])
+
+
+class Labels:
+    """The labels of files of which the newest revisions alone are left, by columns (N,).
+
+    `rows` are those lines that have spans, or a meta that is no plain one; `metas` the members of
+    all others, by the places of these.
+    """
+
+    def __init__(self, read: LabelColumns, kept: Ints) -> None:
+        self.values = {**read.values}
+        # Most files have one revision of each label, whose columns need no copy.
+        every = len(kept) == len(read)
+        self.codes = {name: of if every else of[kept] for name, of in read.codes.items()}
+        self.replicate = read.replicate if every else read.replicate[kept]
+        self.score = read.score if every else read.score[kept]
+        self.rows: dict[int, LabelRow] = {}
+        if read.rows:
+            self.rows = {n: read.rows[k] for n, k in enumerate(kept.tolist()) if k in read.rows}
+        self.metas = read.metas
+        if not every:
+            place = np.full(len(read), -1, np.int64)
+            place[kept] = np.arange(len(kept))
+            self.metas = {name: _moved(of, place) for name, of in read.metas.items()}
+        self._fill("kind", "")
+        self._query()
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def strata(self) -> Strata:
+        """As `meta_strata`: what the first line of an item says that says something."""
+        firsts: list[tuple[int, str, dict[str, str]]] = []
+        for name, of in self.metas.items():
+            items = self.codes["item"][of.lines].astype(np.int64)
+            for n in distinct(items)[1].tolist():
+                item = self.values["item"][items[n]]
+                firsts.append((int(of.lines[n]), item, {name: of.values[of.codes[n]]}))
+        firsts += [(n, row.item, dict(row.meta or {})) for n, row in self.rows.items()]
+        return meta_strata((item, meta) for _, item, meta in sorted(firsts, key=lambda f: f[0]))
+
+    def _fill(self, name: str, text: str) -> None:
+        absent = self.codes[name] < 0
+        if absent.any():
+            if text not in self.values[name]:
+                self.values[name] = [*self.values[name], text]
+            place = np.int32(self.values[name].index(text))
+            self.codes[name] = (
+                np.broadcast_to(place, absent.shape)
+                if absent.all()
+                else np.where(absent, place, self.codes[name])
+            )
+
+    def _query(self) -> None:
+        """An item is a query of its own where none is named."""
+        absent = (self.codes["query"] < 0) | self._is_empty("query")
+        if not absent.any():
+            return
+        texts = list(self.values["query"])
+        place = {text: n for n, text in enumerate(texts)}
+        table = np.zeros(len(self.values["item"]), np.int64)
+        for item in np.unique(self.codes["item"][absent]).tolist():
+            text = self.values["item"][item]
+            if text not in place:
+                place[text] = len(texts)
+                texts.append(text)
+            table[item] = place[text]
+        made = np.where(absent, table[self.codes["item"]], self.codes["query"])
+        self.codes["query"] = made.astype(np.int32)
+        self.values["query"] = texts
+
+    def _is_empty(self, name: str) -> Bools:
+        empty = np.array([text == "" for text in self.values[name]] + [False], dtype=bool)
+        found: Bools = empty[self.codes[name]]
+        return found
+
+    def used(self, name: str) -> list[str]:
+        """The different values of a column, in the order in which they first stand."""
+        codes = self.codes[name]
+        names, first, _ = distinct(codes[codes >= 0].astype(np.int64))
+        return [self.values[name][n] for n in names[np.argsort(first, kind="stable")]]
+
+    def texts(self, name: str, places: Ints) -> list[str | None]:
+        """The texts of a column at some places."""
+        values = [*self.values[name], None]
+        return [values[n] for n in self.codes[name][places].tolist()]
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """Each different value of each variable."""
+        there = self.codes["value"] >= 0
+        names, values = self.codes["variable"][there], self.codes["value"][there]
+        for n in distinct(combined(names, values))[1].tolist():
+            yield self.values["variable"][names[n]], self.values["value"][values[n]]
+
+    def kinds(self) -> dict[str, str]:
+        """Raters with their kinds, in the order in which they first stand."""
+        _, first, _ = distinct(self.codes["rater"].astype(np.int64))
+        first = np.sort(first)
+        raters, kinds = (self.texts(name, first) for name in ("rater", "rater_kind"))
+        return {str(r): str(k) for r, k in zip(raters, kinds, strict=True)}
+
+
+def whole(read: LabelColumns) -> Labels | None:
+    """The newest revision of each label; None where the line reader has to say what is wrong.
+
+    That is where a label stands twice, a rater is of two kinds, or a label was assisted.
+    """
+    if (read.codes["assisted_by"] >= 0).any():
+        return None
+    kinds = combined(read.codes["rater"], read.codes["rater_kind"])
+    if len(distinct(kinds)[0]) != len(distinct(read.codes["rater"].astype(np.int64))[0]):
+        return None
+    empty = read.values["kind"].index("") if "" in read.values["kind"] else -1
+    kind = np.where(read.codes["kind"] == empty, -1, read.codes["kind"])
+    names = ("item", "unit", "variable", "rater")
+    label = combined(*(read.codes[name] for name in names), kind, read.replicate)
+    versions = combined(label, read.revision)
+    if len(distinct(versions)[0]) != len(label):
+        return None
+    if not read.revision.any():
+        return Labels(read, np.arange(len(label)))
+    order = np.lexsort((-read.revision, label))
+    newest = order[np.diff(label[order], prepend=-1) != 0]
+    # A label stands where its first revision stood.
+    _, first, which = distinct(label)
+    return Labels(read, newest[np.argsort(first[which[newest]], kind="stable")])
+
+
+def combined(*columns: Ints | Codes) -> Ints:
+    """One number from 0 for each combination of whole numbers from -1 on, (N,)."""
+    made = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        span = int(column.max(initial=-1)) + 2
+        if int(made.max(initial=0)) > 2**62 // span:
+            made = np.unique(made, return_inverse=True)[1].astype(np.int64)
+        made = made * span + column + 1
+    return np.unique(made, return_inverse=True)[1].astype(np.int64)
+
+
+def offered(labels: Labels, strata: Strata) -> Offered:
+    """As `offered_by`."""
+    values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
+    for name in OWN_STRATA:
+        if own := set(filter(None, labels.used(name))):
+            values[name] = values.get(name, set()) | own
+    cuts = {number for text in labels.used("value") if (number := number_of(text)) is not None}
+    return Offered(
+        variables=labels.used("variable"),
+        raters=labels.kinds(),
+        strata={name: sorted(of) for name, of in values.items()},
+        thresholds=sorted(cuts),
+    )
+
+
+def chosen(labels: Labels, choices: Choices, strata: Strata) -> Ints:
+    """The places of the labels that are taken, as `Choices.kept`."""
+    kept = np.ones(len(labels), dtype=bool)
+    if choices.variables:
+        kept &= _among(labels, "variable", lambda text: text in choices.variables)
+    if choices.raters or choices.judges:
+        kinds = labels.kinds()
+        taken = choices.taken(kinds)
+        kept &= _among(labels, "rater", lambda text: text in taken)
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for name, value in choices.strata:
+        wanted[name].append(value)
+    for name, values in wanted.items():
+        if name in OWN_STRATA:
+            kept &= _among(labels, name, values.__contains__)
+        else:
+            of = strata.get(name, {})
+            items = {item for item, value in of.items() if value in values}
+            kept &= _among(labels, "item", items.__contains__)
+    return np.flatnonzero(kept)
+
+
+def _among(labels: Labels, name: str, holds: Callable[[str], bool]) -> Bools:
+    table = np.array([*map(holds, labels.values[name]), False], dtype=bool)
+    found: Bools = table[labels.codes[name]]
+    return found
+
+
+def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame:
+    """The frame of the labels at some places."""
+    first = _first(labels.codes["item"][places])
+    columns = (labels.texts(name, places[first]) for name in ("item", "query", *OWN_STRATA))
+    items = tuple(ItemFacts(str(i), str(q), s, t) for i, q, s, t in zip(*columns, strict=True))
+    numbers = np.full(len(labels.values["item"]), -1, np.int64)
+    numbers[labels.codes["item"][places[first]]] = np.arange(len(first))
+    of = {
+        name: places[labels.codes["variable"][places] == code]
+        for code, name in _variables(labels, places)
+    }
+    units = [each[_first(_units(labels, each))] for each in of.values()]
+    named = {str(text) for each in units for text in labels.texts("query", each)}
+    names = sorted({item.query for item in items} | named)
+    query = {name: n for n, name in enumerate(names)}
+    by_query = np.array([query.get(text, -1) for text in labels.values["query"]], np.int64)
+    said = {name: _said(labels, each) for name, each in of.items()}
+    raters = tuple(_raters(labels, places, list(said.values())))
+    frames = {
+        name: _variable(labels, name, places, scales.get(name), raters, numbers, by_query)
+        for name, places in said.items()
+    }
+    return Frame(raters, items, frames, len(names))
+
+
+def _first(codes: Ints | Codes) -> Ints:
+    """Where each different number first stands, in that order."""
+    return np.sort(distinct(codes.astype(np.int64))[1])
+
+
+def _variables(labels: Labels, places: Ints) -> Iterator[tuple[int, str]]:
+    codes = labels.codes["variable"][places]
+    return ((int(codes[n]), labels.values["variable"][codes[n]]) for n in _first(codes))
+
+
+def _units(labels: Labels, places: Ints) -> Ints:
+    """The unit of each place, numbered as they first stand."""
+    units = combined(*(labels.codes[name][places] for name in ("item", "kind", "unit")))
+    order = np.argsort(distinct(units)[1], kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    found: Ints = number[units]
+    return found
+
+
+def _said(labels: Labels, places: Ints) -> Ints:
+    """Of repeated judgements of a unit by a rater the first, in the order of units and raters."""
+    replicate = labels.replicate[places]
+    if not replicate.any():
+        return places
+    label = combined(_units(labels, places), labels.codes["rater"][places])
+    order = np.lexsort((np.arange(len(places)), replicate, label))
+    kept = order[np.diff(label[order], prepend=-1) != 0]
+    _, first, which = distinct(label)
+    found: Ints = places[kept[np.argsort(first[which[kept]], kind="stable")]]
+    return found
+
+
+def _raters(labels: Labels, places: Ints, said: Sequence[Ints]) -> Iterator[RaterFacts]:
+    kinds, size = labels.kinds(), len(labels.values["rater"])
+    given = np.concatenate([np.zeros(0, np.int64), *said])
+    given = given[labels.codes["value"][given] >= 0]
+    rater = labels.codes["rater"][given].astype(np.int64)
+    item = labels.codes["item"][given]
+    counts = np.bincount(rater, minlength=size)
+    pairs = np.unique(rater * len(labels.values["item"]) + item)
+    responses = np.bincount(pairs // max(1, len(labels.values["item"])), minlength=size)
+    there = np.unique(labels.codes["rater"][places]).tolist()
+    for n in sorted(there, key=labels.values["rater"].__getitem__):
+        name = labels.values["rater"][n]
+        yield RaterFacts(name, kinds[name], int(responses[n]), int(counts[n]))
+
+
+def _variable(
+    labels: Labels,
+    name: str,
+    places: Ints,
+    scale: Scale | None,
+    raters: Sequence[RaterFacts],
+    items: Ints,
+    queries: Ints,
+) -> VariableFrame:
+    by = {name: of[places] for name, of in labels.codes.items()}
+    people = _is_human(labels, by)
+    values = labels.values["value"]
+    used = {
+        (bool(people[n]), values[by["value"][n]])
+        for n in _first(by["value"] * 2 + people)
+        if by["value"][n] >= 0
+    }
+    scale = whole_scale(scale or Scale((), "nominal"), used)
+    unit = _units(labels, places)
+    first = places[_first(unit)]
+    column = {r.name: n for n, r in enumerate(raters)}
+    rater = np.array([column.get(r, -1) for r in labels.values["rater"]], np.int64)[by["rater"]]
+    code = {category: n for n, category in enumerate(scale.categories)}
+    table = np.array([*(code.get(value, -1) for value in values), -1], np.int64)
+    codes = np.full((len(first), len(raters)), -1, dtype=np.int64)
+    scores = np.full(codes.shape, np.nan)
+    codes[unit, rater], scores[unit, rater] = table[by["value"]], labels.score[places]
+    facts = UnitFacts(
+        tuple(zip(*(labels.texts(n, first) for n in ("item", "kind", "unit")), strict=True)),
+        queries[labels.codes["query"][first]],
+        items[labels.codes["item"][first]],
+        tuple(labels.texts("system", first)),
+        tuple(labels.texts("setting", first)),
+    )
+    aside = np.flatnonzero(codes[unit, rater] < 0)
+    # By rater, and by unit as they first stand.
+    _, begins, which = distinct(by["rater"].astype(np.int64))
+    turn = np.argsort(begins[which][aside], kind="stable")
+    asides = tuple(_asides(labels, places, unit, aside[turn]))
+    return VariableFrame(name, scale, facts, tuple(raters), codes, scores, asides)
+
+
+def _is_human(labels: Labels, by: Mapping[str, Codes]) -> Ints:
+    human = np.array([kind == "human" for kind in labels.values["rater_kind"]], np.int64)
+    found: Ints = human[by["rater_kind"]]
+    return found
+
+
+def _asides(labels: Labels, places: Ints, unit: Ints, aside: Ints) -> Iterator[Aside]:
+    texts = (labels.texts(name, places[aside]) for name in ("rater", "value", "missing"))
+    for n, rater, value, missing in zip(unit[aside].tolist(), *texts, strict=True):
+        yield Aside(n, str(rater), value is None, str(missing if value is None else value))
+
+
+AT_ONCE = 10_000
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def inputs_of(labels: Labels) -> Inputs:
+    """As `Inputs.of`: lines are sorted by the ranks of their members, which is the same order.
+
+    No member's JSON begins another's, once what follows it is counted in.
+    """
+    made = [_encoded(labels, name) for name in LabelFact._fields]
+    # What is the same on all lines changes no order.
+    ranks = [rank[codes] for rank, _, codes in made if codes.strides[0] and len(rank) > 1]
+    order = np.lexsort(ranks[::-1]) if ranks else np.arange(len(labels))
+    digest, count = sha256(), len(order)
+    for start in range(0, count, AT_ONCE):
+        rows = order[start : start + AT_ONCE]
+        parts = [texts.take(pa.array(codes[rows])) for _, texts, codes in made]
+        lines = pc.binary_join_element_wise(*parts, "")
+        digest.update("".join(lines.to_pylist()).encode("utf-8"))
+    pa.default_memory_pool().release_unused()
+    missing = int((labels.codes["value"] < 0).sum())
+    return Inputs(count - missing, missing, digest.hexdigest())
+
+
+def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
+    """The rank of each different member, its JSON, and which of them each label has, (N,)."""
+    codes: Ints | Codes
+    if name == "replicate":
+        numbers, codes = np.unique(labels.replicate, return_inverse=True)
+        texts = [str(n) for n in numbers.tolist()]
+    elif name == "score":
+        known, codes = np.unique(labels.score, return_inverse=True)
+        texts = ["null" if math.isnan(n) else _encode(n) for n in known.tolist()]
+    else:
+        texts = [*map(_encode, labels.values[name]), "null"]
+        codes = labels.codes[name]
+        absent = codes < 0
+        if absent.all():
+            codes = np.broadcast_to(np.int64(len(texts) - 1), codes.shape)
+        elif absent.any():
+            codes = np.where(absent, len(texts) - 1, codes)
+    begins = "[" if name == LabelFact._fields[0] else ""
+    ends = "]\n" if name == LabelFact._fields[-1] else ", "
+    texts = [f"{begins}{text}{ends}" for text in texts]
+    rank = np.empty(len(texts), np.int64)
+    rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return rank, pa.array(texts, pa.string()), codes

@@ -1,0 +1,294 @@
+"""Labels as columns: the only way from labels, stored or in a file, to the statistics.
+
+A frame knows raters by kind, because people are compared among themselves first and judges are
+then held against them; nothing is pooled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.data.assisted import Assisted, Place
+from analysis.data.labels import FloorCodes, Inputs, LabelFact, Marks, Scale, number_of
+from analysis.statistics import Floats, Ints
+
+
+@dataclass(frozen=True)
+class RaterFacts:
+    """A rater of the frame: answered items, labels, and why it is left out, if it is."""
+
+    name: str
+    kind: str
+    responses: int
+    labels: int
+    excluded: str | None = None
+
+
+@dataclass(frozen=True)
+class UnitFacts:
+    """Facts of the units of one variable, all (U,): `query` and `item` are numbers from 0."""
+
+    names: tuple[tuple[str, str, str], ...]
+    query: Ints
+    item: Ints
+    system: tuple[str | None, ...]
+    setting: tuple[str | None, ...]
+
+
+class Aside(NamedTuple):
+    """An answer that is no category: an escape, or a missing label with its reason."""
+
+    unit: int
+    rater: str
+    is_missing: bool
+    what: str
+
+
+@dataclass(frozen=True)
+class VariableFrame:
+    """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category.
+
+    `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN where there are none.
+    """
+
+    name: str
+    scale: Scale
+    units: UnitFacts
+    raters: tuple[RaterFacts, ...]
+    codes: Ints
+    scores: Floats
+    asides: tuple[Aside, ...]
+    floor: FloorCodes = field(default_factory=FloorCodes)
+
+    @property
+    def escapes(self) -> dict[str, int]:
+        """How often people gave each escape; those of the scale stand there even unused."""
+        people = {r.name for r in self.raters if r.kind == "human" and r.excluded is None}
+        used = Counter(a.what for a in self.asides if not a.is_missing and a.rater in people)
+        return {e: used[e] for e in (*self.scale.escapes, *sorted(set(used)))}
+
+    def aside(self, rater: str, is_missing: bool) -> dict[str, int]:
+        """How often one rater gave each escape, or was missing for each reason."""
+        found = (a.what for a in self.asides if (a.rater, a.is_missing) == (rater, is_missing))
+        return dict(Counter(found))
+
+    def columns(self, kind: str) -> list[int]:
+        """The columns of the raters of one kind that count."""
+        return [n for n, r in enumerate(self.raters) if r.kind == kind and r.excluded is None]
+
+    def of(self, kind: str) -> Ints:
+        return self.codes[:, self.columns(kind)]
+
+    def only(self, units: Ints) -> VariableFrame:
+        """The same for some of the units."""
+        kept = {int(unit): n for n, unit in enumerate(units)}
+        facts = UnitFacts(
+            tuple(self.units.names[n] for n in units),
+            self.units.query[units],
+            self.units.item[units],
+            tuple(self.units.system[n] for n in units),
+            tuple(self.units.setting[n] for n in units),
+        )
+        return VariableFrame(
+            self.name,
+            self.scale,
+            facts,
+            self.raters,
+            self.codes[units],
+            self.scores[units],
+            tuple(a._replace(unit=kept[a.unit]) for a in self.asides if a.unit in kept),
+            self.floor.only(units),
+        )
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """An item by its number: key, query and system."""
+
+    key: str
+    query: str
+    system: str | None
+    setting: str | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """All labels of a campaign or a file that were chosen; `strata` are values by stratum and item.
+
+    `inputs` are of all of its labels, chosen or not.
+    """
+
+    raters: tuple[RaterFacts, ...]
+    items: tuple[ItemFacts, ...]
+    variables: Mapping[str, VariableFrame]
+    queries: int
+    assisted: tuple[Assisted, ...] = ()
+    strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=lambda: Inputs.of(()))
+    marks: Marks = field(default_factory=Marks)
+
+
+@dataclass
+class _Columns:
+    """The labels of one variable while they come in: `facts` holds the first of each unit, `said`
+    what each rater said first, by unit."""
+
+    units: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    facts: list[LabelFact] = field(default_factory=list)
+    said: dict[str, dict[int, LabelFact]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, fact: LabelFact) -> None:
+        key = (fact.item, fact.kind, fact.unit)
+        unit = self.units.setdefault(key, len(self.facts))
+        if unit == len(self.facts):
+            self.facts.append(fact)
+        # Repeated judgements are not more raters: the first one stands for the rater, even where it
+        # is missing, since a later one would be chosen for having an answer.
+        said = self.said[fact.rater]
+        if fact.replicate < said.setdefault(unit, fact).replicate:
+            said[unit] = fact
+
+    def verdict(self, fact: LabelFact) -> str | None:
+        """What the one who assisted a label said of the unit."""
+        unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
+        said = self.said.get(fact.assisted_by or "", {}).get(unit)
+        return said.value if said else None
+
+
+def make_frame(
+    facts: Iterable[LabelFact],
+    scales: Mapping[str, Scale],
+    excluded: Mapping[str, str] | None = None,
+    verdicts: Mapping[Place, str] | None = None,
+    with_assisted: bool = False,
+) -> Frame:
+    """The frame of labels. `scales` may lack variables: their categories are those that people
+    used, or all where no person labelled, and they are nominal. Labels that were made with a
+    suggestion in view are left out, unless asked for, and held against what was suggested: the
+    labels of who assisted, here or else in `verdicts`.
+    """
+    columns: dict[str, _Columns] = defaultdict(_Columns)
+    items: dict[str, ItemFacts] = {}
+    people: dict[str, str] = {}
+    seen: list[LabelFact] = []
+    for fact in facts:
+        if fact.assisted_by:
+            seen.append(fact)
+            if not with_assisted:
+                continue
+        columns[fact.variable].add(fact)
+        if fact.item not in items:
+            items[fact.item] = ItemFacts(fact.item, fact.query, fact.system, fact.setting)
+        people.setdefault(fact.rater, fact.rater_kind)
+    raters = tuple(_raters(people, columns, excluded or {}))
+    numbers = {key: n for n, key in enumerate(items)}
+    # By name, so that the same labels in another order get the same resamples.
+    named = {fact.query for found in columns.values() for fact in found.facts}
+    queries = {q: n for n, q in enumerate(sorted(named | {i.query for i in items.values()}))}
+    frames = {
+        name: _variable(name, found, scales.get(name), raters, numbers, queries)
+        for name, found in columns.items()
+    }
+    counted = [fact for fact in seen if fact.value and fact.rater not in (excluded or {})]
+    assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in counted)
+    return Frame(raters, tuple(items.values()), frames, len(queries), assisted)
+
+
+def _compared(
+    fact: LabelFact, columns: Mapping[str, _Columns], verdicts: Mapping[Place, str]
+) -> Assisted:
+    by = fact.assisted_by or ""
+    here = columns[fact.variable].verdict(fact) if fact.variable in columns else None
+    place = (by, fact.item, fact.kind, fact.unit, fact.variable)
+    verdict = here or verdicts.get(place)
+    return Assisted(fact.variable, fact.rater, by, fact.value or "", verdict, fact.query)
+
+
+def _raters(
+    kinds: Mapping[str, str], columns: Mapping[str, _Columns], excluded: Mapping[str, str]
+) -> Iterator[RaterFacts]:
+    """The raters by name, with the labels that stand for them: of repeated ones the first alone."""
+    items: dict[str, set[str]] = defaultdict(set)
+    labels: Counter[str] = Counter()
+    for found in columns.values():
+        for rater, said in found.said.items():
+            given = [each.item for each in said.values() if each.value is not None]
+            items[rater].update(given)
+            labels[rater] += len(given)
+    for name in sorted(kinds):
+        yield RaterFacts(name, kinds[name], len(items[name]), labels[name], excluded.get(name))
+
+
+def _variable(
+    name: str,
+    found: _Columns,
+    scale: Scale | None,
+    raters: Sequence[RaterFacts],
+    items: Mapping[str, int],
+    queries: Mapping[str, int],
+) -> VariableFrame:
+    people = {r.name for r in raters if r.kind == "human"}
+    used = {
+        (rater in people, value)
+        for rater, said in found.said.items()
+        for value in {each.value for each in said.values()}
+        if value is not None
+    }
+    scale = whole_scale(scale or Scale((), "nominal"), used)
+    column = {r.name: n for n, r in enumerate(raters)}
+    code = {category: n for n, category in enumerate(scale.categories)}
+    codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
+    scores = np.full(codes.shape, np.nan)
+    asides: list[Aside] = []
+    for rater, facts in found.said.items():
+        own_codes, own_scores = codes[:, column[rater]], scores[:, column[rater]]
+        for unit, said in facts.items():
+            if said.score is not None:
+                own_scores[unit] = said.score
+            if said.value is None:
+                asides.append(Aside(unit, rater, True, said.missing or "error"))
+            elif said.value in code:
+                own_codes[unit] = code[said.value]
+            else:
+                asides.append(Aside(unit, rater, False, said.value))
+    units = _unit_facts(found.facts, items, queries)
+    return VariableFrame(name, scale, units, tuple(raters), codes, scores, tuple(asides))
+
+
+def _unit_facts(
+    facts: Sequence[LabelFact], items: Mapping[str, int], queries: Mapping[str, int]
+) -> UnitFacts:
+    return UnitFacts(
+        tuple((f.item, f.kind, f.unit) for f in facts),
+        np.array([queries[f.query] for f in facts], dtype=np.int64),
+        np.array([items[f.item] for f in facts], dtype=np.int64),
+        tuple(f.system for f in facts),
+        tuple(f.setting for f in facts),
+    )
+
+
+def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
+    """A scale with every category in use: its own, what people added, what judges alone gave.
+
+    `used` are values, each with whether a person gave it.
+    """
+    known = {*scale.categories, *scale.escapes}
+    added = {value for by_people, value in used if by_people} - known
+    rest = {value for _, value in used} - known - added
+    if not known and not added:
+        added, rest = rest, set()
+    categories = _ranked(scale.categories, added | rest)
+    return replace(scale, categories=categories, foreign=frozenset(rest))
+
+
+def _ranked(declared: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
+    """Declared categories as they are and others behind them; all numbers in their order."""
+    every = [*declared, *sorted(others)]
+    if others and all(number_of(category) is not None for category in every):
+        every.sort(key=float)
+    return tuple(every)

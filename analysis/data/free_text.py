@@ -1,0 +1,116 @@
+"""What people wrote in a campaign, from its stored responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, OuterRef, Q
+
+from analysis.report.extras import Rounds, WrittenAnswers
+from annotation.models import Assignment, Campaign, Label, Response
+from annotation.people.membership import excluded
+from annotation.prerequisites.base import prerequisite_of
+from annotation.prerequisites.grounded_answer import first_answers, lines_of
+from annotation.presentation import schema
+from datasets.readers.clapnq import NO_ANSWER
+
+
+class WrittenFact(NamedTuple):
+    """One person's standing answer; `round` where the file that it came by told it."""
+
+    query: str
+    rater: str
+    text: str
+    round: int | None
+
+
+def written_answers(campaign: Campaign) -> WrittenAnswers | None:
+    """The answers of people by question; None where the campaign asks for none.
+
+    Where the campaign follows another, the second answers are its own and the first ones stand
+    there; otherwise the rounds are those that imported answers name. A question has a pair where
+    it has exactly one usable answer of each round.
+    """
+    if schema(campaign).written("query") is None:
+        return None
+    facts = list(_facts(campaign.name))
+    usable = [fact for fact in facts if fact.text.strip() not in NO_ANSWER]
+    first = prerequisite_of(campaign)
+    rounds = _following(usable, campaign) if first else _told(usable, campaign)
+    return WrittenAnswers(_texts(usable), len(facts) - len(usable), rounds)
+
+
+def _facts(campaign: str) -> Iterator[WrittenFact]:
+    """In the order in which the assignments were made."""
+    standing = Response.objects.filter(
+        current=True,
+        assignment__item__campaign__name=campaign,
+        assignment__rater__kind="human",
+        assignment__replicate=0,
+        assignment__assisted_by="",
+    ).exclude(assignment__rater__name__in=excluded(campaign))
+    columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
+    for query, rater, payload in standing.order_by("assignment_id").values_list(*columns):
+        text = next(filter(None, map(_text, payload["units"].values())), None)
+        if text is not None:
+            yield WrittenFact(query, rater, text, _round(payload))
+
+
+def _text(answer: Any) -> str | None:
+    """The text, its lines ending alike: a browser's field ends them in its own way."""
+    written = answer.get("written")
+    return "\n".join(lines_of(written["text"])) if written else None
+
+
+def _round(payload: Any) -> int | None:
+    details = payload.get("details", {}).values()
+    told = (detail.get("meta") or {} for each in details for detail in each.values())
+    return next((meta["round"] for meta in told if "round" in meta), None)
+
+
+def _texts(facts: list[WrittenFact]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for fact in facts:
+        texts.setdefault(fact.query, []).append(fact.text)
+    return texts
+
+
+def _following(second: list[WrittenFact], campaign: Campaign) -> Rounds:
+    """Each second answer beside the first one that its writer was shown."""
+    there: dict[str, list[tuple[str, str]]] = {}
+    columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
+    for query, rater, payload in first_answers(campaign).values_list(*columns):
+        if text := next(filter(None, map(_text, payload["units"].values())), None):
+            there.setdefault(query, []).append((rater, text))
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for own in second:
+        shown = next((text for by, text in there.get(own.query, ()) if by != own.rater), None)
+        if shown is not None:
+            pairs.setdefault(own.query, []).append((shown, own.text))
+    single = {query: found[0] for query, found in pairs.items() if len(found) == 1}
+    return Rounds(single, _skipped(campaign))
+
+
+def _told(facts: list[WrittenFact], campaign: Campaign) -> Rounds | None:
+    rounds = {1: _texts([f for f in facts if f.round == 1])}
+    rounds[2] = _texts([f for f in facts if f.round == 2])
+    if not rounds[2]:
+        return None
+    pairs = {
+        query: (rounds[1][query][0], texts[0])
+        for query, texts in rounds[2].items()
+        if len(texts) == 1 == len(rounds[1].get(query, ()))
+    }
+    return Rounds(pairs, _skipped(campaign))
+
+
+def _skipped(campaign: Campaign) -> int:
+    """How often a person skipped: said so, or left no answer at all."""
+    people = Assignment.objects.filter(
+        item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""
+    ).exclude(rater__name__in=excluded(campaign.name))
+    skip = Label.objects.filter(
+        response__assignment=OuterRef("pk"), response__current=True, variable="action", value="skip"
+    )
+    return people.filter(Q(status="declined") | Q(Exists(skip))).count()

@@ -1,0 +1,53 @@
+"""Strata from what a batch's rows say of themselves in their meta, and from lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from analysis.data.selection import Strata
+
+OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
+"""The members of meta that are strata."""
+MOST_VALUES = 30
+"""GaRAGe has 25 categories, the longest list of the papers."""
+LENGTHS = ("short", "middle", "long")
+
+
+def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata:
+    """The strata that the meta of labels files gives, by item."""
+    found: dict[str, dict[str, str]] = {}
+    for item, meta in metas:
+        for name in OF_META:
+            if meta and name in meta and (value := text_of(meta, name)) is not None:
+                found.setdefault(name, {}).setdefault(item, value)
+    return telling(found)
+
+
+def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
+    """Items by the tertile of their length, equal lengths in the same one."""
+    if not lengths:
+        return {}
+    low, high = np.quantile(list(lengths.values()), (1 / 3, 2 / 3), method="lower")
+    return {item: LENGTHS[int(n > low) + int(n > high)] for item, n in lengths.items()}
+
+
+def telling(strata: Strata) -> Strata:
+    """The strata that divide: one of a single value says nothing, and one of many is no stratum."""
+    return {name: of for name, of in strata.items() if 1 < len(set(of.values())) <= MOST_VALUES}
+
+
+def in_order(values: Iterable[str]) -> list[str]:
+    """Lengths by their rank; other values as they are."""
+    given = list(values)
+    return sorted(given, key=LENGTHS.index) if set(given) <= set(LENGTHS) else given
+
+
+def text_of(meta: Any, name: str) -> str | None:
+    """A member of meta as a word; None where it is none."""
+    value = meta.get(name) if isinstance(meta, dict) else None
+    if value is None:
+        return None
+    return str(value) if isinstance(value, str | bool | int) and str(value) else None

@@ -1,0 +1,97 @@
+"""What people together say of a unit. Reports and measures both ask here, so that they agree.
+
+*people* are decided unit by unit: the most frequent label, or a mean where labels are numbers.
+*mean of people* is another figure: each person's own labels first, and then the mean over people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.data.labels import Scale
+from analysis.statistics import Bools, Floats, Ints, majority
+
+HUMAN = "human"
+Rule = Literal["majority", "mean"]
+TOGETHER: Mapping[str, str] = {"majority": "people's majority", "mean": "people's mean"}
+"""What a judge was held against, in words, by its rule."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What judges are held against, by unit. `codes` (U,) are categories, -1 = none.
+
+    `values` (U,) are the numbers of these categories, or people's own mean, NaN = none; the code is
+    then the category nearest to it, a half going to the higher. `ties` (U,) have no code.
+    """
+
+    rule: Rule
+    codes: Ints
+    values: Floats
+    ties: Bools
+
+
+def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
+    """The raters of a kind taken together: their mean of interval-level variables, else the most
+    frequent label. Whoever gives numbers with equal steps never ties: every unit has a mean."""
+    return reference_of(frame.of(kind), frame.scale)
+
+
+def reference_of(codes: Ints, scale: Scale) -> Reference:
+    """The same of codes (U, R), -1 = none."""
+    if scale.level == "interval":
+        means = _means(numbered(scale, codes))
+        return Reference("mean", _nearest(scale, means), means, np.zeros(len(means), np.bool_))
+    together, ties = majority(codes)
+    return Reference("majority", together, numbered(scale, together), ties)
+
+
+def decided(frame: VariableFrame) -> Floats:
+    """What the scores and measures of people together are made of, (U,); NaN = nothing.
+
+    The place of the most frequent category, NaN for ties; the mean where categories are ordered.
+    """
+    if frame.scale.level != "nominal":
+        return mean_rating(frame)
+    codes, _ = majority(frame.of(HUMAN))
+    return np.where(codes >= 0, codes, np.nan)
+
+
+def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:
+    """The mean of the numbers that raters of a kind gave each unit, (U,); NaN without any."""
+    return _means(numbered(frame.scale, frame.of(kind)))
+
+
+def numbered(scale: Scale, codes: Ints) -> Floats:
+    """Codes as the numbers of their categories, NaN where there is no label."""
+    values = np.append(scale.values(), np.nan)
+    found: Floats = values[codes]
+    return found
+
+
+def _means(values: Floats) -> Floats:
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=1)
+    return np.divide(
+        total, there.sum(axis=1), out=np.full(len(values), np.nan), where=there.any(axis=1)
+    )
+
+
+def _nearest(scale: Scale, means: Floats) -> Ints:
+    """The people's own categories whose numbers are nearest to means (U,), -1 for NaN.
+
+    Halfway between two it is the higher one, as ratings are rounded everywhere here.
+    """
+    numbers = scale.values()
+    places = np.flatnonzero(scale.own())
+    places = places[np.argsort(numbers[places], kind="stable")]
+    if not len(places):
+        return np.full(len(means), -1, np.int64)
+    halves = (numbers[places][1:] + numbers[places][:-1]) / 2
+    found = places[np.searchsorted(halves, means, side="right").clip(0, len(halves))]
+    return np.where(np.isfinite(means), found, -1).astype(np.int64)

@@ -1,0 +1,372 @@
+"""Report options from query string or form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django import forms
+from django.http import QueryDict
+
+from analysis.data.labels import LabelFact, number_of
+from analysis.statistics.pairwise import CROWD
+from analysis.statistics.resampling import RESAMPLES_OF_FEW
+
+JSON = dict[str, Any]
+Strata = Mapping[str, Mapping[str, str]]
+"""What the material says of items: the value of each stratum by the item's key."""
+
+KINDS = ("human", "judge", "reference")
+Reference = Literal["majority", "adjudicated"]
+Pairs = Literal["distribution", "all"]
+PAIRS: tuple[Pairs, ...] = ("distribution", "all")
+REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
+Drawn = Literal["queries", "two-way"]
+BOOTSTRAPS: tuple[Drawn, ...] = ("queries", "two-way")
+LEAST_WIDTH = 0.001
+MOST_RESAMPLES = RESAMPLES_OF_FEW
+"""What a page makes at most, and what a frozen report is made with."""
+OWN_STRATA = ("system", "setting")
+"""Strata that labels bring themselves."""
+
+
+class ChoiceError(ValueError):
+    """A choice of what is not there; `problems` are sentences by the name of the choice."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All choices. Empty tuples take everything.
+
+    `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
+    are names or kinds, and hold for judges only where one of them, or their kind, is named;
+    `judges` are names, and come before that. `strata` are pairs of a stratum and its value: one of
+    the values given for each stratum. `threshold` is the only cut of ratings that is shown, `width`
+    that of an interval that a plan aims at. With the `reference` adjudicated, judges are held
+    against adjudicators' decisions, too. `check` has other libraries compute figures again however
+    many labels there are. `pairs` says whether those of more than 30 people are told one by one
+    where they share enough units. Without a number of `resamples` it goes by the queries:
+    `resamples_of`. The `bootstrap` draws queries, or queries and raters where it can.
+    """
+
+    seed: int = 0
+    resamples: int | None = None
+    epsilon: float = 0.2
+    assisted: bool = False
+    threshold: float | None = None
+    variables: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    strata: tuple[tuple[str, str], ...] = ()
+    width: float = 0.1
+    reference: Reference = "majority"
+    check: bool = False
+    pairs: Pairs = "distribution"
+    bootstrap: Drawn = "queries"
+
+    def as_json(self) -> JSON:
+        """The choices as the report states them; seed and resamples stand beside them there."""
+        return {
+            "epsilon": self.epsilon,
+            "width": self.width,
+            "threshold": self.threshold,
+            "variables": list(self.variables),
+            "raters": list(self.raters),
+            "judges": list(self.judges),
+            "strata": _by_name(self.strata),
+            "reference": self.reference,
+            "pairs": self.pairs,
+            "bootstrap": self.bootstrap,
+        }
+
+    def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
+        """The labels that were chosen."""
+        wanted = _by_name(self.strata)
+        if not (wanted or self.variables or self.raters or self.judges):
+            yield from facts
+            return
+        every = list(facts)
+        taken = self.taken({fact.rater: fact.rater_kind for fact in every})
+        for fact in every:
+            asked = not self.variables or fact.variable in self.variables
+            if asked and fact.rater in taken:
+                said = (value_of(fact, name, strata) in values for name, values in wanted.items())
+                if all(said):
+                    yield fact
+
+    def taken(self, kinds: Mapping[str, str]) -> set[str]:
+        """Of raters, by their kinds, those that were chosen. To choose people drops no judge."""
+        judges = {name for name, kind in kinds.items() if kind == "judge"}
+        named = {n for n, kind in kinds.items() if n in self.raters or kind in self.raters}
+        others = named - judges if self.raters else kinds.keys() - judges
+        chosen = judges & set(self.judges) if self.judges else named & judges or judges
+        return chosen | others
+
+
+@dataclass
+class Offered:
+    """What there is to choose from; raters with their kinds, strata with their values."""
+
+    variables: list[str] = field(default_factory=list)
+    raters: dict[str, str] = field(default_factory=dict)
+    strata: dict[str, list[str]] = field(default_factory=dict)
+    thresholds: list[float] = field(default_factory=list)
+
+    def judges(self) -> list[str]:
+        return [name for name, kind in self.raters.items() if kind == "judge"]
+
+    def check(self, choices: Choices) -> None:
+        """Raises ChoiceError where something is chosen that is not there."""
+        problems = {name: said for name, said in self._problems(choices) if said}
+        if problems:
+            raise ChoiceError(problems)
+
+    def _problems(self, choices: Choices) -> Iterator[tuple[str, str]]:
+        pairs = [f"{name}:{value}" for name, values in self.strata.items() for value in values]
+        yield "variable", _lacking("variable", choices.variables, self.variables)
+        yield "rater", _lacking("rater", choices.raters, [*KINDS, *self.raters])
+        yield "judge", _lacking("judge", choices.judges, self.judges())
+        yield "stratum", _lacking("stratum", map(":".join, choices.strata), pairs)
+        if choices.threshold is not None and choices.threshold not in self.thresholds:
+            cuts = ", ".join(f"{cut:g}" for cut in self.thresholds)
+            there = f"there are {cuts}" if cuts else "nothing is rated by numbers"
+            yield "threshold", f"No rating can be cut at {choices.threshold:g}; {there}."
+
+
+def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
+    """What labels offer by themselves."""
+    every = list(facts)
+    values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
+    items = {(fact.item, fact.system, fact.setting): fact for fact in every}.values()
+    for name in OWN_STRATA:
+        if own := set(filter(None, (value_of(fact, name, strata) for fact in items))):
+            values[name] = values.get(name, set()) | own
+    said = {fact.value for fact in every if fact.value is not None}
+    cuts = {number for value in said if (number := number_of(value)) is not None}
+    return Offered(
+        variables=list(dict.fromkeys(fact.variable for fact in every)),
+        raters={fact.rater: fact.rater_kind for fact in every},
+        strata={name: sorted(of) for name, of in values.items()},
+        thresholds=sorted(cuts),
+    )
+
+
+def value_of(fact: LabelFact, stratum: str, strata: Strata) -> str | None:
+    """What a label's unit is in a stratum; None where nothing is known."""
+    if stratum in OWN_STRATA:
+        own: str | None = getattr(fact, stratum)
+        return own
+    return strata.get(stratum, {}).get(fact.item)
+
+
+def read_stratum(text: str) -> tuple[str, str]:
+    """NAME:VALUE as a pair; the value may hold colons, too."""
+    name, _, value = text.partition(":")
+    return name, value
+
+
+def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _lacking(what: str, chosen: Iterable[str], there: list[str]) -> str:
+    lacking = [name for name in chosen if name not in there]
+    if not lacking:
+        return ""
+    names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
+    rest = f"there are {names}." if names else "none is known."
+    return f"There is no {what} {lacking[0]!r} here; {rest}"
+
+
+KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
+
+
+class Several(forms.MultipleChoiceField):
+    """Boxes of which none means all; whether a choice is there `Offered` says."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def valid_value(self, value: str) -> bool:
+        return True
+
+
+def _whole(wrong: str) -> dict[str, str]:
+    return dict.fromkeys(("invalid", "min_value", "max_value"), wrong)
+
+
+class ChoicesForm(forms.Form):
+    """What the address of a report says; `choices` once it is valid. Nothing given is the default.
+
+    An address may leave everything out, so that no field is required.
+    """
+
+    variable = Several(label="Variables")
+    rater = Several(label="Raters", help_text="Judges stay where none is chosen here or below.")
+    judge = Several(label="Judges")
+    stratum = Several(label="Only items of")
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        error_messages=_whole("The seed is a whole number, at least 0."),
+        help_text="Of the resampling.",
+    )
+    resamples = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RESAMPLES,
+        error_messages=_whole(
+            f"Resamples are a whole number from 1 to {MOST_RESAMPLES}; the command makes more."
+        ),
+        help_text=(
+            f"At most {MOST_RESAMPLES} here; the command makes more. "
+            "Empty: 10000 below 30 queries, else 2000; frozen reports have 10000."
+        ),
+    )
+    epsilon = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=1,
+        error_messages=_whole("Epsilon is a number from 0 to 1."),
+        help_text="Of the alternative annotator test. Choose it before you look.",
+    )
+    width = forms.FloatField(
+        label="Interval to plan for",
+        required=False,
+        min_value=LEAST_WIDTH,
+        max_value=1,
+        error_messages=_whole(f"The width is a number from {LEAST_WIDTH} to 1."),
+        help_text="How wide an interval may be: what it takes is told.",
+    )
+    threshold = forms.FloatField(
+        label="Cut ratings at",
+        required=False,
+        error_messages=_whole("The threshold is a number."),
+        help_text="Empty: all cuts are shown.",
+    )
+    reference = forms.ChoiceField(
+        label="Hold judges against",
+        required=False,
+        choices=[
+            ("majority", "people's majority"),
+            ("adjudicated", "adjudicators' decisions, too"),
+        ],
+        error_messages={"invalid_choice": f"The reference is {' or '.join(REFERENCES)}."},
+        help_text="What an adjudicator decided is the Reference.",
+    )
+    pairs = forms.ChoiceField(
+        label="Pairs of more than 30 people",
+        required=False,
+        choices=[
+            ("distribution", "how their agreement is distributed"),
+            ("all", "one by one, too, where they share 30 units"),
+        ],
+        error_messages={"invalid_choice": f"Pairs are {' or '.join(PAIRS)}."},
+        help_text="The pairs of up to 30 people are always shown.",
+    )
+    bootstrap = forms.ChoiceField(
+        label="Draw anew",
+        required=False,
+        choices=[("queries", "queries"), ("two-way", "queries and raters")],
+        error_messages={"invalid_choice": f"The bootstrap is {' or '.join(BOOTSTRAPS)}."},
+        help_text="With raters, intervals hold for other people too; roughly, where there are few.",
+    )
+    assisted = forms.BooleanField(
+        label="Count labels that were made with a judge's verdict in view like all others",
+        required=False,
+    )
+
+    def __init__(self, data: QueryDict, offered: Offered) -> None:
+        defaults = Choices()
+        filled = data.copy()
+        for name in ("seed", "epsilon", "width", "reference", "pairs", "bootstrap"):
+            if not filled.get(name):
+                filled[name] = str(getattr(defaults, name))
+        super().__init__(filled, auto_id="choose-%s")
+        self.given = data
+        self.offered = offered
+        self._offer()
+
+    def _offer(self) -> None:
+        offered, judges = self.offered, self.offered.judges()
+        kinds = [kind for kind in KINDS if kind in offered.raters.values()]
+        options = {
+            "variable": [(name, name) for name in offered.variables],
+            "rater": [(kind, KIND_NAMES[kind]) for kind in kinds]
+            + [(name, name) for name in offered.raters if name not in judges],
+            "judge": [(name, name) for name in judges],
+            "stratum": [
+                (f"{name}:{value}", value)
+                for name, values in offered.strata.items()
+                for value in values
+            ],
+        }
+        for name, choices in options.items():
+            field = self.fields[name]
+            assert isinstance(field, Several)
+            field.choices = choices
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for name in self.given:
+            if name not in self.fields:
+                known = ", ".join(self.fields)
+                self.add_error(None, f"There is no choice {name!r}; there are {known}.")
+        if not self.errors:
+            self._check(data)
+        return data
+
+    def _check(self, data: Mapping[str, Any]) -> None:
+        self.choices = Choices(
+            seed=data["seed"],
+            resamples=data["resamples"],
+            epsilon=data["epsilon"],
+            width=data["width"],
+            reference=data["reference"],
+            pairs=data["pairs"],
+            bootstrap=data["bootstrap"],
+            assisted=data["assisted"],
+            threshold=data["threshold"],
+            variables=tuple(filter(None, data["variable"])),
+            raters=tuple(filter(None, data["rater"])),
+            judges=tuple(filter(None, data["judge"])),
+            strata=tuple(map(read_stratum, filter(None, data["stratum"]))),
+        )
+        try:
+            self.offered.check(self.choices)
+        except ChoiceError as error:
+            for name, problem in error.problems.items():
+                self.add_error(name, problem)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether there is anything to choose but people's majority."""
+        return "reference" in self.offered.raters.values()
+
+    @property
+    def has_crowd(self) -> bool:
+        """Whether there are so many people that pairs are told as a distribution."""
+        kinds = list(self.offered.raters.values())
+        return kinds.count("human") > CROWD
+
+    def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
+        """The boxes of strata, by stratum."""
+        found: dict[str, list[forms.boundfield.BoundWidget]] = {}
+        for box in self["stratum"]:
+            found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)
+        return found
+
+    def problems(self) -> list[str]:
+        """What is wrong, in sentences."""
+        return [str(problem) for problems in self.errors.values() for problem in problems]

@@ -1,0 +1,55 @@
+"""Which labels may stand where people and judges are taken together: those of evaluation queries.
+
+What a prompt was tuned on says nothing about the judge on other queries, and audit queries stay
+aside. Agreement among people takes all of their labels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.data.selection import Choices, Strata
+from analysis.statistics import Bools
+from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
+from annotation.models import Campaign, Item, QueryDraw
+
+JSON = dict[str, Any]
+STRATUM = "role"
+
+
+def roles_of_items(campaign: Campaign) -> dict[str, str]:
+    """The role of each item's query, by the item's key."""
+    roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
+    items = Item.objects.filter(campaign=campaign).values_list("key", "query")
+    return {key: roles.get(query, EVALUATION) for key, query in items}
+
+
+def evaluated(strata: Strata, choices: Choices) -> Collection[str] | None:
+    """The items that judges and people may be compared on; None for all.
+
+    A reader who chose a role sees that one.
+    """
+    roles = strata.get(STRATUM)
+    if not roles or any(name == STRATUM for name, _ in choices.strata):
+        return None
+    return {item for item, role in roles.items() if role == EVALUATION}
+
+
+def among(items: Sequence[str], evaluated: Collection[str]) -> Bools:
+    return np.array([item in evaluated for item in items], dtype=bool)
+
+
+def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
+    """The items of each role, and which of them comparisons take; None where all have one."""
+    roles = strata.get(STRATUM)
+    if not roles:
+        return None
+    counts = Counter(roles.values())
+    return {
+        **{name: counts[name] for name in (DEVELOPMENT, EVALUATION, AUDIT)},
+        "compared": "chosen" if held is None else EVALUATION,
+    }

@@ -1,0 +1,596 @@
+"""Inputs for answer measures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.reference import HUMAN
+from analysis.data.selection import Choices
+from analysis.data.sources import campaign_frame
+from analysis.evaluation.inputs import (
+    PEOPLE,
+    TEXTS,
+    Part,
+    Rows,
+    Voice,
+    all_reports,
+    system_of,
+    voices,
+)
+from analysis.evaluation.slicing import check_same_batch
+from analysis.measures.answers import Grades, Preferences, Texts
+from analysis.measures.answers.refusals import refusal_list
+from analysis.measures.base import MISSING, NO, SHARE, YES, Options
+from analysis.measures.coverage import ReportQuestions, cut_ratings
+from analysis.measures.grounding import Citations, Deflections, Responses
+from analysis.measures.key_points import (
+    UNKNOWN,
+    AnswerPoints,
+    Both,
+    Cut,
+    Failures,
+    Points,
+    Verified,
+    cuts,
+    kept,
+)
+from analysis.statistics import Bools, Floats, Ints, calibration, majority
+from annotation.models import Campaign
+from annotation.preparation.registry import declared
+from datasets.rows import KeyPoint, Query, Report
+from datasets.text import sentences as sentences_of
+
+Codes = Mapping[str, int]
+YES_OR_NO: Codes = {"yes": YES, "no": NO}
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
+    """One rater's labels by the codes of the categories, (U,); -1 = missing."""
+    places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
+    return voice.codes(places)
+
+
+def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, Bools]:
+    """One side's labels by what they mean, (U,), -1 = missing, and which units count (U,).
+
+    People's is the most frequent meaning, not the most frequent label: two labels that mean the
+    same are no tie. A tie between meanings does not count.
+    """
+    if voice.kind != PEOPLE:
+        return coded(frame, voice, meaning), voice.asked
+    codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
+    together, _ = majority(codes[frame.of(HUMAN)])
+    return together, (together != MISSING) | voice.failed
+
+
+def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
+    """The row of each report by its id, the reports, and the rows."""
+    reports, rows = all_reports(queries)
+    return {report.id: n for n, report in enumerate(reports)}, reports, rows
+
+
+def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
+    """The row of each unit (U,), whose item is a report."""
+    return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The sub-questions of the denominator, and the queries of which it is not known."""
+
+    questions: frozenset[str]
+    unsure: frozenset[str] = frozenset()
+
+
+def report_parts(
+    queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
+) -> Iterator[Part]:
+    """Coverage of reports by yes and no, and by ratings that are cut at eta.
+
+    All sub-questions are in the denominator where it is not told which.
+    """
+    row, reports, rows = report_rows(queries)
+    unsure = np.array([counted is not None and q.id in counted.unsure for q in rows.queries], bool)
+    for name, suffix in (("answerable", ""), ("rating", "@rated")):
+        variable = frame.variables.get(name)
+        if variable is None:
+            continue
+        inside = np.array(
+            [counted is None or unit in counted.questions for *_, unit in variable.units.names],
+            dtype=bool,
+        )
+        for voice in voices(variable):
+            answered = (
+                cut_ratings(voice.values, options.eta)
+                if suffix
+                else coded(variable, voice, YES_OR_NO)
+            )
+            place, within = rows_of_units(variable, row), voice.asked & inside
+            of = ReportQuestions(answered, place, len(reports), within, unsure)
+            yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
+
+
+def point_parts(
+    queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
+) -> Iterator[Part]:
+    """Key points that reports make, and how they fail to.
+
+    `of_answers` are labels of the points of reports, for KPP and KPF: each evaluator's KPR is
+    joined with its own labels there. Without them both are there and have no value.
+    """
+    row, reports, rows = report_rows(queries)
+    passages = {k.id: _sources(k) for query in queries for k in query.key_points}
+    supported = dict(_supported(reports, row, of_answers))
+    nothing = AnswerPoints(_NO_LABELS, _NO_LABELS, len(reports), np.zeros(len(reports), bool))
+    if entailed := frame.variables.get("entailed"):
+        place = rows_of_units(entailed, row)
+        held = _retrieved(entailed, [reports[n] for n in place], passages)
+        for voice in voices(entailed):
+            said, asked = decided(entailed, voice, {**YES_OR_NO, "neutral": NO})
+            of = Points(said[asked], held[asked], place[asked], len(reports))
+            own = supported.get(voice.rater, nothing)
+            yield Part("points", voice.rater, voice.kind, of, rows)
+            yield Part("answer-points", voice.rater, voice.kind, own, rows)
+            yield Part("both-points", voice.rater, voice.kind, Both(of, own), rows)
+    if failure := frame.variables.get("failure"):
+        place = rows_of_units(failure, row)
+        kinds = {"incomplete": 0, "general": 1, "missing": 2}
+        for voice in voices(failure):
+            failures = Failures(coded(failure, voice, kinds), place, len(reports))
+            yield Part("failures", voice.rater, voice.kind, failures, rows)
+
+
+def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Points that reports make themselves, held against the context of each."""
+    row, reports, rows = report_rows(queries)
+    of = dict(_supported(reports, row, frame))
+    for voice in voices(frame.variables["grounded"]) if of else ():
+        yield Part("answer-points", voice.rater, voice.kind, of[voice.rater], rows)
+
+
+def _supported(
+    reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
+) -> Iterator[tuple[str, AnswerPoints]]:
+    """By evaluator which points of reports their context supports."""
+    grounded = frame.variables.get("grounded") if frame else None
+    if grounded is None:
+        return
+    place = rows_of_units(grounded, row)
+    silent = np.array([report.key_points == () for report in reports], dtype=bool)
+    for voice in voices(grounded):
+        said, asked = decided(grounded, voice, YES_OR_NO)
+        yield voice.rater, AnswerPoints(said[asked], place[asked], len(reports), silent)
+
+
+def _sources(point: KeyPoint) -> frozenset[str]:
+    """The passages that hold a key point: its own, and those of the points merged in it."""
+    return frozenset({point.passage, *_merged(point.meta)})
+
+
+def _merged(told: object) -> Iterator[str]:
+    """The passages of `sources`, and of theirs; a batch's meta may hold anything there."""
+    sources = told.get("sources") if isinstance(told, Mapping) else None
+    for each in sources if isinstance(sources, list) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
+            yield each["passage"]
+        yield from _merged(each)
+
+
+def _retrieved(
+    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
+) -> Ints:
+    """Whether a passage of each unit's key point stands in its report's context, (U,)."""
+    made = [
+        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
+        for (_, _, point), report in zip(frame.units.names, reports, strict=True)
+    ]
+    return np.array(made, dtype=np.int64)
+
+
+def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Key points as people verified them; the rows are queries, of no system."""
+    grounded, key = (frame.variables.get(name) for name in ("grounded", "key"))
+    if grounded is None:
+        return
+    query = {k.id: n for n, each in enumerate(queries) for k in each.key_points}
+    row = np.array([query[unit] for _, _, unit in grounded.units.names], dtype=np.int64)
+    judged = {voice.rater: voice for voice in voices(key)} if key else {}
+    ranks = {0.0: 0, 1.0: 1, 2.0: 2}
+    for voice in voices(grounded):
+        second = np.full(len(row), MISSING, np.int64)
+        asked = np.zeros(len(row), bool)
+        if key is not None and voice.rater in judged:
+            own = judged[voice.rater]
+            second = _aligned(grounded, key, own.rounded().codes(ranks))
+            asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
+        said = coded(grounded, voice, YES_OR_NO)
+        kept: Bools = voice.asked
+        of = Verified(said[kept], second[kept], row[kept], len(queries), asked[kept])
+        rows = Rows(tuple(queries), ("",) * len(queries))
+        yield Part("verified", voice.rater, voice.kind, of, rows)
+
+
+def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
+    """The codes of another variable's units in the order of this one's, -1 where it has none."""
+    found = dict(zip(other.units.names, codes.tolist(), strict=True))
+    return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
+
+
+def written_parts(
+    queries: Sequence[Query], options: Options, deflected: Mapping[str, bool]
+) -> Iterator[Part]:
+    """Answers beside references, for the queries that have some.
+
+    Whether people deflect a query is said by the labels of the campaign, `deflected` by query, and
+    for the others by their references.
+    """
+    judged, of = _beside(queries, deflected.keys())
+    if judged:
+        yield Part("deflections", TEXTS, TEXTS, _deflections(judged, options, deflected), of)
+    pairs, rows = beside_references(queries)
+    if not pairs:
+        return
+    yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
+    if any(report.citations is not None for _, report in pairs):
+        yield Part("citations", TEXTS, TEXTS, _citations(pairs), rows)
+
+
+Pairs = Sequence[tuple[Query, Report]]
+
+
+def beside_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
+    """The reports of queries with references, and their rows."""
+    return _beside(queries, ())
+
+
+def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
+    """The same with the reports of other queries, by id."""
+    kept = [query for query in queries if query.references or query.id in others]
+    pairs = [(query, report) for query in kept for report in query.reports]
+    systems = tuple(system_of(report) for _, report in pairs)
+    lengths = tuple(len(report.text) for _, report in pairs)
+    return pairs, Rows(tuple(query for query, _ in pairs), systems, lengths)
+
+
+def deflected_by_people(pairs: Pairs, deflected: Mapping[str, bool] | None = None) -> Ints:
+    """1 where no reference of a report's query answers it, else 0, (N,); `deflected` goes first."""
+    said = deflected or {}
+    return np.array([int(said.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
+
+
+def _answers(query: Query) -> list[str]:
+    """The references that answer: a deflected or empty one does not."""
+    return [r.text for r in query.references if not r.deflected and r.text.strip()]
+
+
+def _texts(pairs: Pairs) -> Texts:
+    return Texts(
+        [report.text for _, report in pairs],
+        [_answers(query) for query, _ in pairs],
+        [" ".join(p.text for p in query.passages) or None for query, _ in pairs],
+        np.array([bool(_answers(query)) for query, _ in pairs], dtype=bool),
+        [system_of(report) for _, report in pairs],
+    )
+
+
+def _deflections(pairs: Pairs, options: Options, deflected: Mapping[str, bool]) -> Deflections:
+    """A report's own mark, or where it has none, whether its text refuses."""
+    refuses = refusal_list(options.refusals).refuses
+    own = [
+        int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
+    ]
+    every = np.ones(len(own), bool)
+    return Deflections(np.array(own, np.int64), deflected_by_people(pairs, deflected), every)
+
+
+def _citations(pairs: Pairs) -> Citations:
+    """Who deflects has nothing to cite: beside that no citation is right or wrong."""
+    return Citations(
+        [None if r.citations is None else frozenset(r.citations) for _, r in pairs],
+        [
+            [
+                frozenset(r.citations)
+                for r in query.references
+                if r.citations is not None and not r.deflected
+            ]
+            for query, _ in pairs
+        ],
+    )
+
+
+RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
+
+
+def answer_points(points: Campaign, campaign: Campaign, choices: Choices) -> Frame:
+    """The labels of a campaign that holds points of answers against their context.
+
+    Raises ValueError where it is another one or over another batch, and where `campaign` does not
+    ask of key points of the query.
+    """
+    if campaign.protocol != RECALL:
+        raise ValueError(
+            f"points mean nothing to {campaign.name!r}, which is of {campaign.protocol}; give them "
+            f"to a campaign of {RECALL}"
+        )
+    if points.protocol != VERIFICATION or declared(points).reading != "answers":
+        raise ValueError(
+            f"{points.name!r} does not ask of the points of answers; name a campaign of "
+            f"{VERIFICATION} with points=answers"
+        )
+    check_same_batch(points, campaign)
+    return campaign_frame(points, choices)
+
+
+GRADES = ("faithful", "appropriate", "natural")
+BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
+ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
+
+
+def rated_parts(
+    queries: Sequence[Query], frame: Frame, bare: Collection[str] | None
+) -> Iterator[Part]:
+    """Answer rating: grades, eligibility, and sentences by the passages that were shown.
+
+    `bare` are the ids of queries none of whose passages is relevant, where only relevant ones were
+    shown; None where all were. There is nothing to hold a sentence to there, not even one that
+    needs no evidence, so that their responses have no relevance-aware factuality.
+    """
+    row, reports, rows = report_rows(queries)
+    asked = reports if "support" in frame.variables else ()
+    sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
+    said = {name: _by_rater(of) for name, of in frame.variables.items()}
+    kinds = {r: voice.kind for of in said.values() for r, voice in of.items()}
+    for rater, kind in kinds.items():
+        grades = [_of_reports(frame, said.get(name, {}).get(rater), name, row) for name in GRADES]
+        if any(np.isfinite(values).any() for values in grades):
+            yield Part("grades", rater, kind, Grades(*grades), rows)
+        responses = _responses(frame, said, rater, row, sentences)
+        if responses.asked.any():
+            yield Part("responses", rater, kind, responses, rows)
+        if rater in said.get("support", {}):
+            if bare is None:
+                yield Part("all-passages", rater, kind, responses, rows)
+            else:
+                held = responses.only(np.array([q.id not in bare for q in rows.queries], bool))
+                yield Part("relevant-passages", rater, kind, held, rows)
+        if rater in said.get("abstains", {}):
+            yield from _rated_deflections(queries, frame, said, rater, kind)
+
+
+Said = Mapping[str, Mapping[str, Voice]]
+
+
+def _by_rater(variable: VariableFrame) -> dict[str, Voice]:
+    return {voice.rater: voice for voice in voices(variable)}
+
+
+def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Floats:
+    """What a rater says of each report, (N,), NaN = nothing."""
+    made = np.full(len(row), np.nan)
+    if voice:
+        places = [row[unit] for _, _, unit in frame.variables[name].units.names]
+        made[places] = voice.values
+    return made
+
+
+def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Bools:
+    """Of which reports a rater was asked, (N,), whether the answer came or is missing."""
+    made = np.zeros(len(row), bool)
+    if voice:
+        places = [row[unit] for _, _, unit in frame.variables[name].units.names]
+        made[places] = voice.asked
+    return made
+
+
+def _responses(
+    frame: Frame, said: Said, rater: str, row: Mapping[str, int], sentences: Ints
+) -> Responses:
+    """What a rater says of the responses, of which each has so many `sentences` (N,)."""
+    issues = said.get("eligibility", {}).get(rater)
+    grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
+    eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
+    asked = _asked(frame, issues, "eligibility", row)
+    if voice := said.get("support", {}).get(rater):
+        borne = _borne(frame.variables["support"], voice, row, sentences)
+        return Responses(eligible, asked, *borne)
+    return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _borne(
+    variable: VariableFrame, voice: Voice, row: Mapping[str, int], sentences: Ints
+) -> tuple[Ints, Ints]:
+    """Whether sentences are borne out, and the response of each, both (U,).
+
+    A response of which some sentences were not asked about, or on one of which people tie, has
+    none: those that are left would pass it too often.
+    """
+    borne, asked = decided(variable, voice, BORNE)
+    place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
+    whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
+    kept = asked & whole[place]
+    return borne[kept], place[kept]
+
+
+def _sentences(report: Report) -> int:
+    """How many sentences a report is asked about in."""
+    return len(sentences_of(report.text) if report.sentences is None else report.sentences)
+
+
+def _rated_deflections(
+    queries: Sequence[Query], frame: Frame, said: Said, rater: str, kind: str
+) -> Iterator[Part]:
+    """Whether a rater says that an answer abstains, beside the references of its query."""
+    pairs, rows = beside_references(queries)
+    row = {report.id: n for n, (_, report) in enumerate(pairs)}
+    abstains, voice = frame.variables["abstains"], said["abstains"][rater]
+    own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
+    codes = coded(abstains, voice, YES_OR_NO)
+    for n, (_, _, unit) in enumerate(abstains.units.names):
+        if unit in row:
+            own[row[unit]], asked[row[unit]] = codes[n], voice.asked[n]
+    if asked.any():
+        given = Deflections(own, deflected_by_people(pairs), asked)
+        yield Part("deflections", rater, kind, given, rows)
+
+
+def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Preferences: each verdict stands by itself, so people together are all of their verdicts."""
+    variable = frame.variables.get("preferred")
+    if variable is None:
+        return
+    row, _, rows = report_rows(queries)
+    pairs = _pairs(queries, row)
+    sides = np.array([pairs[item] for item, _, _ in variable.units.names], np.int64).reshape(-1, 2)
+    meaning = {"first": 0, "second": 1, "tie-good": 2, "tie-bad": 3}
+    own = [voice for voice in voices(variable) if voice.kind != PEOPLE]
+    verdicts = {voice.rater: coded(variable, voice, meaning) for voice in own}
+    people = [verdicts[voice.rater] for voice in own if voice.kind == HUMAN]
+    if people:
+        yield _preferences(sides, people, PEOPLE, PEOPLE, rows)
+    for voice in own:
+        yield _preferences(sides, [verdicts[voice.rater]], voice.rater, voice.kind, rows)
+
+
+def _pairs(queries: Sequence[Query], row: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """The rows of every pair by its key: ids may hold a slash, so that keys are not parted."""
+    return {
+        f"{first.id}/{second.id}": (row[first.id], row[second.id])
+        for query in queries
+        for n, first in enumerate(query.reports)
+        for second in query.reports[n + 1 :]
+    }
+
+
+def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows: Rows) -> Part:
+    first, second = np.tile(sides, (len(given), 1)).T
+    of = Preferences(first, second, np.concatenate(given), len(rows.systems))
+    return Part("preferences", rater, kind, of, rows)
+
+
+JSON = dict[str, Any]
+PROTOCOL = "key-point-verification"
+STEPS = tuple(n / 10 for n in range(10))
+
+
+def key_point_scores(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    choices: Choices,
+) -> JSON | None:
+    """Cuts of the scores at tenths and at the option's, and their calibration; None without any.
+
+    A point is key where people together keep it (`Retention`), and for each rater where that one
+    does: Qi and others 2024 print the mean of two annotators.
+    """
+    if campaign.protocol != PROTOCOL or declared(campaign).reading:
+        return None
+    if all(k.score is None for q in queries for k in q.key_points):
+        return None
+    said = dict(_verdicts(queries, frame, options))
+    if not said:
+        return None
+    nobody = np.full(sum(len(query.key_points) for query in queries), UNKNOWN, np.int64)
+    together = said.pop(PEOPLE, nobody)
+    return {
+        "cut": options.score_cut,
+        **_held(queries, together, options, choices),
+        "raters": {name: _held(queries, of, options, choices) for name, of in said.items()},
+    }
+
+
+def _verdicts(
+    queries: Sequence[Query], frame: Frame, options: Options
+) -> Iterator[tuple[str, Ints]]:
+    """By rater whether each point of the batch is key: 1, 0, or -1 where that is unknown."""
+    grounded = frame.variables.get("grounded")
+    if grounded is None:
+        return
+    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
+    units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
+    for part, voice in zip(verified_parts(queries, frame), voices(grounded), strict=True):
+        assert isinstance(part.given, Verified)
+        verdicts = np.full(len(place), UNKNOWN, np.int64)
+        # What was not asked, and people's ties, are not among the verified points.
+        verdicts[units[voice.asked]] = kept(part.given, options)
+        yield part.rater, verdicts
+
+
+def _held(queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices) -> JSON:
+    """The scores of all points against one side's verdicts on them."""
+    points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
+    scores = np.array([np.nan if score is None else score for _, score in points], float)
+    number = np.array([n for n, _ in points], dtype=np.int64)
+    thresholds = sorted({*STEPS, options.score_cut})
+    made = cuts(scores, verdicts, number, thresholds, choices.resamples, choices.seed)
+    curve = calibration(scores, verdicts, number, draws=choices.resamples, seed=choices.seed)
+    return {
+        "cuts": [_cut(each) for each in made],
+        "brier": curve.brier.within(*SHARE).as_json(),
+        "expected_calibration_error": curve.expected_calibration_error.as_json(),
+        "reliability": [
+            {"units": b.units, "probability": b.probability, "share": b.share.as_json()}
+            for b in curve.reliability
+        ],
+    }
+
+
+def _cut(cut: Cut) -> JSON:
+    return {
+        "threshold": cut.threshold,
+        "kept": cut.kept,
+        "share": cut.share,
+        "false_discovery_rate": cut.false_discovery.as_json(),
+        "false_positive_rate": cut.false_positive.as_json(),
+    }
+
+
+GROUNDED, VARIABLE = "grounded-answer", "deflected"
+
+
+def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[str, bool]:
+    """By query whether most people deflect it, in a campaign of grounded answers; no ties."""
+    variable = frame.variables.get(VARIABLE)
+    if protocol != GROUNDED or variable is None:
+        return {}
+    people = next((voice for voice in voices(variable) if voice.kind == PEOPLE), None)
+    if people is None:
+        return {}
+    codes, _ = decided(variable, people, YES_OR_NO)
+    known = {query.id for query in queries}
+    names = [unit for _, _, unit in variable.units.names]
+    return {
+        name: code == YES
+        for name, code in zip(names, codes.tolist(), strict=True)
+        if code != MISSING and name in known
+    }
+
+
+def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Whether each judge declines where people do; the rows are queries, of no system.
+
+    A judge that writes answers is held to people as a system is. A query without a relevant
+    passage is among those that people deflect.
+    """
+    deflecting = deflected_in(queries, frame, GROUNDED)
+    if not deflecting:
+        return
+    variable = frame.variables[VARIABLE]
+    kept = [query for query in queries if query.id in deflecting]
+    rows = Rows(tuple(kept), ("",) * len(kept))
+    place = {unit: n for n, (_, _, unit) in enumerate(variable.units.names)}
+    where = np.array([place[query.id] for query in kept], np.int64)
+    theirs = np.array([YES if deflecting[query.id] else NO for query in kept], np.int64)
+    for voice in voices(variable):
+        if voice.kind not in (PEOPLE, HUMAN):
+            own, asked = coded(variable, voice, YES_OR_NO)[where], voice.asked[where]
+            if asked.any():
+                given = Deflections(own, theirs, asked)
+                yield Part("deflections", voice.rater, voice.kind, given, rows)

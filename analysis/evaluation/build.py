@@ -1,0 +1,203 @@
+"""The report of measures, as JSON: each measure of each system, by people and by each judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.data.frame import Frame
+from analysis.data.selection import Choices
+from analysis.data.sources import campaign_frame, uncollected
+from analysis.evaluation.answers import answer_points, key_point_scores
+from analysis.evaluation.inputs import TOGETHER, Part, Rows, drawn_queries
+from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of
+from analysis.evaluation.parts_by_protocol import parts_of
+from analysis.evaluation.passages import Layout, beside, reference_contexts, sampled_orderings
+from analysis.evaluation.people_mean import Persons
+from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
+from analysis.measures import of_family
+from analysis.measures.answers.refusals import refusal_list
+from analysis.measures.base import Found, Measure, Options, Pooled, estimate, rows_of, tokenizer
+from analysis.statistics import Bools, Estimate, resamples_of
+from annotation.models import Campaign
+from datasets.material import batch_rows
+
+JSON = dict[str, Any]
+
+
+def measures_report(
+    campaign: Campaign,
+    options: Options,
+    preset: str,
+    choices: Choices,
+    passages: tuple[str, Campaign] | None = None,
+    slices: Sequence[Campaign] = (),
+    points: Campaign | None = None,
+) -> JSON:
+    """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
+
+    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
+    are held against their context. Raises ValueError for options that cannot be met.
+    """
+    if passages is not None:
+        check_same_batch(passages[1], campaign)
+    strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
+    frame = campaign_frame(campaign, choices)
+    of_answers = None if points is None else answer_points(points, campaign, choices)
+    with uncollected():
+        queries = tuple(batch_rows(campaign.batch))
+    rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
+    found: JSON = {}
+    layout = Layout.of(queries)
+    tables, persons = Tables(drawn_queries(campaign), layout.oracles), Persons()
+    for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
+        for measure in of_family(part.family):
+            name, values = _add(found, measure, part, options, choices, strata)
+            persons.add(name, measure, part, values)
+            if not isinstance(values, Pooled):
+                tables.add(name, measure, part, values)
+    for name, measure, part, values in persons.together():
+        _put_all(found[name], measure, values, part, choices, strata)
+    for name, of in found.items():
+        of |= _of_tables(tables, name, choices)
+    raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
+    return {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": choices.seed,
+        "resamples": resamples_of(len(queries), choices.resamples),
+        "preset": preset,
+        "options": stated(options),
+        "passages": passages and f"{passages[0]}@{passages[1].name}",
+        "points": points and points.name,
+        "strata": {each.name: each.as_json() for each in strata},
+        "queries": len(queries),
+        "raters": raters,
+        "evaluation_queries": tables.drawn.known(len(queries)),
+        "leaderboard": leaderboard(found, raters),
+        "measures": found,
+        "thresholds": {} if rated is None else rated.thresholds(frame, options, choices),
+        "metrics": tables.metrics(choices),
+        **_of_passages(campaign, layout, frame, options, choices),
+        "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
+    }
+
+
+def _of_tables(tables: Tables, name: str, choices: Choices) -> JSON:
+    """What is said of a measure from its values on all queries and systems."""
+    evaluators = tables.evaluators(name, choices)
+    return {
+        "evaluators": evaluators,
+        "evaluator_matrix": matrix_of(evaluators),
+        "forms": tables.forms(name, choices),
+        "settings": tables.settings(name),
+        "powered": tables.powered(name),
+    }
+
+
+def _of_passages(
+    campaign: Campaign,
+    layout: Layout,
+    frame: Frame,
+    options: Options,
+    choices: Choices,
+) -> JSON:
+    ratings = frame.variables.get("rating")
+    if campaign.protocol != "rubric-passage" or ratings is None:
+        return {"sampled": {}, "required": {}, "reference_contexts": {}}
+    return {
+        "sampled": sampled_orderings(layout, ratings, options, choices),
+        **reference_contexts(layout, ratings, options, choices),
+    }
+
+
+def stated(options: Options) -> JSON:
+    """Every option with its value and the reason for its default."""
+    values = asdict(options)
+    values["tokenizer"] = tokenizer(options.tokenizer).name
+    values["refusals"] = refusal_list(options.refusals).name
+    return {
+        each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
+        for each in fields(options)
+    }
+
+
+def _add(
+    found: JSON,
+    measure: Measure,
+    part: Part,
+    options: Options,
+    choices: Choices,
+    strata: Sequence[Stratum],
+) -> tuple[str, Found]:
+    name = f"{measure.name}{part.suffix}"
+    of = found.setdefault(
+        name,
+        {
+            "summary": measure.summary,
+            "citation": measure.citation,
+            "options": list(measure.options),
+            "cut": part.suffix if part.family in RANKED else "",
+            "systems": {},
+            "slices": {},
+        },
+    )
+    values = part.found(measure, options)
+    _put_all(of, measure, values, part, choices, strata)
+    return name, values
+
+
+def _put_all(
+    of: JSON,
+    measure: Measure,
+    values: Found,
+    part: Part,
+    choices: Choices,
+    strata: Sequence[Stratum],
+) -> None:
+    """A part's values by system, over all and in every slice."""
+    every = np.ones(len(part.rows.systems), bool)
+    _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
+    for stratum, rows in _strata(part.rows, strata):
+        slices = of["slices"].setdefault(stratum, {})
+        for value, where in rows.items():
+            made = _by_system(measure, values, part.rows, where, choices)
+            _put(slices.setdefault(value, {}), made, part)
+
+
+def _by_system(
+    measure: Measure, values: Found, rows: Rows, where: Bools, choices: Choices
+) -> dict[str, Estimate]:
+    numbers = rows.numbers
+    made = {}
+    for column, system in enumerate(rows.named):
+        kept = (rows.columns == column) & where
+        if kept.any():
+            own = rows_of(values, kept)
+            made[system] = estimate(measure, own, numbers[kept], choices.resamples, choices.seed)
+    return made
+
+
+def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
+    """Under each system: who is no single rater, such as `people` together, and every rater."""
+    for system, each in made.items():
+        of = systems.setdefault(system, {**dict.fromkeys(TOGETHER), "raters": {}})
+        (of if part.kind in TOGETHER else of["raters"])[part.rater] = each.as_json()
+
+
+def _strata(rows: Rows, labelled: Sequence[Stratum]) -> Iterable[tuple[str, dict[str, Bools]]]:
+    for name, values in rows.strata.items():
+        every = np.array([value or "" for value in values], dtype=str)
+        known = sorted(set(every.tolist()) - {""})
+        yield name, {value: every == value for value in known}
+    for stratum in labelled:
+        if parts := stratum.among(rows):
+            yield stratum.name, parts

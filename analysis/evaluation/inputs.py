@@ -1,0 +1,291 @@
+"""Parts, voices, drawn queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from django.db.models import Exists, OuterRef
+
+from analysis.data.frame import VariableFrame
+from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
+from analysis.data.reference import HUMAN, decided
+from analysis.evaluation.relevance import RatedRankings
+from analysis.measures.agreement import Labelled
+from analysis.measures.base import MISSING, Found, Measure, Options, grounding_quality
+from analysis.statistics import Bools, Floats, Ints
+from annotation.campaigns.sampling import EVALUATION
+from annotation.models import Campaign, Item, QueryDraw, Response
+from annotation.people.membership import excluded
+from datasets.rows import Query, Report
+
+PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
+TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
+"""Who is no single rater, with its name in tables."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """N rows of a table, each of a query and a system; a system that has no name is ``""``.
+
+    `lengths` are those of the answers, in characters, where the rows are answers.
+    """
+
+    queries: tuple[Query, ...]
+    systems: tuple[str, ...]
+    lengths: tuple[int, ...] = ()
+
+    def of_another(self, system: str) -> Rows:
+        """The same rows of one other system; what hangs on queries alone is not made again."""
+        other = Rows(self.queries, (system,) * len(self.queries), self.lengths)
+        other.__dict__.update(ids=self.ids, numbers=self.numbers, strata=self.strata)
+        other.__dict__.update(named=(system,), columns=np.zeros(len(self.queries), np.int64))
+        return other
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the queries, each once, in their order."""
+        return tuple(sorted({query.id for query in self.queries}))
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of each row's query, (N,), in the order of the queries' ids."""
+        place = {each: n for n, each in enumerate(self.ids)}
+        return np.array([place[query.id] for query in self.queries], dtype=np.int64)
+
+    @cached_property
+    def named(self) -> tuple[str, ...]:
+        """The systems, each once, in their order."""
+        return tuple(dict.fromkeys(self.systems))
+
+    @cached_property
+    def columns(self) -> Ints:
+        """The number of each row's system, (N,), in the order of `named`."""
+        place = {each: n for n, each in enumerate(self.named)}
+        return np.array([place[each] for each in self.systems], dtype=np.int64)
+
+    @cached_property
+    def strata(self) -> dict[str, list[str | None]]:
+        """What divides the rows: the queries' meta, grounding quality, lengths in thirds.
+
+        A stratum of one value says nothing, and one of many is none.
+        """
+        found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
+        found["source"] = [text_of(q.meta, "source") or _sources(q) for q in self.queries]
+        found["grounding"] = grounding_quality(np.array([*map(_relevant, self.queries)]))
+        documents = {q.id: sum(len(p.text) for p in q.passages) for q in self.queries}
+        thirds = length_strata(documents)
+        found["document_length"] = [thirds[query.id] for query in self.queries]
+        answers = length_strata({str(n): length for n, length in enumerate(self.lengths)})
+        found["generation_length"] = [answers.get(str(n)) for n in range(len(self.queries))]
+        return {
+            name: values
+            for name, values in found.items()
+            if 1 < len(set(values) - {None}) <= MOST_VALUES
+        }
+
+
+def _sources(query: Query) -> str | None:
+    """Where a query's passages come from, such as `private + web`; None where nothing is said."""
+    return " + ".join(sorted({p.source for p in query.passages if p.source})) or None
+
+
+def _relevant(query: Query) -> float:
+    """The share of a query's passages that the batch calls relevant, NaN where it says nothing."""
+    marks = [p.relevant for p in query.passages if p.relevant is not None]
+    return sum(marks) / len(marks) if marks else float("nan")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The input of all measures of a family, by one rater.
+
+    `kind` is human, judge or reference, `people` for what people say together, `mean_of_people` for
+    the mean of what each of them says, and `texts` where nobody was asked. `suffix` tells cuts of a
+    ranking apart, such as `@10`.
+    """
+
+    family: str
+    rater: str
+    kind: str
+    given: object
+    rows: Rows
+    suffix: str = ""
+
+    def found(self, measure: Measure, options: Options) -> Found:
+        """What a measure of the family makes of it."""
+        if isinstance(self.given, RatedRankings):
+            return self.given.found(measure, options)
+        return measure.of(self.given, options)
+
+
+def system_of(report: Report) -> str:
+    """The name under which a report is counted: its system, with the setting where they differ."""
+    system, setting = report.system or "", report.setting or ""
+    if not setting or setting == system:
+        return system
+    return f"{system} ({setting})" if system else setting
+
+
+def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
+    """Every report of a batch, and its row."""
+    pairs = [(query, report) for query in queries for report in query.reports]
+    systems = tuple(system_of(report) for _, report in pairs)
+    lengths = tuple(len(report.text) for _, report in pairs)
+    return [r for _, r in pairs], Rows(tuple(query for query, _ in pairs), systems, lengths)
+
+
+NO_DRAW = "no draw of the queries for people is stored"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """`chances` are those with which people were asked about each evaluation query, by its id.
+
+    `asked` are those that were drawn, `unfinished` those of them that people still owe.
+    """
+
+    chances: Mapping[str, float] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
+
+    def among(self, queries: Sequence[str]) -> Bools:
+        """Which queries (Q,) take people and judges together; all where no draw is stored."""
+        return np.array([not self.chances or each in self.chances for each in queries], dtype=bool)
+
+    def known(self, queries: int) -> int:
+        """How many of so many queries take people and judges together."""
+        return len(self.chances) if self.chances else queries
+
+    def labelled(self, queries: Sequence[str], human: Floats, judge: Floats) -> Labelled:
+        """Scores (Q, S) of people and a judge on the queries that take both."""
+        kept = self.among(queries)
+        names = [each for each, there in zip(queries, kept, strict=True) if there]
+        asked = np.array([each in self.asked for each in names], dtype=bool)
+        chances = np.array([self.chances.get(each, np.nan) for each in names], dtype=float)
+        return Labelled(human[kept], judge[kept], asked, chances, self._reason())
+
+    def _reason(self) -> str | None:
+        if not self.chances:
+            return NO_DRAW
+        if self.unfinished:
+            of = f"{len(self.unfinished)} of the {len(self.asked)} queries"
+            return f"people have not finished {of} that were drawn for them"
+        return None
+
+
+def drawn_queries(campaign: Campaign) -> Drawn:
+    """What is stored of a campaign's draw."""
+    rows = list(
+        QueryDraw.objects.filter(campaign=campaign).values_list(
+            "query__key", "probability", "drawn", "role", "role_probability"
+        )
+    )
+    kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
+    evaluated = [row for row in rows if row[3] == EVALUATION]
+    asked = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
+    return Drawn(
+        {key: given_role(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
+        asked,
+        frozenset(_unfinished(campaign)) & asked,
+    )
+
+
+def given_role(chance: float, asked: float, others: float) -> float:
+    """The chance to be asked of a query that is known to be for evaluation (Bayes' rule).
+
+    `asked` and `others` are the chances to become that among the queries that people are asked and
+    among the others: roles are drawn apart there.
+    """
+    return chance * asked / (chance * asked + (1 - chance) * others)
+
+
+def _kept(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
+    """The chance of an evaluation query's role among rows that were drawn alike."""
+    return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
+
+
+def _unfinished(campaign: Campaign) -> set[str]:
+    """The queries with an item that nobody who counts has answered."""
+    answers = Response.objects.filter(
+        current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
+    ).exclude(assignment__rater__name__in=list(excluded(campaign.name)))
+    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
+    return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
+
+
+JUDGE = "judge"
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One rater's word on the units of a variable.
+
+    `values` (U,) are places in the scale's categories, or their numbers where they are ordered;
+    NaN = none. `asked` (U,) says which units count at all: those that were not asked, escapes and
+    people's ties are no missing judgements. People together fail where some of them were asked and
+    none gave an answer.
+    """
+
+    rater: str
+    kind: str
+    values: Floats
+    asked: Bools
+
+    @property
+    def failed(self) -> Bools:
+        """Which units (U,) were asked about in vain."""
+        return self.asked & np.isnan(self.values)
+
+    def rounded(self) -> Voice:
+        """With values to the nearest rank; people's half between two ranks goes to the higher."""
+        return replace(self, values=np.floor(self.values + 0.5))
+
+    def codes(self, meaning: Mapping[float, int]) -> Ints:
+        """The values as codes (U,) by a mapping; -1 where there is none, or it is not mapped."""
+        return np.array([meaning.get(value, MISSING) for value in self.values.tolist()], np.int64)
+
+
+def voices(frame: VariableFrame) -> Iterator[Voice]:
+    """People together, then each rater by itself; those that are excluded say nothing.
+
+    What people together say is decided unit by unit, see `analysis.people`.
+    """
+    missing = _missing(frame)
+    ordered = frame.scale.level != "nominal"
+    numbers = np.append(
+        frame.scale.values() if ordered else np.arange(len(frame.scale.categories), dtype=float),
+        np.nan,
+    )
+    values = numbers[frame.codes]
+    if frame.columns(HUMAN):
+        together = decided(frame)
+        yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing))
+    for column, rater in enumerate(frame.raters):
+        asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
+        if rater.excluded is None and asked.any():
+            yield Voice(rater.name, rater.kind, values[:, column], asked)
+
+
+def _missing(frame: VariableFrame) -> dict[str, Bools]:
+    found: dict[str, Bools] = {}
+    for aside in frame.asides:
+        if aside.is_missing:
+            found.setdefault(aside.rater, np.zeros(len(frame.codes), bool))[aside.unit] = True
+    return found
+
+
+def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
+    """The units (U,) on which a person's answer is missing and nobody else's is there."""
+    people = {r.name for r in frame.raters if r.kind == HUMAN and r.excluded is None}
+    found = np.zeros(len(frame.codes), bool)
+    for rater in people & missing.keys():
+        found |= missing[rater]
+    if not found.any():
+        return found
+    found &= (frame.of(HUMAN) < 0).all(axis=1)
+    escaped = [a.unit for a in frame.asides if not a.is_missing and a.rater in people]
+    found[escaped] = False
+    return found

@@ -1,0 +1,432 @@
+"""Values by system, boards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from analysis.data.reference import HUMAN
+from analysis.data.selection import Choices
+from analysis.evaluation.inputs import (
+    JUDGE,
+    MEAN_OF_PEOPLE,
+    PEOPLE,
+    TEXTS,
+    TOGETHER,
+    Drawn,
+    Part,
+    Rows,
+)
+from analysis.measures.agreement import (
+    FEWEST_OF_EVALUATORS,
+    Ordering,
+    Setting,
+    orderings,
+    powered_mean,
+    powered_pairs,
+    settings,
+    settings_by_mean,
+)
+from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
+from analysis.statistics import Estimate, Floats, PairedTest, correlation_estimates, undefined
+
+JSON = dict[str, Any]
+LEVEL = 0.05
+POWERED = "powered"
+TESTS = {
+    POWERED: "two-sided t test of the prediction-powered mean difference by query",
+    MEAN_OF_PEOPLE: "",
+    "": "two-sided paired t test of the differences by query, as the intervals are t by query",
+}
+
+
+def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
+    """Every board: under people, each judge, both together, what the batch alone gives, each rater.
+
+    `letters` name the systems. A system is `higher_than` others by a measure where the test of the
+    board says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator;
+    null where it was not tested, as the oracle is not by a measure whose yardstick it is. Test and
+    intervals of a board come from one method, t on the values of queries.
+    """
+    systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
+    letters = {system: _letter(n) for n, system in enumerate(systems)}
+    kinds = {rater["name"]: rater["kind"] for rater in raters}
+    boards = [_board(by, kind, measures, systems) for by, kind in _evaluators(measures, kinds)]
+    return {"level": LEVEL, "letters": letters, "boards": boards}
+
+
+def _evaluators(measures: JSON, kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Who says something, and what kind that is, in the order in which boards stand."""
+    said = [each for of in measures.values() for each in of["systems"].values()]
+    named = list(dict.fromkeys(name for each in said for name in each["raters"]))
+    of_kind = {kind: [name for name in named if kinds.get(name) == kind] for kind in kinds.values()}
+    if any(each[PEOPLE] for each in said):
+        yield PEOPLE, PEOPLE
+    for judge in of_kind.get(JUDGE, []):
+        yield judge, JUDGE
+    for judge in dict.fromkeys(name for of in measures.values() for name in of["powered"]):
+        yield judge, POWERED
+    for together in (TEXTS, MEAN_OF_PEOPLE):
+        if any(each.get(together) for each in said):
+            yield together, together
+    for kind in ("reference", HUMAN):
+        for name in of_kind.get(kind, []):
+            yield name, kind
+
+
+def _board(by: str, kind: str, measures: JSON, systems: Sequence[str]) -> JSON:
+    rows = {system: dict(_row(by, kind, measures, system)) for system in systems}
+    return {
+        "by": by,
+        "kind": kind,
+        "test": TESTS.get(kind, TESTS[""]),
+        "systems": {system: row for system, row in rows.items() if row},
+    }
+
+
+def _row(by: str, kind: str, measures: JSON, system: str) -> Iterator[tuple[str, JSON]]:
+    for name, of in measures.items():
+        if found := _said(of, by, kind, system):
+            pairs = _pairs(of, by, kind)
+            tested = any(system in (pair["a"], pair["b"]) for pair in pairs)
+            higher = _higher(pairs, system) if tested else None
+            yield name, {**found, "higher_than": higher}
+
+
+def _said(of: JSON, by: str, kind: str, system: str) -> JSON | None:
+    found: JSON | None
+    if kind == POWERED:
+        found = of["powered"].get(by, {}).get("systems", {}).get(system)
+        return found
+    estimates = of["systems"].get(system, {**dict.fromkeys(TOGETHER), "raters": {}})
+    found = estimates.get(by) if kind in TOGETHER else estimates["raters"].get(by)
+    return found
+
+
+def _pairs(of: JSON, by: str, kind: str) -> list[JSON]:
+    found: list[JSON] = (
+        of["powered"].get(by, {}).get("pairs", [])
+        if kind == POWERED
+        else of["settings"].get(by, [])
+    )
+    return found
+
+
+def _higher(pairs: Sequence[JSON], system: str) -> list[str]:
+    """The systems over which a system's mean is higher, significantly."""
+    found = []
+    for pair in pairs:
+        p, difference = pair["adjusted_p_value"], pair["difference"]["value"]
+        if p is None or p >= LEVEL or not difference:
+            continue
+        above, below = (pair["a"], pair["b"]) if difference > 0 else (pair["b"], pair["a"])
+        if above == system:
+            found.append(below)
+    return found
+
+
+def _letter(number: int) -> str:
+    letters = ""
+    while number >= 0:
+        letters = chr(ord("A") + number % 26) + letters
+        number = number // 26 - 1
+    return letters
+
+
+def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:
+    """Each pair with its tau."""
+    return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
+
+
+def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
+    """The taus of pairs as a square of all who stand in them, null where two were not compared.
+
+    None without pairs.
+    """
+    if not pairs:
+        return None
+    names = list(dict.fromkeys(pair[side] for side in ("a", "b") for pair in pairs))
+    taus = {(pair["a"], pair["b"]): pair["kendall"]["value"] for pair in pairs}
+    square = [[1.0 if a == b else taus.get((a, b), taus.get((b, a))) for b in names] for a in names]
+    return {"evaluators": names, "kendall": square}
+
+
+def pairs_as_json(found: Sequence[Setting], bounds: Bounds) -> list[JSON]:
+    """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
+    most = bounds[1] - bounds[0]
+    return [
+        {
+            "a": each.a,
+            "b": each.b,
+            "difference": each.test.difference.within(-most, most).as_json(),
+            **p_values(each),
+            "method": each.test.method,
+        }
+        for each in found
+    ]
+
+
+def p_values(of: Setting) -> JSON:
+    """The p-value of a pair, before and after the adjustment, or why there is none."""
+    found = {"p_value": of.test.p_value, "adjusted_p_value": of.adjusted_p_value}
+    return found if of.test.reason is None else {**found, "reason": of.test.reason}
+
+
+#: The measures of rankings, which are compared with each other at every cut.
+RANKED = ("contexts", "rankings")
+
+
+@dataclass
+class Tables:
+    """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns.
+
+    `queries` are the ids of its rows; `drawn` says which of them take people and judges together.
+    `oracles` are the systems by which the others are measured: they are ranked apart. `unknown`
+    says by measure, rater and system why there is no figure, in which case no row of it counts.
+    """
+
+    drawn: Drawn
+    oracles: frozenset[str] = frozenset()
+    values: dict[str, dict[str, Floats]] = field(default_factory=dict)
+    systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    cuts: set[str] = field(default_factory=set)
+    bounds: dict[str, Bounds] = field(default_factory=dict)
+    unknown: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _by_oracle: set[str] = field(default_factory=set)
+    _forms: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
+        """A part's values (N,). Contexts come one system at a time, the others all at once.
+
+        What is no cut of rankings is a form of the measure.
+        """
+        tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
+        made = table_of(values_of(found), part.rows)
+        for column, system in enumerate(part.rows.named):
+            if reason := reason_of(rows_of(found, part.rows.columns == column)):
+                self.unknown[name, part.rater, system] = reason
+                made[:, column] = np.nan
+        if measure.by_oracle:
+            self._by_oracle.add(name)
+        before = tables.get(part.rater)
+        tables[part.rater] = made if before is None else np.column_stack([before, made])
+        self.kinds[part.rater] = part.kind
+        self.queries[name] = part.rows.ids
+        self.bounds[name] = measure.bounds
+        named.setdefault(part.rater, []).extend(part.rows.named)
+        if part.family in RANKED and part.suffix:
+            self.cuts.add(name)
+        elif name not in (forms := self._forms.setdefault(measure.name, [])):
+            forms.append(name)
+
+    def evaluators(self, name: str, choices: Choices) -> list[JSON]:
+        """Whether raters order the systems alike by a measure, each pair of them.
+
+        From six systems on besides the oracle: of fewer, tau says next to nothing. Nobody is held
+        against people together who is one of them. Where queries have roles, only evaluation
+        queries count.
+        """
+        return orders_as_json(self._orderings(name, choices))
+
+    def _orderings(self, name: str, choices: Choices) -> list[Ordering]:
+        named = self.systems.get(name, {})
+        tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
+        if len({tuple(named[rater]) for rater in tables}) != 1:
+            return []
+        kept = self.drawn.among(self.queries[name])
+        held = {rater: self._apart(name, rater)[kept] for rater in tables}
+        why = {rater: self._why(name, rater) for rater in tables}
+        found = orderings(
+            held, choices.resamples, choices.seed,
+            {rater: reason for rater, reason in why.items() if reason}, FEWEST_OF_EVALUATORS,
+        )  # fmt: skip
+        inside = {PEOPLE, HUMAN}
+        return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
+
+    def _apart(self, name: str, rater: str) -> Floats:
+        """A table without the oracle, which leads whoever measures by it."""
+        kept = [system not in self.oracles for system in self.systems[name][rater]]
+        return self.values[name][rater][:, kept]
+
+    def _why(self, name: str, rater: str) -> str | None:
+        """Why a rater has no figure of one of the systems; the oracle is none."""
+        named = self.systems[name][rater]
+        return self._unknown(name, (rater,), [s for s in named if s not in self.oracles])
+
+    def _unknown(self, name: str, raters: Iterable[str], systems: Iterable[str]) -> str | None:
+        """The first reason why one of the raters has no figure of one of the systems."""
+        every = [(name, rater, system) for rater in raters for system in systems]
+        return next((self.unknown[each] for each in every if each in self.unknown), None)
+
+    def forms(self, name: str, choices: Choices) -> list[JSON]:
+        """Whether raters order systems and reports alike by a measure and by its later forms.
+
+        Such as people's yes and no, and a judge's ratings that are cut at eta; `a` goes by this
+        form and `b` by the other. Kendall's tau-b is of the systems' means, Spearman's correlation
+        of the values of queries and systems, of which there are more. Single people are left out;
+        one rater's own forms stand under `metrics`. Where queries have roles, only evaluation
+        queries count.
+        """
+        forms = next((each for each in self._forms.values() if name in each), [name])
+        later = forms[forms.index(name) :]
+        places = [
+            (form, rater)
+            for form in later
+            for rater, table in self.values.get(form, {}).items()
+            if self.kinds[rater] not in (HUMAN, TEXTS) and np.isfinite(table).any()
+        ]
+        if len(later) < 2 or len({tuple(self.systems[f][rater]) for f, rater in places}) != 1:
+            return []
+        # By number, since a rater may have any name.
+        held = {
+            str(n): self._apart(form, rater)[self.drawn.among(self.queries[form])]
+            for n, (form, rater) in enumerate(places)
+        }
+        why = {str(n): self._why(form, rater) for n, (form, rater) in enumerate(places)}
+        unknown = {place: reason for place, reason in why.items() if reason}
+        drawn = choices.resamples, choices.seed
+        made = []
+        for each in orderings(held, *drawn, unknown, FEWEST_OF_EVALUATORS):
+            (own, a), (form, b) = places[int(each.a)], places[int(each.b)]
+            if own == name != form and a != b:
+                spearman = _spearman(held[each.a], held[each.b], choices)
+                found = {"kendall": each.kendall.as_json(), "spearman": spearman.as_json()}
+                made.append({"a": a, "form": form, "b": b, **found})
+        return made
+
+    def settings(self, name: str) -> dict[str, list[JSON]]:
+        """The paired tests of the systems under each rater; of whole rankings only.
+
+        They are t tests, as the intervals of the means are t intervals, so that the letters of a
+        board follow from the method of its intervals; Wilcoxon's test stands beside them. The
+        oracle is not tested by a measure that goes by it: its own value is no result.
+        """
+        if name in self.cuts:
+            return {}
+        made = {}
+        for rater, table in self.values.get(name, {}).items():
+            columns = dict(zip(self.systems[name][rater], table.T, strict=True))
+            tested = {s: columns[s] for s in self._tested(name, columns)}
+            means, ranks = (
+                [self._told(name, (rater,), each) for each in compare(tested)]
+                for compare in (settings_by_mean, settings)
+            )
+            if means:
+                told = pairs_as_json(means, self.bounds[name])
+                beside = ({"wilcoxon": p_values(rank)} for rank in ranks)
+                made[rater] = [each | more for each, more in zip(told, beside, strict=True)]
+        return made
+
+    def _tested(self, name: str, systems: Iterable[str]) -> list[str]:
+        """The systems that are tested against each other by a measure."""
+        apart = self.oracles if name in self._by_oracle else frozenset()
+        return [each for each in systems if each not in apart]
+
+    def _told(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
+        """A pair, without a test where a rater has no figure of one of the two."""
+        reason = self._unknown(name, raters, (pair.a, pair.b))
+        if reason is None:
+            return pair
+        n, method = pair.test.difference.n, pair.test.difference.method
+        test = PairedTest(undefined(reason, n, method), None, pair.test.method, reason)
+        return Setting(pair.a, pair.b, test, None)
+
+    def powered(self, name: str) -> JSON:
+        """By judge, what people and that judge together say of each system, and of each pair.
+
+        Pairs are of whole rankings only, as in `settings`.
+        """
+        named, of = self.systems.get(name, {}), self.values.get(name, {})
+        if PEOPLE not in of:
+            return {}
+        judges = [rater for rater in of if self.kinds[rater] == JUDGE]
+        return {rater: self._powered(name, named[rater], rater) for rater in judges}
+
+    def _powered(self, name: str, systems: list[str], judge: str) -> JSON:
+        of, known = self.values[name], self.systems[name][PEOPLE]
+        both = [each for each in systems if each in known]
+        human, machine = (
+            of[rater][:, [self.systems[name][rater].index(each) for each in both]]
+            for rater in (PEOPLE, judge)
+        )
+        labelled = self.drawn.labelled(self.queries[name], human, machine)
+        bounds, raters = self.bounds[name], (PEOPLE, judge)
+        means = {
+            system: powered_mean(
+                replace(labelled, reason=labelled.reason or self._unknown(name, raters, (system,))),
+                column, bounds,
+            )
+            for column, system in enumerate(both)
+        }  # fmt: skip
+        tested = [] if name in self.cuts else self._tested(name, both)
+        columns = [both.index(each) for each in tested]
+        alone = replace(
+            labelled, human=labelled.human[:, columns], judge=labelled.judge[:, columns]
+        )
+        pairs = [self._told(name, raters, each) for each in powered_pairs(alone, tested)]
+        return {
+            "systems": {
+                system: {**each.as_json(), "effective_labels": worth}
+                for system, (each, worth) in means.items()
+            },
+            "pairs": pairs_as_json(pairs, bounds),
+        }
+
+    def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
+        """Whether measures order the systems alike, under each rater: those of rankings, by cuts,
+        and the forms of one measure.
+
+        What no rater is asked for stands beside what each one says of rankings.
+        """
+        cut = [name for name in self.values if name in self.cuts]
+        made: dict[str, list[JSON]] = {}
+        for names in (cut, *(forms for forms in self._forms.values() if len(forms) > 1)):
+            raters = dict.fromkeys(r for name in names for r in self.values[name] if r != TEXTS)
+            for rater in raters:
+                tables = self._by(rater, names)
+                if names is not cut:
+                    # People together stand there even where no person used a form.
+                    tables = {name: of for name, of in tables.items() if np.isfinite(of).any()}
+                why = {
+                    n: self._unknown(n, (rater,), self.systems[n].get(rater, ())) for n in tables
+                }
+                unknown = {name: reason for name, reason in why.items() if reason}
+                found = orderings(tables, choices.resamples, choices.seed, unknown)
+                if found:
+                    made.setdefault(rater, []).extend(orders_as_json(found))
+        return made
+
+    def _by(self, rater: str, names: list[str]) -> dict[str, Floats]:
+        """The tables of measures under a rater, or else of the batch alone."""
+        tables = {name: self.values[name] for name in names}
+        known = {name: of.get(rater, of.get(TEXTS)) for name, of in tables.items()}
+        return {name: table for name, table in known.items() if table is not None}
+
+
+def table_of(values: Floats, rows: Rows) -> Floats:
+    """The mean value of each query and system, (Q, S), NaN = none."""
+    numbers = rows.numbers
+    shape = (int(numbers.max(initial=-1)) + 1, len(rows.named))
+    known = np.isfinite(values)
+    cells = numbers[known] * shape[1] + rows.columns[known]
+    sums, sizes = (
+        np.bincount(cells, weights, minlength=shape[0] * shape[1])
+        for weights in (values[known], None)
+    )
+    made = np.full(shape[0] * shape[1], np.nan)
+    np.divide(sums, sizes, out=made, where=sizes > 0)
+    return made.reshape(shape)
+
+
+def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
+    """The rank correlation of two tables (Q, S) of the same queries and systems."""
+    queries = np.repeat(np.arange(len(one)), one.shape[1])
+    return correlation_estimates(
+        one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
+        draws=choices.resamples, seed=choices.seed,
+    )["spearman"]  # fmt: skip

@@ -1,0 +1,191 @@
+"""The methods paragraph of a paper, from the report of measures: what was computed, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.data.reference import HUMAN
+from analysis.evaluation.inputs import JUDGE
+from analysis.formats.base import Section, count
+from analysis.formats.methods import CITED, references
+from analysis.measures.base import PRESETS
+
+JSON = dict[str, Any]
+
+PAPERS = {
+    "crux": ("CRUX", "ju2025"),
+    "long2rag": ("Long²RAG", "qi2024"),
+    "garage": ("GaRAGe", "sorodoc2025"),
+    "clapnq": ("CLAPnq", "rosenthal2025"),
+}
+WORKS = {
+    "CRUX": "ju2025", "Long2RAG": "qi2024", "GaRAGe": "sorodoc2025", "CLAPnq": "rosenthal2025",
+    "Clarke": "clarke2008", "Järvelin": "jarvelin2002", "Lin": "lin2004",
+}  # fmt: skip
+"""Words of a measure's source, and the work that they name."""
+
+
+def methods_section(report: JSON) -> Section:
+    """The paragraphs, and the works that they cite."""
+    paragraphs = methods(report)
+    return Section("Methods", (), paragraphs=tuple(paragraphs), points=references(paragraphs))
+
+
+def methods(report: JSON) -> list[str]:
+    """Paragraphs of plain text, each a few sentences; none tells of what is not in the report."""
+    parts = (_data(report), _measures(report), _choices(report), _whose(report), _tests(report))
+    return [part for part in parts if part]
+
+
+def _data(report: JSON) -> str:
+    kinds = [rater["kind"] for rater in report["raters"] if not rater["excluded"]]
+    people = count(kinds.count(HUMAN), "person", "people")
+    judges = count(kinds.count(JUDGE), "judge") if JUDGE in kinds else "no judge"
+    systems = count(len(report["leaderboard"]["letters"]), "system")
+    queries = count(report["queries"], "query", "queries")
+    out = [f"{r['name']} ({r['excluded']})" for r in report["raters"] if r["excluded"]]
+    left = f" Left out by a researcher: {'; '.join(out)}." if out else ""
+    return (
+        f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
+        f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
+        f"{_sliced(report)}"
+    )
+
+
+def _sliced(report: JSON) -> str:
+    """By whose labels the queries were sliced."""
+    strata = report["strata"].values()
+    if not strata:
+        return ""
+    named = dict.fromkeys(each["campaign"] for each in strata)
+    whose = "people's most frequent one, ties left out"
+    if decided := sum(each["decided"] for each in strata):
+        whose += f", or the Reference where one was decided ({count(decided, 'label')})"
+    return f" Queries were sliced by the labels of {', '.join(named)}: {whose}."
+
+
+def _measures(report: JSON) -> str:
+    """Each measure with the works that it is from, those of one source together."""
+    by_source: dict[tuple[str, ...], list[str]] = {}
+    for name, of in report["measures"].items():
+        if not of["cut"]:
+            keys = tuple(key for word, key in WORKS.items() if word in of["citation"])
+            by_source.setdefault(keys, []).append(name)
+    told = [
+        f"{', '.join(names)}{''.join(f' {CITED[key]}' for key in keys)}"
+        for keys, names in by_source.items()
+    ]
+    return f"The measures are {'; '.join(told)}." if told else ""
+
+
+def _choices(report: JSON) -> str:
+    """What the preset is, which options the measures read, and which differ from the preset."""
+    preset = report["preset"]
+    paper, key = PAPERS.get(preset, ("", ""))
+    named = f"the choices of {paper} {CITED[key]}" if paper else "Tandem's own defaults"
+    read = dict.fromkeys(name for of in report["measures"].values() for name in of["options"])
+    read |= {name: None for name, there in _elsewhere(report).items() if there}
+    if unfiltered := report["protocol"] == "report-coverage" and not report["passages"]:
+        read.pop("filtered", None)
+    values = [f"{name} {_word(report['options'][name]['value'])}" for name in read]
+    own = PRESETS[preset]
+    changed = [
+        name for name in read
+        if name != "tokenizer" and report["options"][name]["value"] != getattr(own, name)
+    ]  # fmt: skip
+    but = f", but for {', '.join(changed)}" if changed else ""
+    stated = f" Options: {'; '.join(values)}." if values else ""
+    passages = report["passages"]
+    beside = f" Only sub-questions that {passages} finds answered count." if passages else ""
+    beside += " All sub-questions of reports count." if unfiltered else ""
+    if points := report["points"]:
+        beside += f" KPP and KPF rest on the labels of {points}, by the same evaluator as KPR."
+    return f"What the papers leave open was settled by {named}{but}.{stated}{beside}"
+
+
+def _elsewhere(report: JSON) -> dict[str, bool]:
+    """Options that no measure reads, and whether the report holds what does."""
+    scored = report["key_point_scores"] is not None
+    return {"score_cut": scored, "samples": _ordered(report["sampled"])}
+
+
+def _ordered(by_rater: JSON) -> bool:
+    """Whether measures could be held against each other at all."""
+    return any(each["kendall"]["value"] is not None for of in by_rater.values() for each in of)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _whose(report: JSON) -> str:
+    kinds = {board["kind"] for board in report["leaderboard"]["boards"]}
+    parts = []
+    if "people" in kinds:
+        parts.append(
+            "People together are the most frequent label of a unit, ties left out, or the mean of "
+            "their ratings; the mean of people averages what each person's own labels give."
+        )
+    if JUDGE in kinds:
+        parts.append("A judge's own figures are uncorrected.")
+    if any(_estimated(report)):
+        parts.append(
+            "People and a judge together give the prediction-powered mean (PPI++) "
+            f"{CITED['angelopoulos2023']} over {report['evaluation_queries']} evaluation "
+            "queries, with the query as the unit and the chances of the stored draw."
+        )
+    if any("chances unequal" in each["method"] for each in _estimated(report)):
+        parts.append(f"Unequal chances were weighted by their inverse {CITED['zrnic2024']}.")
+    return " ".join(parts)
+
+
+def _estimated(report: JSON) -> list[JSON]:
+    """The prediction-powered means that there are."""
+    return [
+        cell
+        for board in report["leaderboard"]["boards"]
+        if board["kind"] == "powered"
+        for row in board["systems"].values()
+        for cell in row.values()
+        if cell["value"] is not None
+    ]
+
+
+def _tests(report: JSON) -> str:
+    measures = report["measures"].values()
+    parts = []
+    if any(pairs for of in measures for pairs in of["settings"].values()):
+        parts.append(
+            "Systems were compared in pairs on the queries that both answered by the paired t test "
+            "on values of queries, two-sided, which is the method of the intervals; p was adjusted "
+            f"over all pairs of a measure and evaluator {CITED['holm1979']}. Beside it stands "
+            f"Wilcoxon's signed-rank test {CITED['wilcoxon1945']}."
+        )
+    if any(each["pairs"] for of in measures for each in of["powered"].values()):
+        parts.append(
+            "Prediction-powered differences were tested by t on the differences of queries, from "
+            f"the intervals' own standard error, adjusted alike {CITED['holm1979']}."
+        )
+    pairs = [pair for of in measures for pair in (*of["evaluators"], *of["forms"])]
+    if any(pair["kendall"]["value"] is not None for pair in pairs):
+        parts.append(
+            "Orders of systems, the oracle apart, were compared by Kendall's tau-b "
+            f"{CITED['kendall1945']}."
+        )
+    over = {"metrics": "the systems", "sampled": "random contexts"}
+    if compared := [words for key, words in over.items() if _ordered(report[key])]:
+        parts.append(
+            "Measures of contexts were compared with each other by Kendall's tau-b of the means of "
+            f"{' and of '.join(compared)} {CITED['kendall1945']}."
+        )
+    parts.append(
+        "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
+        f"or {report['resamples']} resamples of whole queries (seed {report['seed']}), BCa "
+        f"{CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n queries "
+        f"{CITED['hesterberg2015']}; there are none below ten queries."
+    )
+    return " ".join(parts)

@@ -1,0 +1,117 @@
+"""Which parts a campaign has, by its protocol: one line a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from analysis.data.frame import Frame
+from analysis.evaluation.answers import (
+    answer_point_parts,
+    deflected_in,
+    deflecting_parts,
+    point_parts,
+    preference_parts,
+    rated_parts,
+    report_parts,
+    verified_parts,
+    written_parts,
+)
+from analysis.evaluation.inputs import Part
+from analysis.evaluation.passages import Beside, Layout, context_parts, ranking_parts
+from analysis.measures.base import Options, tokenizer
+from annotation.models import Campaign
+from annotation.preparation.registry import declared
+from datasets.rows import Query
+
+Parting = Callable[
+    [Sequence[Query], Frame, Options, Campaign, Beside | None, Layout, Frame | None],
+    Iterable[Part],
+]
+
+
+def _contexts(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+    layout: Layout,
+    *_: object,
+) -> Iterator[Part]:
+    if ratings := frame.variables.get("rating"):
+        yield from context_parts(layout, ratings, options, tokenizer(options.tokenizer))
+
+
+def _rated(
+    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+) -> Iterable[Part]:
+    return rated_parts(queries, frame, _bare(campaign))
+
+
+def _bare(campaign: Campaign) -> set[str] | None:
+    """The queries whose items show no passage, where the campaign shows relevant ones alone."""
+    if campaign.options.get("passages", "all") == "all":
+        return None
+    shown = campaign.items.order_by().values_list("query__key", "shown_passages")
+    return {query for query, passages in shown if not passages}
+
+
+def _reports(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+    *_: object,
+) -> Iterable[Part]:
+    counted = passages.counted(options) if passages and options.filtered else None
+    return report_parts(queries, frame, options, counted)
+
+
+def _points(
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    campaign: Campaign,
+    passages: Beside | None,
+    layout: Layout,
+    points: Frame | None,
+) -> Iterable[Part]:
+    return point_parts(queries, frame, points)
+
+
+def _verified(
+    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+) -> Iterable[Part]:
+    of_answers = declared(campaign).reading == "answers"
+    return (answer_point_parts if of_answers else verified_parts)(queries, frame)
+
+
+PARTINGS: dict[str, Parting] = {
+    "rubric-passage": _contexts,
+    "report-coverage": _reports,
+    "key-point-recall": _points,
+    "key-point-verification": _verified,
+    "answer-rating": _rated,
+    "grounded-answer": lambda queries, frame, *_: deflecting_parts(queries, frame),
+    "answer-preference": lambda queries, frame, *_: preference_parts(queries, frame),
+}
+
+
+def parts_of(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    passages: Beside | None,
+    layout: Layout,
+    points: Frame | None = None,
+) -> Iterator[Part]:
+    """All that can be measured of a campaign: its labels, and its batch by itself.
+
+    `points` are labels of the points of reports, from another campaign.
+    """
+    if parting := PARTINGS.get(campaign.protocol):
+        yield from parting(queries, frame, options, campaign, passages, layout, points)
+    yield from ranking_parts(layout, options)
+    yield from written_parts(queries, options, deflected_in(queries, frame, campaign.protocol))

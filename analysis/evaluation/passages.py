@@ -1,0 +1,501 @@
+"""Inputs for passage measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.selection import Choices
+from analysis.data.sources import campaign_frame
+from analysis.evaluation.answers import Counted
+from analysis.evaluation.inputs import TEXTS, Part, Rows, Voice, system_of, voices
+from analysis.evaluation.relevance import BY_ORACLE, RatedRankings
+from analysis.measures import of_family
+from analysis.measures.agreement import orderings
+from analysis.measures.base import (
+    CONDENSED,
+    Found,
+    Measure,
+    Options,
+    Tokenizer,
+    estimate,
+    reason_of,
+    tokenizer,
+    values_of,
+)
+from analysis.measures.coverage import (
+    Answers,
+    AtThreshold,
+    Contexts,
+    RatedReports,
+    Ratings,
+    answerable,
+    answers,
+    as_context,
+    in_oracles,
+    members,
+    of_cells,
+    required_subset,
+    sampled_contexts,
+    sizes_of,
+    threshold_table,
+    without_failed,
+)
+from analysis.measures.retrieval import Ranked
+from analysis.statistics import Bools, Floats, Ints
+from annotation.models import Campaign
+from datasets.rows import Query
+
+ORACLE = "oracle"
+RANKING = " (ranking)"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of queries, passages and sub-questions; a system's contexts by query.
+
+    `named_oracle` holds the oracle context of the queries that have one. Passages that only a
+    context names have a place too: nobody rated them. What is asked for again is kept.
+    """
+
+    queries: tuple[Query, ...]
+    passages: tuple[tuple[str, ...], ...]
+    systems: dict[str, dict[str, tuple[str, ...]]]
+    named_oracle: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _oracles: dict[str, Ints] = field(default_factory=dict)
+    _ratings: dict[str, Ratings] = field(default_factory=dict)
+    _tokens: dict[str, Floats] = field(default_factory=dict)
+    _ranked: dict[str, Ints] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, queries: Sequence[Query]) -> Layout:
+        systems: dict[str, dict[str, tuple[str, ...]]] = {}
+        for query in queries:
+            for report in query.reports:
+                if report.context is not None:
+                    systems.setdefault(system_of(report), {}).setdefault(query.id, report.context)
+        named = set(systems)
+        for query in queries:
+            for ranking in query.rankings:
+                name = ranking.system + (RANKING if ranking.system in named else "")
+                systems.setdefault(name, {})[query.id] = ranking.passages
+        passages = tuple(
+            tuple(sorted({p.id for p in query.passages}.union(
+                *(of.get(query.id, ()) for of in systems.values())
+            )))
+            for query in queries
+        )  # fmt: skip
+        return cls(tuple(queries), passages, systems, _named_oracle(queries, systems))
+
+    def places(self, contexts: Sequence[Sequence[str]]) -> Ints:
+        """Passage ids of each query as places, (Q, K), -1 = none; a repeated one counts once."""
+        once = [list(dict.fromkeys(context)) for context in contexts]
+        made = np.full((len(once), max(map(len, once), default=0)), -1, np.int64)
+        for row, (context, place) in enumerate(zip(once, self._place, strict=True)):
+            made[row, : len(context)] = [place[each] for each in context]
+        return made
+
+    def ranked(self, system: str) -> Ints:
+        """What a system retrieved for each query, (Q, K), as places in rank order."""
+        if system not in self._ranked:
+            of = self.systems[system]
+            self._ranked[system] = self.places([of.get(query.id, ()) for query in self.queries])
+        return self._ranked[system]
+
+    @cached_property
+    def _place(self) -> list[dict[str, int]]:
+        """The place of each passage, by query."""
+        return [{each: n for n, each in enumerate(known)} for known in self.passages]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """A row a query, of no system."""
+        return Rows(self.queries, ("",) * len(self.queries))
+
+    def oracle(self, options: Options) -> Ints:
+        """The oracle passages of each query, (Q, O), as the options choose them."""
+        wanted = options.oracle
+        if wanted not in self._oracles:
+            chosen = [self._oracle(query, wanted) for query in self.queries]
+            self._oracles[wanted] = self.places(chosen)
+        return self._oracles[wanted]
+
+    def _oracle(self, query: Query, wanted: str) -> Sequence[str]:
+        context = self.named_oracle.get(query.id)
+        if wanted == "context" and context is not None:
+            return context
+        if wanted != "passages" and any(p.relevant is not None for p in query.passages):
+            return [p.id for p in query.passages if p.relevant]
+        return [p.id for p in query.passages]
+
+    def there(self) -> tuple[Bools, Bools]:
+        """Which passages (Q, P) and sub-questions (Q, M) a query has."""
+        counts = ([len(p) for p in self.passages], [len(q.questions) for q in self.queries])
+        passages, questions = (
+            np.arange(max(of, default=0)) < np.array(of, int)[:, None] for of in counts
+        )
+        return passages, questions
+
+    @cached_property
+    def oracles(self) -> frozenset[str]:
+        """The systems that are the oracle, by their name or by the setting of their reports."""
+        found = {
+            system_of(report)
+            for query in self.queries
+            for report in query.reports
+            if ORACLE in (report.system, report.setting)
+        }
+        return frozenset({*found, ORACLE, f"{ORACLE}{RANKING}"})
+
+    @cached_property
+    def outside(self) -> tuple[Bools, Bools]:
+        """The passages (Q, P) that the batch calls not relevant, and those that only contexts name.
+
+        Such a passage is none of the query's own, so that nobody could be asked about it.
+        """
+        marked = np.zeros(self.there()[0].shape, bool)
+        unlisted = marked.copy()
+        for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True)):
+            marks = {p.id: p.relevant is False for p in query.passages}
+            marked[row, : len(known)] = [marks.get(each, False) for each in known]
+            unlisted[row, : len(known)] = [each not in marks for each in known]
+        return marked, unlisted
+
+    def ratings(self, frame: VariableFrame, voice: Voice) -> Ratings:
+        """One rater's ratings in their places."""
+        if voice.rater not in self._ratings:
+            marked, unlisted = self.outside
+            found = self._rated(frame, voice)
+            self._ratings[voice.rater] = replace(found, outside=marked, unlisted=unlisted)
+        return self._ratings[voice.rater]
+
+    def _rated(self, frame: VariableFrame, voice: Voice) -> Ratings:
+        items = {
+            f"{query.id}/{passage}": (row, place)
+            for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True))
+            for place, passage in enumerate(known)
+        }
+        question = {q.id: n for query in self.queries for n, q in enumerate(query.questions)}
+
+        def places(units: Ints) -> Ints:
+            names = [frame.units.names[n] for n in units]
+            found = [(*items[item], question[unit]) for item, _, unit in names]
+            return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+        rated, failed = np.flatnonzero(np.isfinite(voice.values)), np.flatnonzero(voice.failed)
+        lost = places(failed)
+        return Ratings.of(places(rated), voice.values[rated], lost, *self.there())
+
+    def tokens(self, tokenizer: Tokenizer) -> Floats:
+        """The length of each passage, (Q, P); NaN where its text is not in the batch."""
+        if tokenizer.name not in self._tokens:
+            self._tokens[tokenizer.name] = self._counted(tokenizer)
+        return self._tokens[tokenizer.name]
+
+    def _counted(self, tokenizer: Tokenizer) -> Floats:
+        made = np.zeros(self.there()[0].shape)
+        lengths = {p.id: tokenizer.count(p.text) for q in self.queries for p in q.passages}
+        for row, known in enumerate(self.passages):
+            made[row, : len(known)] = [lengths.get(each, np.nan) for each in known]
+        return made
+
+
+def _named_oracle(
+    queries: Sequence[Query], systems: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, tuple[str, ...]]:
+    """The context of the system `oracle`, or else of the first report whose setting is that."""
+    found = {
+        query.id: report.context
+        for query in queries
+        for report in reversed(query.reports)
+        if report.context is not None and ORACLE in (report.system, report.setting)
+    }
+    return {**found, **systems.get(ORACLE, {})}
+
+
+def context_parts(
+    layout: Layout, frame: VariableFrame, options: Options, tokenizer: Tokenizer
+) -> Iterator[Part]:
+    """The contexts of each system under each rater, whole and at every cut."""
+    tokens = layout.tokens(tokenizer)
+    for voice in voices(frame):
+        ratings = layout.ratings(frame, voice)
+        found = answers(ratings, options)
+        for system in layout.systems:
+            contexts = contexts_of(layout, system, found, tokens, options)
+            rows = layout.rows.of_another(system)
+            for suffix, cut in _cuts(contexts, options):
+                yield Part("contexts", voice.rater, voice.kind, cut, rows, suffix)
+                if options.relevance != BY_ORACLE:
+                    ranked = RatedRankings(ratings, cut)
+                    yield Part("rankings", voice.rater, voice.kind, ranked, rows, suffix)
+
+
+def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
+    """The rankings of each system against the oracle passages: no rater is asked."""
+    if options.relevance != BY_ORACLE or not layout.systems:
+        return
+    passages, questions = layout.there()
+    nothing = np.full((*passages.shape, questions.shape[1]), np.nan)
+    found = answers(Ratings(nothing, passages, questions), options)
+    for system in layout.systems:
+        contexts = contexts_of(layout, system, found, np.zeros(passages.shape), options)
+        relevance = members(contexts.oracle, passages.shape[1]).astype(float)
+        rows = layout.rows.of_another(system)
+        for suffix, cut in _cuts(contexts, options):
+            ranked = Ranked(relevance, cut.ranked, cut.depth, cut.there)
+            yield Part("rankings", TEXTS, TEXTS, ranked, rows, suffix)
+
+
+def _cuts(contexts: Contexts, options: Options) -> Iterator[tuple[str, Contexts]]:
+    yield "", contexts
+    yield "@oracle", contexts.cut(None)
+    for cut in options.cuts:
+        yield f"@{cut}", contexts.cut(cut)
+
+
+def contexts_of(
+    layout: Layout, system: str, found: Answers, tokens: Floats, options: Options
+) -> Contexts:
+    """A system's contexts of all queries."""
+    of, ranked = layout.systems[system], layout.ranked(system)
+    oracle = layout.oracle(options)
+    counted = answerable(found, members(oracle, found.passages.shape[1]), options)
+    there = np.array([query.id in of for query in layout.queries], bool)
+    return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), there)
+
+
+JSON = dict[str, Any]
+
+
+def reference_contexts(
+    layout: Layout, frame: VariableFrame, options: Options, choices: Choices
+) -> JSON:
+    """The required subset P** of each query, and CRUX's measures of it and of the oracle context.
+
+    Both by each rater's ratings (Ju and others 2025, section 3).
+    """
+    oracle = layout.oracle(options)
+    tokens, every = layout.tokens(tokenizer(options.tokenizer)), np.ones(len(oracle), bool)
+    required, measured = {}, {}
+    for voice in voices(frame):
+        found = answers(layout.ratings(frame, voice), options)
+        inside = members(oracle, found.passages.shape[1])
+        counted = answerable(found, inside, options)
+        whole = Contexts(found, oracle, oracle, counted, tokens, sizes_of(oracle), every)
+        required[voice.rater] = _by_query(layout, whole, options)
+        measured[voice.rater] = {
+            name: {
+                measure.name: _estimate(layout, measure, of, choices)
+                for measure, of in _measured(whole, options, name == "required")
+            }
+            for name in ("oracle", "required")
+        }
+    return {"required": required, "reference_contexts": measured}
+
+
+def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tuple[Measure, Found]]:
+    """The measures of the oracle context, or of its required subset, which hangs on its cells."""
+    for measure in of_family("contexts"):
+        if not required:
+            yield measure, measure.of(whole, options)
+            continue
+
+        def value(of: Contexts, measure: Measure = measure) -> Floats:
+            return values_of(measure.of(_required(of), options))
+
+        yield measure, of_cells(whole, options, value, in_oracles)
+
+
+def _required(whole: Contexts) -> Contexts:
+    """The required subset in the place of the oracle context."""
+    ranked = as_context(_kept(whole))
+    return replace(whole, ranked=ranked, depth=sizes_of(ranked), whole=None)
+
+
+def _kept(whole: Contexts) -> Bools:
+    """The passages (Q, P) of the required subset."""
+    found = whole.answers
+    inside = members(whole.oracle, found.passages.shape[1])
+    counted = without_failed(whole)[:, None, :]
+    return required_subset(replace(found, yes=found.yes & counted), inside)
+
+
+def _estimate(layout: Layout, measure: Measure, of: Found, choices: Choices) -> JSON:
+    numbers = layout.rows.numbers
+    return estimate(measure, of, numbers, choices.resamples, choices.seed).as_json()
+
+
+def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
+    """The required subset of each query; None where nobody was asked about a cell of its oracle."""
+    known = whole.answers.drawn
+    if options.unrated == CONDENSED:
+        whole = whole.condensed(options)
+        known = known & whole.there
+    known = known & ~(in_oracles(whole) & whole.answers.open).any(axis=(1, 2))
+    return {
+        query.id: [names[place] for place in np.flatnonzero(row)] if there else None
+        for query, names, row, there in zip(
+            layout.queries, layout.passages, _kept(whole), known, strict=True
+        )
+    }
+
+
+ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One rater's ratings of the passages of the same batch, in their places."""
+
+    layout: Layout
+    ratings: Ratings
+
+    def counted(self, options: Options) -> Counted:
+        """The sub-questions that an oracle passage answers by these ratings.
+
+        Where cells of oracle passages that nobody rated hide whether another one does, the query is
+        `unsure`.
+        """
+        found = answers(self.ratings, options)
+        if options.unrated == CONDENSED:
+            found = found.condensed
+        oracle = members(self.layout.oracle(options), found.passages.shape[1])
+        kept = answerable(found, oracle, options)
+        hidden = (found.open & oracle[:, :, None]).any(axis=1) & ~kept
+        queries = self.layout.queries
+        return Counted(
+            frozenset(
+                question.id
+                for query, of in zip(queries, kept, strict=True)
+                for place, question in enumerate(query.questions)
+                if of[place]
+            ),
+            frozenset(queries[n].id for n in np.flatnonzero(hidden.any(axis=1))),
+        )
+
+    def thresholds(self, frame: Frame, options: Options, choices: Choices) -> dict[str, list[JSON]]:
+        """The threshold table under each rater who rated the reports."""
+        variable = frame.variables.get("rating")
+        if variable is None:
+            return {}
+        return {
+            voice.rater: self._table(variable, voice, options, choices)
+            for voice in voices(variable)
+        }
+
+    def _table(
+        self, variable: VariableFrame, voice: Voice, options: Options, choices: Choices
+    ) -> list[JSON]:
+        found = answers(self.ratings, options)
+        tokens = np.zeros(found.passages.shape)
+        written = {system_of(report) for q in self.layout.queries for report in q.reports}
+        # A ranking by itself has no report to hold it against.
+        systems = [system for system in self.layout.systems if system in written]
+        contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
+        reports = [self._of_system(variable, voice, system) for system in systems]
+        drawn = choices.resamples, choices.seed
+        table = threshold_table(self.ratings, contexts, reports, ETAS, options, *drawn)
+        return [_as_json(each) for each in table]
+
+    def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> RatedReports:
+        """A rater's ratings of a system's reports."""
+        place = {(item, unit): n for n, (item, _, unit) in enumerate(variable.units.names)}
+        made = np.full(self.ratings.questions.shape, np.nan)
+        asked = np.zeros(made.shape, bool)
+        for row, query in enumerate(self.layout.queries):
+            report = next((r.id for r in query.reports if system_of(r) == system), None)
+            for column, question in enumerate(query.questions):
+                unit = place.get((report or "", question.id))
+                if unit is not None:
+                    made[row, column], asked[row, column] = voice.values[unit], voice.asked[unit]
+        return RatedReports(made, asked)
+
+
+def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices) -> Beside:
+    """The ratings of a rater, or of `people`. Raises ValueError where there are none."""
+    variable = campaign_frame(campaign, choices).variables.get("rating")
+    if campaign.protocol != "rubric-passage" or variable is None:
+        raise ValueError(f"{campaign.name!r} has no ratings of passages")
+    known = {voice.rater: voice for voice in voices(variable)}
+    if rater not in known:
+        raise ValueError(f"{rater!r} rated nothing there; there are {', '.join(known)}")
+    layout = Layout.of(queries)
+    return Beside(layout, layout.ratings(variable, known[rater]))
+
+
+def _as_json(row: AtThreshold) -> JSON:
+    estimates = {"context": row.context, "report": row.report, "kendall": row.tau}
+    return {
+        "eta": row.eta,
+        "questions": row.questions,
+        **{name: each.value for name, each in estimates.items()},
+        "estimates": {name: each.as_json() for name, each in estimates.items()},
+    }
+
+
+def sampled_orderings(
+    layout: Layout, frame: VariableFrame, options: Options, choices: Choices
+) -> dict[str, list[JSON]]:
+    """Kendall's tau-b between measures over random contexts, by rater.
+
+    The contexts are drawn from each query's passages (Ju and others 2025 take 48), and measured at
+    the oracle's size and at every cut.
+    """
+    tokens = layout.tokens(tokenizer(options.tokenizer))
+    # What only a context names has no text, and nobody could have rated it.
+    passages = layout.there()[0] & np.isfinite(tokens)
+    # A longer draw begins with the shorter one.
+    sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
+    drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
+    if not options.samples:
+        return {}
+    made = {}
+    for voice in voices(frame):
+        tables, reasons = _tables(layout, frame, voice, drawn, options)
+        found = orderings(tables, choices.resamples, choices.seed, reasons)
+        made[voice.rater] = [
+            {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found
+        ]
+    return made
+
+
+def _tables(
+    layout: Layout,
+    frame: VariableFrame,
+    voice: Voice,
+    drawn: Sequence[Ints],
+    options: Options,
+) -> tuple[dict[str, Floats], dict[str, str]]:
+    """By measure and cut its values on each query and context, (Q, contexts), or why none."""
+    ratings = layout.ratings(frame, voice)
+    found = answers(ratings, options)
+    oracle = layout.oracle(options)
+    counted = answerable(found, members(oracle, found.passages.shape[1]), options)
+    tokens = layout.tokens(tokenizer(options.tokenizer))
+    every = np.ones(len(layout.queries), bool)
+    none = np.full(oracle.shape, -1, np.int64)
+    empty = Contexts(found, none, oracle, counted, tokens, sizes_of(oracle), every)
+    # ndeval once a context would take minutes, and orders need no second hand.
+    options = replace(options, alpha_ndcg="tandem")
+    made: dict[str, Floats] = {}
+    reasons: dict[str, str] = {}
+    for cut in (None, *options.cuts):
+        contexts = [replace(empty, ranked=ranked).cut(cut) for ranked in drawn]
+        ranked = [RatedRankings(ratings, each) for each in contexts]
+        suffix = "" if cut is None else f"@{cut}"
+        measured = [
+            *((m, [m.of(each, options) for each in contexts]) for m in of_family("contexts")),
+            *((m, [each.found(m, options) for each in ranked]) for m in of_family("rankings")),
+        ]
+        for measure, of in measured:
+            name = f"{measure.name}{suffix}"
+            made[name] = np.column_stack([values_of(each) for each in of])
+            if reason := next(filter(None, map(reason_of, of)), None):
+                reasons[name] = reason
+    return made, reasons

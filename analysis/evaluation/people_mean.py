@@ -1,0 +1,68 @@
+"""The mean of people: each person by itself first, and then the mean of what they reach.
+
+People together decide unit by unit first (`analysis.measuring.voices`). Where they differ, the two
+are two figures, and stand in two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from analysis.data.reference import HUMAN
+from analysis.evaluation.inputs import MEAN_OF_PEOPLE, Part
+from analysis.measures.base import Found, Judged, Measure, Pooled, reason_of, values_of
+from analysis.report.resampling import mean_of
+from analysis.statistics import Floats, macro
+
+
+@dataclass
+class Persons:
+    """What a measure makes of each person's labels, by its name and the systems of its rows."""
+
+    held: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, Found]]] = field(
+        default_factory=dict
+    )
+
+    def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
+        """A part's values; those of people alone are kept."""
+        if part.kind == HUMAN:
+            self.held.setdefault((name, part.rows.named), []).append((measure, part, found))
+
+    def together(self) -> Iterator[tuple[str, Measure, Part, Found]]:
+        """By name of the measure, the mean over people of what several of them reach."""
+        for (name, _), of in self.held.items():
+            measure, part, _ = of[0]
+            if len(of) > 1:
+                mean = replace(part, rater=MEAN_OF_PEOPLE, kind=MEAN_OF_PEOPLE)
+                yield name, measure, mean, mean_found([found for *_, found in of])
+
+
+def mean_found(found: Sequence[Found]) -> Found:
+    """The mean over people of values of the same rows (N,), of those who have one on a row.
+
+    Of sums it is the mean of people's own figures. Where it is not known what one of them reaches,
+    neither is the mean: those who are left are no sample.
+    """
+    pooled = [each for each in found if isinstance(each, Pooled)]
+    if pooled:
+        return _mean_of_sums(pooled)
+    values = mean_of(np.stack([values_of(each) for each in found], axis=1))
+    unknown = [each for each in found if isinstance(each, Judged) and reason_of(each)]
+    if not unknown:
+        return values
+    refused = np.ones(len(values), bool)
+    return Judged(values, refused=refused, why=f"of a person, {reason_of(unknown[0])}")
+
+
+def _mean_of_sums(found: Sequence[Pooled]) -> Pooled:
+    ends = np.cumsum([each.sums.shape[1] for each in found])[:-1]
+
+    def of(totals: Floats) -> Floats:
+        parts = np.split(totals, ends, axis=-1)
+        own = [each.of(part) for each, part in zip(found, parts, strict=True)]
+        return np.asarray(macro(np.stack(np.broadcast_arrays(*own), axis=-1)))
+
+    return Pooled(np.concatenate([each.sums for each in found], axis=1), of)

@@ -1,0 +1,69 @@
+"""Rankings whose relevant passages are those that ratings call so, and not the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis.measures.base import Found, Measure, Options, values_of
+from analysis.measures.coverage import (
+    Contexts,
+    Ratings,
+    in_oracles,
+    in_pools,
+    members,
+    of_cells,
+    required_grades,
+    without_failed,
+)
+from analysis.measures.retrieval import Ranked
+from analysis.statistics import Bools, Floats
+
+BY_ORACLE, REQUIRED = "oracle", "required"
+
+
+@dataclass(frozen=True)
+class RatedRankings:
+    """One system's contexts as rankings, held to what one rater's ratings call relevant."""
+
+    ratings: Ratings
+    contexts: Contexts
+
+    def found(self, measure: Measure, options: Options) -> Found:
+        """A measure of rankings. It hangs on all cells that say which passages are relevant."""
+
+        def value(of: Contexts) -> Floats:
+            relevance = relevance_of(self.ratings, of, options)
+            return values_of(measure.of(Ranked(relevance, of.ranked, of.depth, of.there), options))
+
+        if options.relevance == BY_ORACLE:
+            return value(self.contexts)
+        needs = in_oracles if options.relevance == REQUIRED else in_pools
+        return of_cells(self.contexts, options, value, needs)
+
+
+def relevance_of(ratings: Ratings, contexts: Contexts, options: Options) -> Floats:
+    """What the options call relevant, as gains of the passages, (Q, P).
+
+    A question with a judgement that failed says nothing of any passage.
+    """
+    known = contexts.answers.bests
+    key = "relevance", options.relevance, contexts.counted.tobytes(), contexts.oracle.tobytes()
+    if key not in known:
+        oracle = members(contexts.oracle, ratings.passages.shape[1])
+        known[key] = _relevance(ratings, contexts, oracle, options)
+    return known[key]
+
+
+def _relevance(ratings: Ratings, contexts: Contexts, oracle: Bools, options: Options) -> Floats:
+    if options.relevance == BY_ORACLE:
+        return oracle.astype(float)
+    found = contexts.answers
+    if options.relevance != REQUIRED:
+        return (found.yes & without_failed(contexts)[:, None, :]).any(axis=2).astype(float)
+    if found.gaps:
+        sound = ~np.asarray(found.failed.any(axis=1))[:, None, :]
+        found = replace(found, yes=found.yes & sound)
+        ratings = replace(ratings, values=np.where(sound, ratings.values, np.nan))
+    return required_grades(ratings, found, oracle, options.eta).astype(float)

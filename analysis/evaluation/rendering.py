@@ -1,0 +1,426 @@
+"""Tables, documents, long CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from analysis.data.reference import HUMAN
+from analysis.evaluation.inputs import JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
+from analysis.evaluation.methods import methods_section
+from analysis.evaluation.slicing import slice_sections
+from analysis.formats.base import DASH, Block, Cell, Document, Format, Number, Section, Table, Who
+from analysis.formats.html import as_json
+from analysis.formats.latex import sections_as_latex
+from analysis.formats.markdown import sections_as_markdown
+from annotation.exports.spreadsheet import write_rows
+
+JSON = dict[str, Any]
+NO_VALUE = "no value here"
+NO_TEST = "not tested: people together are, unit by unit"
+TITLES = {
+    PEOPLE: "Under people together",
+    MEAN_OF_PEOPLE: "Under the mean of people",
+    TEXTS: "From the batch alone",
+    JUDGE: "Under the judge {}, uncorrected",
+    "powered": "People and {} together (prediction-powered)",
+    "reference": "Under the Reference {}",
+    HUMAN: "Under {}",
+}
+SIGNS: dict[str, str] = {PEOPLE: HUMAN, MEAN_OF_PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
+
+
+def board_sections(report: JSON) -> list[Section]:
+    """The leaderboards; persons by themselves stand under their measures."""
+    blocks = tuple(block for board in shown_boards(report) for block in _blocks(report, board))
+    return [Section("Leaderboards", blocks, _about(report))] if blocks else []
+
+
+def shown_boards(report: JSON) -> list[JSON]:
+    """All boards but those of single people, unless there are no others."""
+    boards: list[JSON] = report["leaderboard"]["boards"]
+    return [each for each in boards if each["kind"] != HUMAN] or boards
+
+
+def _about(report: JSON) -> str:
+    percent = f"{100 * report['leaderboard']['level']:g} %"
+    return (
+        "The letters after a number are the systems over which it is significantly higher, at "
+        f"{percent}, adjusted over all pairs of systems of the measure (Holm); the test is that of "
+        "the intervals, t by query, so that there is no letter without intervals. What is higher "
+        "is not always better. Not tested are cuts of rankings, and the oracle by a measure whose "
+        "yardstick it is."
+    )
+
+
+def _blocks(report: JSON, board: JSON) -> Iterator[Block]:
+    title, kind = title_of(board)
+    tables = tuple(board_table(report, board, cut) for cut in cuts_of(report, board))
+    if tables:
+        yield Block(title, tables, tested(board), kind)
+
+
+def tested(board: JSON) -> str:
+    """By what a board's systems are tested, in words."""
+    return f"tested by {board['test']}" if board["test"] else NO_TEST
+
+
+def title_of(board: JSON) -> tuple[str, str]:
+    """A board's title, and the sign of its evaluator."""
+    kind: str = board["kind"]
+    return TITLES.get(kind, "{}").format(board["by"]), SIGNS.get(kind, kind)
+
+
+def cuts_of(report: JSON, board: JSON) -> list[str]:
+    """The cuts of the measures that a board has, in order; empty for whole rankings."""
+    names = dict.fromkeys(name for row in board["systems"].values() for name in row)
+    return list(dict.fromkeys(report["measures"][name]["cut"] for name in names))
+
+
+def board_table(report: JSON, board: JSON, cut: str) -> Table:
+    """A board at a cut."""
+    letters, measures = report["leaderboard"]["letters"], report["measures"]
+    there = {name for row in board["systems"].values() for name in row}
+    names = [name for name, of in measures.items() if name in there and of["cut"] == cut]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{letters[system]}  {system or DASH}", *(_number(row.get(n), letters) for n in names))
+        for system, row in board["systems"].items()
+        if any(name in row for name in names)
+    )
+    caption = f"Systems, rankings cut {_in_words(cut)}" if cut else "Systems"
+    return Table(caption, ("System", *names), rows)
+
+
+def _in_words(cut: str) -> str:
+    at = cut.removeprefix("@")
+    return "at the size of the oracle context" if at == "oracle" else f"at {at}"
+
+
+def _number(cell: JSON | None, letters: JSON) -> Number:
+    if cell is None:
+        return Number(None, reason=NO_VALUE)
+    above = tuple(letters[system] for system in cell["higher_than"] or ())
+    return replace(Number.of(cell), above=above)
+
+
+def rank_sections(report: JSON) -> list[Section]:
+    """Whether people and judges order the systems alike, also by two forms of a measure."""
+    beside: list[tuple[Cell, ...]] = []
+    squares: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
+    for name, of in report["measures"].items():
+        if of["evaluators"]:
+            names = tuple(of["evaluator_matrix"]["evaluators"])
+            squares.setdefault(names, []).extend(_square(name, names, of["evaluators"]))
+        beside += [
+            (f"{name} – {pair['form']}", *_pair(pair), Number.of(pair["spearman"]))
+            for pair in of["forms"]
+        ]
+    if not squares and not beside:
+        return []
+    tables = [
+        Table(
+            "Kendall's tau-b of the systems' means", ("Measure", "Evaluator", *names), tuple(rows)
+        )
+        for names, rows in squares.items()
+    ]
+    if beside:
+        about = "By two forms of a measure: tau of the systems' means, Spearman of all reports"
+        header = ("Measure", "Evaluators", "tau", "Spearman")
+        tables.append(Table(about, header, tuple(beside)))
+    about = (
+        "From six systems on, the oracle apart. Whole queries are resampled; where queries have "
+        "roles, of evaluation queries only."
+    )
+    return [Section("Do evaluators order the systems alike?", (Block("", tuple(tables)),), about)]
+
+
+def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
+    """A row for each evaluator, with its tau with each; a blank with itself and its own people."""
+    taus = {frozenset((pair["a"], pair["b"])): Number.of(pair["kendall"]) for pair in pairs}
+    for one in names:
+        yield measure, one, *(taus.get(frozenset((one, other)), Number(None)) for other in names)
+
+
+def _pair(pair: JSON) -> tuple[Cell, Cell]:
+    return f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"])
+
+
+COLUMNS = (
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
+    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
+    "effective_labels", "judged", "all_no", "all_yes",
+)  # fmt: skip
+ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
+
+
+def as_csv(report: JSON) -> str:
+    """Leaderboards, slices, tests of pairs, rank correlations; what else there is, is in JSON."""
+    return "".join(write_rows(COLUMNS, _filled(report)))
+
+
+def _filled(report: JSON) -> Iterator[JSON]:
+    for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
+        for row in parts:
+            yield {name: row.get(name) for name in COLUMNS}
+
+
+def _estimate(of: JSON) -> JSON:
+    no, yes = of.get("bounds", (None, None))
+    return {**{name: of.get(name) for name in ESTIMATE}, "all_no": no, "all_yes": yes}
+
+
+def _boards(report: JSON) -> Iterator[JSON]:
+    for board in report["leaderboard"]["boards"]:
+        for system, row in board["systems"].items():
+            for name, cell in row.items():
+                yield {
+                    "part": "leaderboard",
+                    "measure": name,
+                    "cut": report["measures"][name]["cut"],
+                    "by": board["by"],
+                    "kind": board["kind"],
+                    "system": system,
+                    **_estimate(cell),
+                    "higher_than": cell["higher_than"],
+                    "effective_labels": cell.get("effective_labels"),
+                }
+
+
+def _slices(report: JSON) -> Iterator[JSON]:
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    for name, of in report["measures"].items():
+        for stratum, groups in of["slices"].items():
+            for group, systems in groups.items():
+                for system, said in systems.items():
+                    place = {"stratum": stratum, "group": group, "system": system}
+                    for by, kind, cell in _voices(said, kinds):
+                        who = {"part": "slice", "measure": name, "cut": of["cut"], "by": by}
+                        yield {**who, "kind": kind, **place, **_estimate(cell)}
+
+
+def _voices(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
+    for name in TOGETHER:
+        if said.get(name):
+            yield name, name, said[name]
+    for name, cell in said["raters"].items():
+        yield name, kinds.get(name, ""), cell
+
+
+def _pairs(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        together = {judge: each["pairs"] for judge, each in of["powered"].items()}
+        for kind, found in (("", of["settings"]), ("powered", together)):
+            for by, pairs in found.items():
+                for pair in pairs:
+                    yield {
+                        "part": "pair",
+                        "measure": name,
+                        "by": by,
+                        "kind": kind,
+                        "system": pair["a"],
+                        "other": pair["b"],
+                        **_estimate(pair["difference"]),
+                        "p_value": pair["p_value"],
+                        "adjusted_p_value": pair["adjusted_p_value"],
+                    }
+
+
+def _orders(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        for pair in of["evaluators"]:
+            who = {"by": pair["a"], "other": pair["b"]}
+            yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
+        for pair in of["forms"]:
+            who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
+            for key in ("kendall", "spearman"):
+                yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}
+
+
+NO_LABELS = "no labels here"
+#: The pairs of more systems than this are for JSON and CSV.
+MOST_PAIRED = 6
+
+
+def document(report: JSON, with_slices: bool = False) -> Document:
+    """The report in the order in which it is read: leaderboards, methods, measures, choices.
+
+    Slices only if asked for: they are many. What single people say of cuts is for the files that
+    hold everything.
+    """
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    measured = [
+        _measure(name, of, kinds) for name, of in report["measures"].items() if not of["cut"]
+    ]
+    about = " · ".join(
+        (report["protocol"], report["batch"], f"{report['queries']} queries",
+         f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
+    )  # fmt: skip
+    made = f"Tandem {report['version']}, {report['generated_at']}"
+    beside = (
+        *(slice_sections(report) if with_slices else ()),
+        *_thresholds(report), *_references(report), *_metrics(report), *_scores(report),
+        _options(report),
+    )  # fmt: skip
+    front = (*board_sections(report), *rank_sections(report), methods_section(report))
+    return Document(report["campaign"], about, made, (*front, *measured, *beside))
+
+
+def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
+    tables = [_systems("By system", of["systems"], kinds)]
+    if len(of["systems"]) <= MOST_PAIRED:
+        tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
+    return Section(name, (Block("", tuple(tables)),), f"{of['summary']} {of['citation']}.")
+
+
+def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
+    together = [each for each in TOGETHER if any(of.get(each) for of in systems.values())]
+    raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (system or DASH, *(_printed_number(of.get(each)) for each in together),
+         *(_printed_number(of["raters"].get(rater)) for rater in raters))
+        for system, of in systems.items()
+    )  # fmt: skip
+    header: tuple[str | Who, ...] = ("System", *(TOGETHER[each] for each in together))
+    header += tuple(Who(r, kinds.get(r, "")) for r in raters)
+    return Table(caption, header, rows)
+
+
+def _printed_number(estimate: JSON | None) -> Number:
+    return Number(None, reason=NO_LABELS) if estimate is None else Number.of(estimate)
+
+
+def _settings(rater: str, pairs: list[JSON]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
+         Number.p(each["p_value"], each.get("reason", "")),
+         Number.p(each["adjusted_p_value"], each.get("reason", "")),
+         Number.p(each["wilcoxon"]["p_value"], each["wilcoxon"].get("reason", "")))
+        for each in pairs
+    )  # fmt: skip
+    header = ("Systems", "Difference", "p, paired t", "p after Holm", "p, Wilcoxon")
+    return Table(f"Systems on the same queries, by {rater}", header, rows)
+
+
+def _thresholds(report: JSON) -> list[Section]:
+    """Coverage of contexts and of reports at each threshold."""
+    header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
+    tables = tuple(
+        Table(f"Reports as rated by {rater}", header, tuple(
+            (f"{row['eta']:g}", row["questions"],
+             *(Number.of(row["estimates"][name]) for name in ("context", "report", "kendall")))
+            for row in rows
+        ))
+        for rater, rows in report["thresholds"].items()
+    )  # fmt: skip
+    return [Section("Thresholds", (Block("", tables),))] if tables else []
+
+
+def _references(report: JSON) -> list[Section]:
+    """CRUX's measures of the oracle context and of its required subset."""
+    tables = tuple(
+        Table(f"By the ratings of {rater}", ("Context", *of["oracle"]), tuple(
+            (name, *(Number.of(each) for each in of[name].values()))
+            for name in ("oracle", "required")
+        ))
+        for rater, of in report["reference_contexts"].items()
+    )  # fmt: skip
+    return [Section("Oracle and required contexts", (Block("", tables),))] if tables else []
+
+
+def _metrics(report: JSON) -> list[Section]:
+    """How far the measures of contexts order systems, or random contexts, alike."""
+    tables = tuple(
+        _printed_orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
+        for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
+        for rater, pairs in report[key].items()
+    )
+    return [Section("Measures beside each other", (Block("", tables),))] if tables else []
+
+
+def _printed_orders(caption: str, pairs: list[JSON]) -> Table:
+    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
+    return Table(caption, ("Measures", "Kendall"), rows)
+
+
+def _scores(report: JSON) -> list[Section]:
+    """The cuts of key-point scores and their calibration, by people; the chosen cut, by rater."""
+    scores = report["key_point_scores"]
+    if not scores:
+        return []
+    cuts = tuple((f"{each['threshold']:g}", *_cut(each)) for each in scores["cuts"])
+    table = Table("Cuts of the key-point score, by people", ("Score from", *CUT), cuts)
+    return [Section("Key-point scores", (Block("", (table, _curve(scores), _by_rater(report))),))]
+
+
+ERRORS = {
+    "Brier score": "brier",
+    "Expected calibration error": "expected_calibration_error",
+}
+CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
+
+
+def _cut(cut: JSON) -> tuple[Cell, ...]:
+    rates = (Number.of(cut["false_discovery_rate"]), Number.of(cut["false_positive_rate"]))
+    return cut["kept"], Number(cut["share"]), *rates
+
+
+def _curve(scores: JSON) -> Table:
+    """The calibration curve, with the two errors that sum it up."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{each['probability']:.3f}", each["units"], Number.of(each["share"]))
+        for each in scores["reliability"]
+    )
+    errors: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, scores[key]["n"], Number.of(scores[key])) for name, key in ERRORS.items()
+    )
+    header = ("Mean score", "Points", "Share that people call key")
+    return Table("Calibration of the key-point score", header, (*rows, *errors), len(errors))
+
+
+def _by_rater(report: JSON) -> Table:
+    scores, kinds = report["key_point_scores"], {r["name"]: r["kind"] for r in report["raters"]}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (Who(name, kinds.get(name, "")), *_cut(each))
+        for name, of in scores["raters"].items()
+        for each in of["cuts"]
+        if each["threshold"] == scores["cut"]
+    )
+    return Table(f"The cut at {scores['cut']:g}, by rater", ("Rater", *CUT), rows)
+
+
+def _options(report: JSON) -> Section:
+    points = tuple(
+        f"{name}: {of['value']}. {of['reason']}" for name, of in report["options"].items()
+    )
+    return Section("Options", (), points=points)
+
+
+def as_markdown(report: JSON, with_slices: bool = False) -> str:
+    return sections_as_markdown(document(report, with_slices), "Measures")
+
+
+def as_latex(report: JSON, with_slices: bool = False) -> str:
+    return sections_as_latex(document(report, with_slices), "Measures")
+
+
+FORMATS: dict[str, Format] = {
+    each.name: each
+    for each in (
+        Format("json", "JSON", "json", "application/json", as_json),
+        Format("md", "Markdown", "md", "text/markdown; charset=utf-8", as_markdown),
+        Format("csv", "CSV", "csv", "text/csv; charset=utf-8", as_csv),
+        Format("latex", "LaTeX", "tex", "application/x-tex", as_latex),
+    )
+}
+
+
+def with_slices(name: str) -> Format:
+    """A format that prints slices, too; JSON and CSV always do."""
+    render = {"md": as_markdown, "latex": as_latex}.get(name)
+    return (
+        replace(FORMATS[name], render=partial(render, with_slices=True))
+        if render
+        else FORMATS[name]
+    )

@@ -1,0 +1,431 @@
+"""Options from query string or form."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from django import forms
+from django.core.cache import caches
+from django.db.models import Exists, OuterRef
+from django.http import QueryDict
+
+from analysis.data.selection import MOST_RESAMPLES, Choices, Several
+from analysis.evaluation.answers import RECALL, VERIFICATION
+from analysis.evaluation.build import JSON, measures_report
+from analysis.evaluation.slicing import SLICING
+from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
+from analysis.measures.base import PRESETS, Options
+from analysis.report.cache import state_of
+from annotation.models import Campaign, Rater, Response, User
+from annotation.people.membership import readable
+from annotation.preparation.registry import declared
+from annotation.views.access import is_blind
+
+MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
+PEOPLE = "people"
+#: What names files of the server, or needs a package that it may lack, is the operator's.
+OPERATORS = ("tokenizer", "alpha_ndcg")
+NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the measures of a campaign are computed. `passages` are a rater and its campaign.
+
+    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
+    are held against their context.
+    """
+
+    preset: str
+    options: Options
+    choices: Choices
+    passages: tuple[str, Campaign] | None = None
+    slices: tuple[Campaign, ...] = ()
+    points: Campaign | None = None
+
+
+def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
+    """A preset's options with others given as words. Raises ValueError for one out of bounds."""
+    for name in OPERATORS:
+        if name in given:
+            raise ValueError(f"{name} may be chosen by the command only")
+    chosen = PRESETS[preset].changed(given)
+    if chosen.refusals.startswith(FILE):
+        raise ValueError("refusals of a file may be chosen by the command only")
+    refusal_list(chosen.refusals)
+    if len(chosen.cuts) > MOST_CUTS or max(chosen.cuts, default=1) > DEEPEST:
+        raise ValueError(f"cuts are at most {MOST_CUTS} numbers up to {DEEPEST}")
+    if chosen.samples > MOST_SAMPLES:
+        raise ValueError(f"samples are at most {MOST_SAMPLES} here; the command takes more")
+    return chosen
+
+
+def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
+    """Whose ratings of passages may say which sub-questions of reports count, by RATER@CAMPAIGN."""
+    if campaign.protocol != "report-coverage":
+        return {}
+    found: dict[str, tuple[str, Campaign]] = {}
+    beside = readable(user).filter(protocol="rubric-passage", batch=campaign.batch)
+    for other in beside.order_by("name"):
+        raters = Rater.objects.filter(
+            assignments__item__campaign=other, assignments__responses__current=True
+        ).exclude(kind=Rater.Kind.TRIAL)
+        named = dict(raters.order_by("name").values_list("name", "kind"))
+        together = [PEOPLE] if "human" in named.values() else []
+        found |= {f"{name}@{other.name}": (name, other) for name in (*together, *named)}
+    return found
+
+
+def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Campaign] | None:
+    """The rater and the campaign of RATER@CAMPAIGN; None where no name is given.
+
+    Raises ValueError where there are none for this account.
+    """
+    if not name:
+        return None
+    offered = passages_offered(user, campaign)
+    if name not in offered:
+        there = ", ".join(offered) or "none that you may read"
+        raise ValueError(f"There are no ratings of passages {name!r}; there are {there}.")
+    _check_blind(user, offered[name][1])
+    return offered[name]
+
+
+def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+    """The campaigns that may give KPP and KPF to one of key-point recall, by name."""
+    if campaign.protocol != RECALL:
+        return {}
+    beside = readable(user).filter(protocol=VERIFICATION, batch=campaign.batch)
+    return {
+        other.name: other
+        for other in beside.select_related("batch").order_by("name")
+        if declared(other).reading == "answers"
+    }
+
+
+def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
+    """The campaign of this name; None where none is given.
+
+    Raises ValueError for one that is not offered.
+    """
+    if not name:
+        return None
+    offered = points_offered(user, campaign)
+    if name not in offered:
+        there = ", ".join(offered) or "none that you may read"
+        raise ValueError(f"There are no points of answers in {name!r}; there are {there}.")
+    _check_blind(user, offered[name])
+    return offered[name]
+
+
+def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+    """The campaigns by whose labels the queries may be sliced, by name."""
+    said = Response.objects.filter(
+        current=True,
+        assignment__item__campaign=OuterRef("pk"),
+        assignment__rater__kind__in=(Rater.Kind.HUMAN, Rater.Kind.REFERENCE),
+    )
+    beside = readable(user).filter(Exists(said), protocol__in=SLICING, batch=campaign.batch)
+    return {other.name: other for other in beside.select_related("batch").order_by("name")}
+
+
+def slices_called(user: User, campaign: Campaign, names: Iterable[str]) -> tuple[Campaign, ...]:
+    """The campaigns of these names, each once. Raises ValueError for one that is not offered."""
+    given = [name for name in dict.fromkeys(names) if name]
+    if not given:
+        return ()
+    offered = slices_offered(user, campaign)
+    for name in given:
+        if name not in offered:
+            there = ", ".join(offered) or "none that you may read"
+            raise ValueError(f"There are no slices by {name!r}; there are {there}.")
+        _check_blind(user, offered[name])
+    return tuple(offered[name] for name in given)
+
+
+def _check_blind(user: User, campaign: Campaign) -> None:
+    """Raises ValueError for whoever must not see a campaign's labels before his own."""
+    if is_blind(user, campaign):
+        raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
+
+
+def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
+    """The measures as they are now, from before where nothing has changed since."""
+    beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
+    dividing = [(each.name, state_of(each)) for each in asked.slices]
+    points = asked.points and state_of(asked.points)
+    said = (
+        "measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside, dividing,
+        points,
+    )  # fmt: skip
+    cache, (_, key) = caches["reports"], state_of(campaign, *said)
+    found: JSON | None = cache.get(key)
+    if found is None:
+        found = measures_report(
+            campaign,
+            asked.options,
+            asked.preset,
+            asked.choices,
+            asked.passages,
+            asked.slices,
+            asked.points,
+        )
+        cache.set(key, found)
+    return found
+
+
+NO_CUT = "whole"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Empty tuples take everything. `order` is a measure by which systems stand, the highest first,
+    the lowest with `-` before it; empty for the order of the batch.
+
+    Tests and letters stay those of all systems: what is hidden was compared all the same.
+    """
+
+    measures: tuple[str, ...] = ()
+    evaluators: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
+    order: str = ""
+
+
+@dataclass
+class Offered:
+    """What there is to choose from in a report."""
+
+    measures: list[str] = field(default_factory=list)
+    evaluators: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    cuts: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, report: JSON) -> Offered:
+        boards = report["leaderboard"]["boards"]
+        return cls(
+            list(report["measures"]),
+            [name_of(board) for board in boards],
+            list(report["leaderboard"]["letters"]),
+            list(dict.fromkeys(each["cut"] or NO_CUT for each in report["measures"].values())),
+        )
+
+    def lacking(self, shown: Shown) -> list[str]:
+        """What was chosen and is not there, in sentences."""
+        found = []
+        for one, chosen, there in (
+            ("measure", shown.measures, self.measures),
+            ("evaluator", shown.evaluators, self.evaluators),
+            ("system", shown.systems, self.systems),
+            ("cut", shown.cuts, self.cuts),
+            ("measure to order by", tuple(filter(None, (shown.order.removeprefix("-"),))),
+             self.measures),
+        ):  # fmt: skip
+            names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
+            missing = [name for name in chosen if name not in there]
+            found += [f"There is no {one} {name!r}; there are {names}." for name in missing]
+        return found
+
+
+def name_of(board: JSON) -> str:
+    """A board's own name: a judge has one by itself, and one together with people."""
+    return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
+
+
+def shown_of(report: JSON, shown: Shown) -> JSON:
+    """The report with what was chosen. Raises ValueError for what is not there."""
+    if problems := Offered.of(report).lacking(shown):
+        raise ValueError(" ".join(problems))
+    kept = [
+        name for name, of in report["measures"].items()
+        if _takes(shown.measures, name) and _takes(shown.cuts, of["cut"] or NO_CUT)
+    ]  # fmt: skip
+    board = report["leaderboard"]
+    chosen = [each for each in board["boards"] if _takes(shown.evaluators, name_of(each))]
+    rows = [_rows(each["systems"], shown.systems, kept) for each in chosen]
+    boards = [
+        {**each, "systems": _ordered(systems, shown.order, each)}
+        for each, systems in zip(chosen, rows, strict=True)
+    ]
+    measures = {name: _measure(report["measures"][name], shown.systems) for name in kept}
+    return {**report, "leaderboard": {**board, "boards": boards}, "measures": measures}
+
+
+def _takes(chosen: Collection[str], name: str) -> bool:
+    return not chosen or name in chosen
+
+
+def _measure(of: JSON, systems: Collection[str]) -> JSON:
+    def only(held: JSON) -> JSON:
+        return {name: each for name, each in held.items() if _takes(systems, name)}
+
+    slices = {
+        stratum: {value: only(each) for value, each in values.items()}
+        for stratum, values in of["slices"].items()
+    }
+    tested = {by: _both(pairs, systems) for by, pairs in of["settings"].items()}
+    powered = {
+        judge: {"systems": only(each["systems"]), "pairs": _both(each["pairs"], systems)}
+        for judge, each in of["powered"].items()
+    }
+    held = {"slices": slices, "settings": tested, "powered": powered}
+    return {**of, "systems": only(of["systems"]), **held}
+
+
+def _both(pairs: list[JSON], systems: Collection[str]) -> list[JSON]:
+    """The pairs of which both systems are shown."""
+    return [pair for pair in pairs if all(_takes(systems, pair[side]) for side in ("a", "b"))]
+
+
+def _rows(rows: JSON, systems: Collection[str], measures: Collection[str]) -> JSON:
+    return {
+        system: {name: each for name, each in row.items() if name in measures}
+        for system, row in rows.items()
+        if _takes(systems, system)
+    }
+
+
+def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
+    """Systems by a measure, those without a value last; the sort keeps the order of ties."""
+    if not order:
+        return rows
+    name, sign = order.removeprefix("-"), 1 if order.startswith("-") else -1
+
+    def place(system: str) -> tuple[bool, float]:
+        value = board["systems"][system].get(name, {}).get("value")
+        return (value is None, 0.0 if value is None else sign * value)
+
+    return {system: rows[system] for system in sorted(rows, key=place)}
+
+
+TITLES = {
+    "tandem": "Tandem's defaults",
+    "crux": "CRUX",
+    "long2rag": "Long²RAG",
+    "garage": "GaRAGe",
+    "clapnq": "CLAPnq",
+}
+SEVERAL = {"measure": "measures", "evaluator": "evaluators", "system": "systems", "cut": "cuts"}
+"""What is shown, and the name under which `Shown` has it."""
+
+
+class MeasuresForm(forms.Form):
+    """What the address says: `asked` and `shown` once it is valid. Nothing given is the default."""
+
+    preset = forms.ChoiceField(
+        required=False,
+        choices=list(TITLES.items()),
+        help_text="What one paper chose, where the papers leave a choice open.",
+        error_messages={"invalid_choice": f"A preset is one of {', '.join(PRESETS)}."},
+    )
+    passages = forms.ChoiceField(
+        label="Count only sub-questions that passages answer",
+        required=False,
+        help_text="By whose ratings of passages.",
+    )
+    points = forms.ChoiceField(
+        label="Points of answers",
+        required=False,
+        help_text="The campaign in which they are held against their context: for KPP and KPF.",
+    )
+    slices = Several(label="Slice by the labels of")
+    seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    resamples = forms.IntegerField(required=False, min_value=1, max_value=MOST_RESAMPLES)
+    measure = Several(label="Measures")
+    evaluator = Several(label="Evaluators")
+    system = Several(label="Systems")
+    cut = Several(label="Cuts of rankings")
+    order = forms.CharField(required=False, max_length=200)
+
+    def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
+        super().__init__(data, auto_id="choose-%s")
+        self.user, self.campaign, self.given = user, campaign, data
+        preset = data.get("preset", "")
+        own = PRESETS.get(preset, PRESETS["tandem"])
+        for each in fields(Options):
+            if each.name in NAMES:
+                self.fields[each.name] = _field(each.name, getattr(own, each.name), each.metadata)
+        offered = [(name, name) for name in passages_offered(user, campaign)]
+        self.has_passages = bool(offered)
+        passages = self.fields["passages"]
+        assert isinstance(passages, forms.ChoiceField)
+        passages.choices = [("", "all count"), *offered]
+        supported = [(name, name) for name in points_offered(user, campaign)]
+        self.has_points = bool(supported)
+        points = self.fields["points"]
+        assert isinstance(points, forms.ChoiceField)
+        points.choices = [("", "none: KPP and KPF have no value"), *supported]
+        slices = self.fields["slices"]
+        assert isinstance(slices, Several)
+        slices.choices = [(name, name) for name in slices_offered(user, campaign)]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for name in self.given:
+            if name not in self.fields:
+                self.add_error(
+                    None, f"There is no choice {name!r}; there are {', '.join(self.fields)}."
+                )
+        if not self.errors:
+            self._check(data)
+        return data
+
+    def _check(self, data: dict[str, Any]) -> None:
+        preset = data["preset"] or "tandem"
+        given = {name: data[name] for name in NAMES if data[name]}
+        choices = Choices(seed=data["seed"] or 0, resamples=data["resamples"])
+        try:
+            options = options_over_the_web(preset, given)
+            passages = passages_called(self.user, self.campaign, data["passages"])
+            slices = slices_called(self.user, self.campaign, data["slices"])
+            points = points_called(self.user, self.campaign, data["points"])
+        except ValueError as error:
+            self.add_error(None, _sentence(str(error)))
+            return
+        self.asked = Asked(preset, options, choices, passages, slices, points)
+        several = {to: tuple(filter(None, data[name])) for name, to in SEVERAL.items()}
+        self.shown = Shown(**several, order=data["order"])
+
+    def options(self) -> list[forms.BoundField]:
+        return [self[name] for name in NAMES]
+
+    def changed(self) -> bool:
+        """Whether an option differs from the preset."""
+        return any(self.given.get(name) for name in NAMES)
+
+    def problems(self) -> list[str]:
+        """What is wrong, in sentences."""
+        return [str(problem) for problems in self.errors.values() for problem in problems]
+
+
+def _field(name: str, own: Any, metadata: Any) -> forms.Field:
+    """An option; left empty it is the preset's."""
+    about: dict[str, Any] = {
+        "label": name,
+        "required": False,
+        "help_text": metadata["reason"].replace("`", ""),
+    }
+    values = refusal_lists() if name == "refusals" else list(metadata["values"])
+    if isinstance(own, bool):
+        values = ["yes", "no"]
+    if values:
+        empty = ("", f"as the preset: {words(own)}")
+        return forms.ChoiceField(choices=[empty, *((v, v) for v in values)], **about)
+    widget = forms.TextInput(attrs={"placeholder": words(own)})
+    return forms.CharField(max_length=60, widget=widget, **about)
+
+
+def words(value: Any) -> str:
+    """An option's value as it is written."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

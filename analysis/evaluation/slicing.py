@@ -1,0 +1,181 @@
+"""Slices by labels of another campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.selection import Choices
+from analysis.data.sources import campaign_frame
+from analysis.evaluation.inputs import TOGETHER, Rows
+from analysis.formats.base import DASH, Block, Cell, Number, Section, Table, Who
+from analysis.measures.base import QUALITY, grounding_quality
+from analysis.report.judges import settled
+from analysis.statistics import Bools
+from annotation.models import Campaign
+from annotation.presentation import schema
+from annotation.protocols.schema import Schema
+
+JSON = dict[str, Any]
+#: By variable the settled code of each query, and the queries of which it is the Reference's.
+Said = Mapping[str, tuple[dict[str, str], set[str]]]
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """What divides queries: the value of each by its id, and the values in their order.
+
+    `decided` is how many of the labels behind it are the Reference's.
+    """
+
+    variable: str
+    campaign: str
+    values: Mapping[str, str]
+    order: tuple[str, ...]
+    decided: int
+
+    @property
+    def name(self) -> str:
+        """The name beside those of the batch's own strata."""
+        return f"{self.variable}@{self.campaign}"
+
+    def among(self, rows: Rows) -> dict[str, Bools]:
+        """Which rows stand in each slice, (N,): those on whose query nothing is settled, in none.
+
+        A single slice of all rows says nothing, and is left out.
+        """
+        said = np.array([self.values.get(each, "") for each in rows.ids], str)[rows.numbers]
+        made: dict[str, Bools] = {value: said == value for value in self.order}
+        found = {value: where for value, where in made.items() if where.any()}
+        return {} if any(where.all() for where in found.values()) else found
+
+    def as_json(self) -> JSON:
+        """Where it comes from, and how many queries have a value."""
+        return {
+            "campaign": self.campaign,
+            "variable": self.variable,
+            "queries": len(self.values),
+            "decided": self.decided,
+        }
+
+
+def labelled_strata(campaign: Campaign, of: Campaign, choices: Choices) -> list[Stratum]:
+    """The strata that a campaign's labels give to another one's queries.
+
+    What was adjudicated is the Reference's label, the rest people's most frequent one; ties and
+    escapes are none. Raises ValueError for a campaign of another protocol or batch.
+    """
+    if campaign.protocol not in SLICING:
+        known = " or ".join(SLICING)
+        raise ValueError(f"{campaign.name!r} is a campaign of {campaign.protocol}; name {known}")
+    check_same_batch(campaign, of)
+    frame = campaign_frame(campaign, choices)
+    return [each for each in SLICING[campaign.protocol](campaign, frame) if each.values]
+
+
+def check_same_batch(campaign: Campaign, of: Campaign) -> None:
+    """Raises ValueError where two campaigns are over different batches."""
+    if campaign.batch_id != of.batch_id:
+        batches = f"{campaign.batch.name!r}, {of.name!r} over {of.batch.name!r}"
+        raise ValueError(f"{campaign.name!r} is over the batch {batches}; name one over the same")
+
+
+def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
+    """The types of questions, of those that the settled gates let through."""
+    asked = schema(campaign)
+    said = {name: _of_queries(variable) for name, variable in frame.variables.items()}
+    for name, (codes, decided) in said.items():
+        kept = {query: code for query, code in codes.items() if _holds(asked, name, query, said)}
+        order = frame.variables[name].scale.categories
+        yield Stratum(name, campaign.name, kept, order, len(decided & kept.keys()))
+
+
+def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
+    """The settled code of each query, and the queries of which it is the Reference's."""
+    codes, is_decided = settled(variable)
+    names = [item for item, _, _ in variable.units.names]
+    known = np.flatnonzero(codes >= 0).tolist()
+    found = {names[n]: variable.scale.categories[codes[n]] for n in known}
+    return found, {names[n] for n in known if is_decided[n]}
+
+
+def _holds(asked: Schema, name: str, query: str, said: Said) -> bool:
+    """Whether a variable is asked of a query, given what is settled of the others."""
+    variable = asked.variable(name)
+    conditions = variable.asked_if if variable else {}
+    return asked.holds(conditions, {n: said[n][0].get(query) for n in conditions if n in said})
+
+
+def _grounded(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
+    """The quality of the grounding: the share of relevant passages among the settled ones."""
+    variable = frame.variables.get("relevant")
+    if variable is None:
+        return
+    codes, is_decided = settled(variable)
+    marks: dict[str, list[bool]] = {}
+    for (query, _, _), code in zip(variable.units.names, codes.tolist(), strict=True):
+        if code >= 0:
+            marks.setdefault(query, []).append(variable.scale.categories[code] == "yes")
+    shares = np.array([sum(of) / len(of) for of in marks.values()], float)
+    bins = zip(marks, grounding_quality(shares), strict=True)
+    values = {query: name for query, name in bins if name}
+    decided = int((is_decided & (codes >= 0)).sum())
+    yield Stratum("grounding", campaign.name, values, QUALITY, decided)
+
+
+SLICING: dict[str, Callable[[Campaign, Frame], Iterator[Stratum]]] = {
+    "question-typing": _typed,
+    "grounding-relevance": _grounded,
+}
+"""How the labels of a protocol divide queries."""
+
+
+ABOUT = "Cuts of rankings and single people stand in JSON and CSV."
+
+
+def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
+    """The slices of each measure, a table for each stratum; those of cuts are in the files."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    made = [
+        (name, list(_slices(of["slices"], kinds, report["strata"])))
+        for name, of in report["measures"].items()
+        if not of["cut"]
+    ]
+    return [(name, tables) for name, tables in made if tables]
+
+
+def slice_sections(report: JSON) -> list[Section]:
+    """The same as a section of a document, a block for each measure."""
+    blocks = tuple(Block(name, tuple(tables)) for name, tables in slice_views(report))
+    return [Section("Slices", blocks, ABOUT)] if blocks else []
+
+
+def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
+    for stratum, groups in slices.items():
+        said = [each for systems in groups.values() for each in systems.values()]
+        names = [each for each in TOGETHER if any(of.get(each) for of in said)]
+        judges = list(dict.fromkeys(n for of in said for n in of["raters"] if kinds[n] == "judge"))
+        rows = tuple(
+            (f"{group} · {system or DASH}", *_cells(of, [*names, *judges]))
+            for group, systems in groups.items()
+            for system, of in systems.items()
+        )
+        if rows and names + judges:
+            heads: tuple[str | Who, ...] = ("Slice and system", *(TOGETHER[name] for name in names))
+            heads += tuple(Who(name, "judge") for name in judges)
+            yield Table(f"By {_words(stratum, strata)}", heads, rows)
+
+
+def _words(stratum: str, strata: JSON) -> str:
+    if of := strata.get(stratum):
+        return f"{of['variable'].replace('_', ' ')}, as labelled in {of['campaign']}"
+    return stratum.replace("_", " ")
+
+
+def _cells(of: JSON, names: list[str]) -> list[Cell]:
+    found = [of.get(name) if name in TOGETHER else of["raters"].get(name) for name in names]
+    return [Number(None) if each is None else Number.of(each) for each in found]

@@ -1,0 +1,127 @@
+"""Runs and qrels as TREC's tools read them, so that these give the numbers of the report."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from django.utils.text import slugify
+
+from analysis.data.frame import VariableFrame
+from analysis.data.selection import Choices
+from analysis.data.sources import campaign_frame
+from analysis.evaluation.inputs import voices
+from analysis.evaluation.passages import Layout
+from analysis.evaluation.relevance import BY_ORACLE, relevance_of
+from analysis.measures.base import Options, tokenizer
+from analysis.measures.coverage import Contexts, answerable, answers, members, without_failed
+from analysis.statistics import Bools, Floats
+from annotation.models import Campaign
+from datasets.material import batch_rows
+
+NOTHING = "-nothing-"
+MADE = (1980, 1, 1, 0, 0, 0)
+"""The time of every file, so that the same labels give the same archive."""
+ABOUT = """\
+Runs and relevance judgements of {campaign}, with the options of the measures as chosen.
+
+runs/        one file a system: query Q0 passage rank score tag
+qrels/       NAME.qrels: what counts as relevant, for MAP, Recall and nDCG
+             NAME.diversity.qrels: which passage answers which sub-question that counts, at eta
+
+  trec_eval -m map -m map_cut.10 -m recall.10 -m ndcg_cut.10 qrels/NAME.qrels runs/SYSTEM.run
+  ir_measures qrels/NAME.qrels runs/SYSTEM.run 'AP AP@10 R@10 nDCG@10'
+  ir_measures qrels/NAME.diversity.qrels runs/SYSTEM.run 'alpha_nDCG(alpha={alpha})@10 StRecall@10'
+
+give MAP, MAP@10, Recall@10, nDCG@10, alpha_nDCG@10 and Cov@10. nDCG of whole rankings stops at
+the ranking's end here, and at no rank there; cuts at the oracle's size are another one each query.
+What nobody rated has no line, so that these tools take it for a no, as unrated=zero does here.
+Queries without a relevant passage have no line, and no value. A query that a system was not given
+is missing from its run: trec_eval leaves it out, as Tandem does, and ir_measures counts it as 0. It
+leaves it out too where the qrels hold the queries of the run alone:
+
+  awk 'NR == FNR {{given[$1]; next}} $1 in given' runs/SYSTEM.run qrels/NAME.qrels > OWN.qrels
+
+A query for which a system retrieved nothing holds {nothing}, and has 0 everywhere. Blanks and % in
+identifiers are percent-encoded.
+"""
+
+
+def trec_archive(campaign: Campaign, options: Options, choices: Choices) -> bytes:
+    """A ZIP archive of every system's runs, and of the qrels by the batch and by each rater."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in trec_files(campaign, options, choices).items():
+            archive.writestr(zipfile.ZipInfo(name, MADE), text, zipfile.ZIP_DEFLATED)
+    return held.getvalue()
+
+
+def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mapping[str, str]:
+    """The files by their names in the archive."""
+    layout = Layout.of(tuple(batch_rows(campaign.batch)))
+    about = {"campaign": campaign.name, "alpha": f"{options.alpha:g}", "nothing": NOTHING}
+    found = {"README.txt": ABOUT.format(**about)}
+    for number, system in enumerate(layout.systems, start=1):
+        name = f"{number}-{slugify(system) or 'system'}"
+        found[f"runs/{name}.run"] = "".join(_run(layout, system, name))
+    if not layout.systems:
+        return found
+    oracle = members(layout.oracle(options), layout.there()[0].shape[1])
+    found["qrels/oracle.qrels"] = "".join(_qrels(layout, oracle.astype(float)))
+    frame = campaign_frame(campaign, choices).variables.get("rating")
+    if campaign.protocol == "rubric-passage" and frame is not None:
+        found |= _of_raters(layout, frame, options)
+    return found
+
+
+def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[str, str]:
+    made = {}
+    for number, voice in enumerate(voices(frame), start=1):
+        name = f"qrels/{number}-{slugify(voice.rater) or 'rater'}"
+        ratings = layout.ratings(frame, voice)
+        found, oracle = answers(ratings, options), layout.oracle(options)
+        kept = answerable(found, members(oracle, found.passages.shape[1]), options)
+        tokens = layout.tokens(tokenizer("whitespace"))
+        every = np.ones(len(layout.queries), bool)
+        ranked = np.full(oracle.shape, -1, np.int64)
+        empty = Contexts(found, ranked, oracle, kept, tokens, (ranked >= 0).sum(1), every)
+        answered = found.yes & without_failed(empty)[:, None, :]
+        made[f"{name}.diversity.qrels"] = "".join(_diversity(layout, answered))
+        if options.relevance != BY_ORACLE:
+            gains = relevance_of(ratings, empty, options)
+            made[f"{name}.qrels"] = "".join(_qrels(layout, gains))
+    return made
+
+
+def _run(layout: Layout, system: str, tag: str) -> Iterator[str]:
+    """The contexts of a system; scores fall with the rank, so that no tool breaks ties its way."""
+    contexts = layout.systems[system]
+    for query in layout.queries:
+        if query.id in contexts:
+            context: Sequence[str] = list(dict.fromkeys(contexts[query.id])) or [NOTHING]
+            for rank, passage in enumerate(context, start=1):
+                score = len(context) - rank + 1
+                yield f"{_id(query.id)} Q0 {_id(passage)} {rank} {score} {tag}\n"
+
+
+def _qrels(layout: Layout, gains: Floats) -> Iterator[str]:
+    for row, column in np.argwhere(gains > 0).tolist():
+        query, passage = layout.queries[row].id, layout.passages[row][column]
+        yield f"{_id(query)} 0 {_id(passage)} {int(gains[row, column])}\n"
+
+
+def _diversity(layout: Layout, answered: Bools) -> Iterator[str]:
+    for row, column, question in np.argwhere(answered).tolist():
+        query = layout.queries[row]
+        ids = (query.id, query.questions[question].id, layout.passages[row][column])
+        yield f"{' '.join(map(_id, ids))} 1\n"
+
+
+def _id(name: str) -> str:
+    """An identifier without blanks, which would part it."""
+    return "".join(
+        c if not c.isspace() and c != "%" else "".join(f"%{b:02X}" for b in c.encode())
+        for c in name
+    )

@@ -1,0 +1,250 @@
+"""Page of measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from analysis.evaluation.rendering import (
+    FORMATS,
+    board_table,
+    cuts_of,
+    document,
+    shown_boards,
+    tested,
+    title_of,
+)
+from analysis.evaluation.selection import (
+    SEVERAL,
+    MeasuresForm,
+    Offered,
+    Shown,
+    computed_measures,
+    shown_of,
+)
+from analysis.evaluation.slicing import slice_views
+from analysis.evaluation.trec import trec_archive
+from analysis.formats.base import Document, Table, count
+from analysis.formats.build import moment
+from analysis.views import READERS, attached
+from annotation.models import Campaign
+from annotation.people.membership import readable
+from annotation.views.access import is_blind
+from audit.recording import record_export
+from datasets.access import role_required
+from judging.views.access import blind_page, person
+
+JSON = dict[str, Any]
+ELSEWHERE = ("Leaderboards", "Options")
+TITLES = {
+    "measure": "Measures",
+    "evaluator": "Evaluators",
+    "system": "Systems",
+    "cut": "Cuts of rankings",
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's name, the address that orders by it, and how it is ordered now for `aria-sort`."""
+
+    name: str
+    address: str
+    order: str
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """A leaderboard on the page; `kind` is the sign of its evaluator."""
+
+    title: str
+    kind: str
+    test: str
+    tables: list[tuple[Table, list[Head]]]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Boxes of one choice: name, title, and of each box its value and whether it is ticked."""
+
+    name: str
+    title: str
+    boxes: list[tuple[str, bool]]
+
+
+def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]:
+    """The boards that are shown: those of single people only where they are chosen."""
+    boards = report["leaderboard"]["boards"] if shown.evaluators else shown_boards(report)
+    made = []
+    for board in boards:
+        tables = [board_table(report, board, cut) for cut in cuts_of(report, board)]
+        headed = [(table, _heads(table, shown, query)) for table in tables]
+        title, kind = title_of(board)
+        made.append(BoardView(title, kind, tested(board), headed))
+    return [each for each in made if each.tables]
+
+
+def _heads(table: Table, shown: Shown, query: QueryDict) -> list[Head]:
+    return [_head(str(name), shown.order, query) for name in table.header[1:]]
+
+
+def _head(name: str, order: str, query: QueryDict) -> Head:
+    """The highest first; once more and it is the lowest."""
+    turned = f"-{name}" if order == name else name
+    now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
+    return Head(name, _address(query, order=turned), now)
+
+
+def _address(query: QueryDict, **changed: str) -> str:
+    made = query.copy()
+    for name, value in changed.items():
+        made[name] = value
+    return f"?{made.urlencode()}"
+
+
+def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
+    """What may be shown alone, and what of the address stays as it is meanwhile."""
+    made = []
+    for name, to in SEVERAL.items():
+        there, chosen = getattr(offered, to), getattr(shown, to)
+        if len(there) > 1:
+            boxes = [(value, value in chosen) for value in there]
+            made.append(Filter(name, TITLES[name], boxes))
+    kept = [
+        (name, value)
+        for name, values in query.lists()
+        if name not in (*SEVERAL, "order")
+        for value in values
+        if value
+    ]
+    orders = [("", "as in the batch")]
+    orders += [(f"{sign}{name}", f"{name}, the {word} first") for name in offered.measures
+               for sign, word in (("", "highest"), ("-", "lowest"))]  # fmt: skip
+    return {"choices": made, "kept": kept, "orders": orders, "order": shown.order,
+            "any": any(vars(shown).values())}  # fmt: skip
+
+
+def rest_of(report: JSON) -> Document:
+    """The document without what the page shows by itself."""
+    whole = document(report)
+    kept = tuple(each for each in whole.sections if each.title not in ELSEWHERE)
+    return replace(whole, sections=kept)
+
+
+def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
+    """By campaign whose labels divide the queries, what they say and of how many."""
+    return [_sliced_by(report, name) for name in campaigns]
+
+
+def _sliced_by(report: JSON, campaign: str) -> str:
+    strata = [each for each in report["strata"].values() if each["campaign"] == campaign]
+    if not strata:
+        return f"Nothing is settled in {campaign} yet, so that no slice is made of it."
+    told = [
+        f"{each['variable'].replace('_', ' ')} of {count(each['queries'], 'query', 'queries')}"
+        for each in strata
+    ]
+    return f"By the labels of {campaign}: {', '.join(told)}."
+
+
+ARCHIVE = "application/zip"
+
+
+@require_safe
+@role_required(*READERS)
+def measures(request: HttpRequest, pk: int) -> HttpResponse:
+    """The frame of the page with its choices; wrong ones are told, and nothing is computed."""
+    campaign = _campaign(request, pk)
+    form = MeasuresForm(request.GET, person(request), campaign)
+    context = {
+        "campaign": campaign,
+        "form": form,
+        "formats": FORMATS.values(),
+        "query": _query(request),
+    }
+    return render(
+        request, "measures/measures.html", context, status=200 if form.is_valid() else 422
+    )
+
+
+@require_safe
+@role_required(*READERS)
+def body(request: HttpRequest, pk: int) -> HttpResponse:
+    """The numbers, as a part of the page. A choice of what is not there is told in their place."""
+    campaign = _campaign(request, pk)
+    form = MeasuresForm(request.GET, person(request), campaign)
+    if not form.is_valid():
+        return _refused("\n".join(form.problems()))
+    if is_blind(person(request), campaign):
+        return render(request, "reports/_blind.html", {"campaign": campaign})
+    whole = computed_measures(campaign, form.asked)
+    context = {"campaign": campaign, "moment": moment(whole), "whole": whole}
+    context |= {"filters": filters(Offered.of(whole), form.shown, request.GET)}
+    try:
+        report = shown_of(whole, form.shown)
+    except ValueError as error:
+        return render(request, "measures/body.html", {**context, "problem": str(error)})
+    context |= {
+        "report": report,
+        "boards": board_views(report, form.shown, request.GET),
+        "document": rest_of(report),
+        "slices": slice_views(report),
+        "sliced": sliced_by(report, [each.name for each in form.asked.slices]),
+    }
+    return render(request, "measures/body.html", context)
+
+
+@require_safe
+@role_required(*READERS)
+def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
+    """What is shown as a file, in the format of that ending."""
+    campaign = _campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
+    form = MeasuresForm(request.GET, person(request), campaign)
+    if not form.is_valid():
+        return _refused("\n".join(form.problems()))
+    chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
+    try:
+        report = shown_of(computed_measures(campaign, form.asked), form.shown)
+    except ValueError as error:
+        return _refused(str(error))
+    record_export(request, pk, "measures", suffix)
+    return attached(chosen.render(report), chosen.media_type, f"measures-{pk}.{suffix}")
+
+
+@require_safe
+@role_required(*READERS)
+def runs(request: HttpRequest, pk: int) -> HttpResponse:
+    """Runs and qrels for TREC's tools, in one archive."""
+    campaign = _campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
+    form = MeasuresForm(request.GET, person(request), campaign)
+    if not form.is_valid():
+        return _refused("\n".join(form.problems()))
+    archive = trec_archive(campaign, form.asked.options, form.asked.choices)
+    record_export(request, pk, "measures", "zip")
+    return attached(archive, ARCHIVE, f"measures-{pk}.zip")
+
+
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    """A campaign that this account may read; another is not there."""
+    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
+
+
+def _query(request: HttpRequest) -> str:
+    """The choices as they stand in the address, without those that were left empty."""
+    query = request.GET.copy()
+    for name in list(query):
+        query.setlist(name, [value for value in query.getlist(name) if value])
+    return query.urlencode()
+
+
+def _refused(text: str) -> HttpResponse:
+    return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,112 @@
+"""From the report's JSON to the document that formats print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.formats.base import Block, Cell, Document, Section, Table, Who, count
+from analysis.formats.methods import methods_section
+from analysis.formats.people_sections import MOST_ROWS
+from analysis.formats.sections import (
+    quality_section,
+    score_section,
+    validation_sections,
+    variable_section,
+    written_section,
+)
+
+JSON = dict[str, Any]
+
+
+def document(report: JSON) -> Document:
+    """The report in the order in which it is read: raters, warnings, scores, variables, methods."""
+    sections = [_raters(report)]
+    sections += [_warnings(report)] if report.get("warnings") else []
+    sections += [quality_section(report)] if report.get("hints") else []
+    sections += [score_section(report, name) for name in report["scores"]]
+    sections += [written_section(report)] if "written" in report else []
+    sections += [variable_section(report, name) for name in report["variables"]]
+    sections += validation_sections(report)
+    sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
+    return Document(
+        report["campaign"] or "Labels file", _about(report), _made(report), tuple(sections)
+    )
+
+
+def _warnings(report: JSON) -> Section:
+    points = (
+        (", ".join(filter(None, (each["variable"], each["rater"]))), each["text"])
+        for each in report["warnings"]
+    )
+    texts = tuple(f"{who}: {text}" if who else text for who, text in points)
+    return Section("Warnings", (), points=texts)
+
+
+def _about(report: JSON) -> str:
+    facts = [x for x in (report["protocol"], report["batch"]) if x]
+    facts += [
+        count(report["queries"], "query", "queries"),
+        f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
+        "intervals are 95 %",
+    ]
+    facts += chosen(report.get("choices", {}))
+    if report["assisted_labels"]:
+        seen = count(report["assisted_labels"], "label")
+        where = "taken like all others" if _takes_assisted(report) else "left out"
+        facts.append(f"{seen} made with a suggestion in view {where}")
+    return " · ".join(facts)
+
+
+def chosen(choices: JSON) -> list[str]:
+    """What was chosen beside the defaults, in words."""
+    parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
+    facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
+    facts += [
+        f"only items of {name} {' or '.join(of)}" for name, of in choices.get("strata", {}).items()
+    ]
+    if choices.get("threshold") is not None:
+        facts.append(f"ratings cut at {choices['threshold']:g} only")
+    if "epsilon" in choices:
+        facts.append(f"epsilon {choices['epsilon']:g}")
+    if choices.get("width", 0.1) != 0.1:
+        facts.append(f"plans for intervals of width {choices['width']:g}")
+    if choices.get("pairs", "distribution") != "distribution":
+        facts.append("large pairs of a crowd one by one")
+    if choices.get("bootstrap", "queries") == "two-way":
+        facts.append("queries and raters drawn anew where possible")
+    if choices.get("reference", "majority") != "majority":
+        facts.append("judges held against References, too")
+    return facts
+
+
+def _takes_assisted(report: JSON) -> bool:
+    return bool(report.get("assisted", {}).get("included"))
+
+
+def _made(report: JSON) -> str:
+    return f"Tandem {report['version']}, {moment(report)}"
+
+
+def moment(report: JSON) -> str:
+    """When the numbers were made."""
+    return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _raters(report: JSON) -> Section:
+    if not report["raters"]:
+        return Section("Raters", (), "No labels yet. The report fills as people and judges answer.")
+    header = ("Rater", "Kind", "Responses", "Labels")
+    excluded = any(r["excluded"] for r in report["raters"])
+    people = [r for r in report["raters"] if r["kind"] == "human" and not r["excluded"]]
+    crowd = people if len(people) > MOST_ROWS else []
+    rows: list[tuple[Cell, ...]] = [
+        (Who(r["name"], r["kind"]), r["kind"], r["responses"], r["labels"],
+         *((r["excluded"] or "",) if excluded else ()))
+        for r in report["raters"] if not crowd or r not in crowd
+    ]  # fmt: skip
+    if crowd:
+        responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
+        whole = (Who(f"All {len(crowd)} people", "human"), "human", responses, labels)
+        rows.insert(0, (*whole, *(("",) if excluded else ())))
+    every = (*header, *(("Excluded because",) if excluded else ()))
+    return Section("Raters", (Block("", (Table("Who answered", every, tuple(rows)),)),))

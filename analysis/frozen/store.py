@@ -1,0 +1,55 @@
+"""Freezing a report: the numbers on the page become a row that nobody changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from analysis.data.selection import MOST_RESAMPLES, Choices
+from analysis.formats.html import as_json
+from analysis.models import FrozenReport, digest
+from analysis.report.resampling import JSON
+from annotation.models import Campaign, User
+from audit.recording import record
+
+
+def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
+    """Those of a campaign, the newest first, without what they say."""
+    return FrozenReport.objects.filter(campaign=campaign).defer("content")
+
+
+class UnequalError(ValueError):
+    """Other libraries have another figure; the text says which."""
+
+
+def as_frozen(choices: Choices) -> Choices:
+    """The choices of a report that is to be frozen: 10,000 resamples, unless others were chosen."""
+    return choices if choices.resamples else replace(choices, resamples=MOST_RESAMPLES)
+
+
+def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:
+    """The report, frozen; the same report is frozen once.
+
+    Raises UnequalError where one of its figures is not what another library makes of the labels.
+    """
+    if report["check"]["differs"]:
+        raise UnequalError(report["check"]["line"])
+    content = as_json(report)
+    sha256 = digest(content)
+    values = {
+        "campaign": campaign,
+        "sha256": sha256,
+        "inputs_sha256": report["inputs"]["sha256"],
+        "choices": choices,
+        "content": content,
+        "version": report["version"],
+        "by": user,
+        "by_name": user.username,
+    }
+    with transaction.atomic():
+        found, made = FrozenReport.objects.get_or_create(key=sha256[:16], defaults=values)
+        if made:
+            record("report.frozen", campaign.pk, ("frozenreport", found.key), after=sha256)
+    return found

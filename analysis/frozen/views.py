@@ -1,0 +1,101 @@
+"""The pages of frozen reports, and of two reports side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from analysis.data.selection import ChoicesForm
+from analysis.data.sources import campaign_offers, campaign_strata
+from analysis.formats import FORMATS
+from analysis.formats.build import document
+from analysis.frozen.compare import compared
+from analysis.frozen.store import frozen_reports
+from analysis.models import FrozenReport
+from analysis.report.cache import computed_report
+from analysis.report.resampling import JSON
+from analysis.views import READERS, attached, report_address
+from annotation.people.membership import readable
+from audit.recording import record_export
+from datasets.access import role_required
+from judging.views.access import blind_page, person
+
+LIVE = "live"
+
+
+@require_safe
+@role_required(*READERS)
+def frozen(request: HttpRequest, key: str) -> HttpResponse:
+    """A report as it was when somebody froze it."""
+    found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    report = found.report
+    context = {
+        "frozen": found,
+        "report": report,
+        "document": document(report),
+        "formats": FORMATS.values(),
+        "others": frozen_reports(found.campaign).exclude(pk=found.pk),
+        "live": report_address(found.campaign, found.choices),
+    }
+    return render(request, "reports/frozen.html", context)
+
+
+@require_safe
+@role_required(*READERS)
+def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
+    """A frozen report as a file; as JSON it is the very text that was frozen."""
+    found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
+    text = found.content if suffix == "json" else chosen.render(found.report)
+    record_export(request, found.campaign_id, "report", suffix, ("frozenreport", found.key))
+    return attached(text, chosen.media_type, f"report-{found.key}.{suffix}")
+
+
+@require_safe
+@role_required(*READERS)
+def compare(request: HttpRequest, key: str) -> HttpResponse:
+    """A frozen report beside another, the earlier first, or the live one with the same choices."""
+    found = _frozen(request, key)
+    if blind := blind_page(request, found.campaign):
+        return blind
+    name = request.GET.get("with") or LIVE
+    if name == LIVE:
+        before, after, newer = found, None, _live(found)
+    else:
+        other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign)
+        before, after = sorted((found, other), key=lambda report: report.pk)
+        newer = after.report
+    context = {
+        "frozen": found,
+        "before": before,
+        "after": after,
+        "document": compared(before.report, newer) if newer else None,
+        "live": report_address(found.campaign, found.choices),
+    }
+    return render(request, "reports/compare.html", context)
+
+
+def _frozen(request: HttpRequest, key: str) -> FrozenReport:
+    theirs = FrozenReport.objects.filter(campaign__in=readable(person(request)))
+    found = theirs.select_related("campaign__batch").filter(key=key).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _live(found: FrozenReport) -> JSON | None:
+    """The report of now, or none where what was chosen then is there no more."""
+    campaign = found.campaign
+    offered = campaign_offers(campaign, campaign_strata(campaign))
+    form = ChoicesForm(QueryDict(found.choices), offered)
+    if not form.is_valid():
+        return None
+    same = replace(form.choices, resamples=found.report["resamples"])
+    return computed_report(campaign, same).report

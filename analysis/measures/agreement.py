@@ -1,0 +1,291 @@
+"""Do evaluators rank systems alike; prediction-powered means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import inf
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.measures.base import Bounds
+from analysis.statistics import (
+    PEOPLE_ALONE,
+    Bools,
+    Bootstrap,
+    Draws,
+    Estimate,
+    Floats,
+    PairedTest,
+    Tally,
+    effective_labels,
+    holm,
+    paired_t,
+    prediction_powered_mean,
+    prediction_powered_mean_unequal,
+    undefined,
+    wilcoxon_signed_rank,
+)
+from analysis.statistics.arrays import ratio, t_quantile
+from analysis.statistics.paired import DECIMALS
+
+Ranks = NDArray[np.signedinteger[Any]]
+
+FEWEST, FEWEST_OF_EVALUATORS = 3, 6
+"""So many systems an order needs; one between evaluators, of whom more is claimed, needs more."""
+IN_WORDS = {
+    FEWEST: "three systems",
+    FEWEST_OF_EVALUATORS: "six systems, the oracle apart",
+}
+#: How many pairs of ranks are compared at once: 2 MB of their signs.
+NEAR = 1_000_000
+NO_INTERVAL = "fewer than ten queries have both scores"
+EQUAL = "the systems' means are all equal, or a system has no scores"
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Kendall's tau-b between the orders that `a` and `b` give to the same systems."""
+
+    a: str
+    b: str
+    kendall: Estimate
+
+
+def orderings(
+    scores: Mapping[str, Floats],
+    draws: Draws = None,
+    seed: int = 0,
+    unknown: Mapping[str, str] = MappingProxyType({}),
+    fewest: int = FEWEST,
+) -> list[Ordering]:
+    """Every pair of measures, or of evaluators: tau-b of the systems' means over queries.
+
+    `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Queries
+    are resampled whole, the same ones for all pairs (Ju and others 2025, section 5, for measures;
+    Qi and others 2024 for evaluators). There is no tau of fewer than `fewest` systems, and none of
+    a table that is `unknown`, whose reason it gives.
+    """
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return []
+    systems = next(iter(scores.values())).shape[1]
+    method = f"Kendall's tau-b of the means of {systems} systems"
+    if systems < fewest:
+        few = undefined(f"fewer than {IN_WORDS[fewest]}", systems, method)
+        return [Ordering(a, b, few) for a, b in pairs]
+    known = {name: table for name, table in scores.items() if name not in unknown}
+    taus = _orderings(known, draws, seed, systems, method)
+    return [
+        Ordering(a, b, undefined(unknown.get(a, unknown.get(b, "")), systems, method))
+        if a in unknown or b in unknown else taus[a, b]
+        for a, b in pairs
+    ]  # fmt: skip
+
+
+def _orderings(
+    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, method: str
+) -> dict[tuple[str, str], Ordering]:
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return {}
+    sums = np.concatenate([_sums(table) for table in scores.values()], axis=1)
+    bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed)
+    made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
+    return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
+
+
+def _sums(scores: Floats) -> Floats:
+    there = np.isfinite(scores)
+    return np.concatenate([np.where(there, scores, 0.0), there.astype(float)], axis=1)
+
+
+def _taus(tables: int, weights: Floats) -> Floats:
+    """tau-b of each pair of tables, (..., pairs), of the sums and sizes of each, (..., T * 2 S)."""
+    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
+    # Means of decimal fractions that are equal on paper differ in the last bits.
+    means = np.round(ratio(sums, sizes), DECIMALS)
+    ranks = _ranks(means)
+    excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
+    untied = np.diagonal(excess, axis1=-2, axis2=-1)
+    untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
+    # The root of the product, so that equal orders have 1 and not a hair less.
+    whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
+    # Rounding puts equal orders a hair above 1.
+    return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
+
+
+def _excess(ranks: Ranks) -> Floats:
+    """Pairs of systems that two tables order alike less those that they order contrariwise.
+
+    (B, T, T) of ranks (B, T, S); a few of the B at a time, so that their pairs stay near at hand.
+    """
+    resamples, tables, systems = ranks.shape
+    step = max(1, NEAR // (tables * systems * systems))
+    made = np.empty((resamples, tables, tables))
+    for start in range(0, resamples, step):
+        signs = _signs(ranks[start : start + step]).astype(np.float32)
+        made[start : start + step] = signs @ np.swapaxes(signs, -1, -2)
+    return made
+
+
+def _signs(ranks: Ranks) -> Ranks:
+    """The sign of every pair of systems, (..., pairs), of their ranks (..., S)."""
+    systems = ranks.shape[-1]
+    made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), ranks.dtype)
+    start = 0
+    for system in range(systems - 1):
+        end = start + systems - 1 - system
+        np.subtract(ranks[..., system, None], ranks[..., system + 1 :], out=made[..., start:end])
+        start = end
+    return np.sign(made, out=made)
+
+
+def _ranks(means: Floats) -> Ranks:
+    """Whole numbers in the order of the means (..., S), equal where these are.
+
+    In as few bytes as hold them, since pairs of systems are many.
+    """
+    order = np.argsort(means, axis=-1)
+    risen = np.take_along_axis(means, order, axis=-1)
+    steps = np.zeros(means.shape, np.min_scalar_type(-means.shape[-1]))
+    steps[..., 1:] = risen[..., 1:] != risen[..., :-1]
+    ranks = np.empty_like(steps)
+    np.put_along_axis(ranks, order, np.cumsum(steps, axis=-1, dtype=steps.dtype), axis=-1)
+    return ranks
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm)."""
+
+    a: str
+    b: str
+    test: PairedTest
+    adjusted_p_value: float | None
+
+
+def settings(scores: Mapping[str, Floats]) -> list[Setting]:
+    """The Wilcoxon signed-rank test of each pair of settings, scores (Q,) each, NaN = none."""
+    return _compared(scores, lambda a, b: wilcoxon_signed_rank(a - b))
+
+
+def settings_by_mean(scores: Mapping[str, Floats]) -> list[Setting]:
+    """The paired t test of each pair, by the method that makes the interval of a mean.
+
+    The difference's interval excludes 0 exactly where p, before the adjustment, is below .05; where
+    so few queries have both scores that there is no interval, there is no p either.
+    """
+    return _compared(scores, _by_mean)
+
+
+def _by_mean(a: Floats, b: Floats) -> PairedTest:
+    test = paired_t(a, b, np.arange(len(a)))
+    if test.difference.value is None or test.difference.low is not None or test.reason:
+        return test
+    return replace(test, p_value=None, reason=NO_INTERVAL)
+
+
+def _compared(
+    scores: Mapping[str, Floats], compare: Callable[[Floats, Floats], PairedTest]
+) -> list[Setting]:
+    pairs = list(combinations(scores, 2))
+    tests = [compare(scores[a], scores[b]) for a, b in pairs]
+    known = [test.p_value for test in tests if test.p_value is not None]
+    adjusted = iter(holm(np.array(known, float)).tolist())
+    return [
+        Setting(a, b, test, None if test.p_value is None else next(adjusted))
+        for (a, b), test in zip(pairs, tests, strict=True)
+    ]
+
+
+POWERED = "prediction-powered mean (PPI++)"
+TEST = "t test of the prediction-powered mean difference"
+NO_POWERED_INTERVAL = "fewer than ten labelled queries"
+NO_VARIANCE = "the differences do not vary"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Scores of S systems on Q queries by people and by a judge, (Q, S) each, NaN = none.
+
+    `asked` (Q,) are the queries that were drawn for people: their scores of others do not count.
+    `chances` (Q,) are those of the draw, and `reason` says why it cannot be relied on.
+    """
+
+    human: Floats
+    judge: Floats
+    asked: Bools
+    chances: Floats
+    reason: str | None = None
+
+
+def powered_mean(
+    of: Labelled, column: int, bounds: Bounds = (-inf, inf)
+) -> tuple[Estimate, float | None]:
+    """A system's mean over queries, and how many labelled queries it is worth.
+
+    PPI++ where all chances are equal (Angelopoulos and others 2023), else weighted by their inverse
+    (Zrnic and Candes 2024); the second number is None there. Where no query is judged only there is
+    none: it would be people's mean once more. Queries that people were asked about and on which
+    they give no value, since the measure has none there, are left out. The correction may carry
+    mean and interval out of the `bounds` of the measure, and they are cut there.
+    """
+    made, worth = _powered(of, of.human[:, column], of.judge[:, column])
+    return made.within(*bounds), worth
+
+
+def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:
+    """Every pair of systems on the same queries: a - b from people and judge together.
+
+    Two-sided t test on the difference's own interval, n - 1 degrees of freedom; p adjusted over all
+    pairs (Holm 1979).
+    """
+    pairs = list(combinations(range(len(systems)), 2))
+    tests = [
+        _tested(_powered(of, *(each[:, a] - each[:, b] for each in (of.human, of.judge)))[0])
+        for a, b in pairs
+    ]
+    known = [test.p_value for test in tests if test.p_value is not None]
+    adjusted = iter(holm(np.array(known, float)).tolist())
+    return [
+        Setting(systems[a], systems[b], test, None if test.p_value is None else next(adjusted))
+        for (a, b), test in zip(pairs, tests, strict=True)
+    ]
+
+
+def _powered(of: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
+    labelled = of.asked & np.isfinite(human)
+    only = judge[~of.asked & np.isfinite(judge)]
+    n = int(labelled.sum())
+    people, machine, chances = human[labelled], judge[labelled], of.chances[labelled]
+    if of.reason:
+        return undefined(of.reason, n, POWERED), None
+    if n and not len(only):
+        return undefined(PEOPLE_ALONE, n, POWERED), None
+    if np.isnan(machine).any():
+        lost = f"the judge has no score on {int(np.isnan(machine).sum())} of the labelled queries"
+        return undefined(lost, n, POWERED), None
+    if len(set(chances.tolist())) > 1:
+        return prediction_powered_mean_unequal(people, machine, chances, only), None
+    return prediction_powered_mean(people, machine, only), effective_labels(people, machine, only)
+
+
+def _tested(difference: Estimate) -> PairedTest:
+    if difference.value is None:
+        return PairedTest(difference, None, TEST, difference.reason)
+    if difference.low is None or difference.high is None:
+        return PairedTest(difference, None, TEST, NO_POWERED_INTERVAL)
+    half = (difference.high - difference.low) / 2
+    if half <= 0:
+        return PairedTest(difference, None, TEST, NO_VARIANCE)
+    from scipy import stats
+
+    freedom = difference.n - 1
+    t = abs(difference.value) / half * t_quantile(0.975, freedom)
+    return PairedTest(difference, float(2 * stats.t.sf(t, freedom)), TEST)

@@ -1,0 +1,106 @@
+"""Lists of refusals: files beside this module, each with its version in its name, or one's own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "refusal_texts"
+FILE = "file:"
+WRONG = "it holds `phrases`, a list of texts that are not blank, and so does each of its `systems`"
+WRONG_HEDGES = "its `hedges` are a list of texts that are not blank"
+SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
+TURN = re.compile(r"\bbut\b")
+
+
+@dataclass(frozen=True)
+class RefusalList:
+    """Phrases that say that there is no answer; an answer that holds one of them refuses.
+
+    `hedges` are phrases that refuse only where their sentence does not turn to an answer with
+    *but*: "I don't know the day, but it was in 1890" answers. `systems` hold what systems with
+    phrases of their own say in the place of both.
+    """
+
+    name: str
+    about: str
+    phrases: tuple[str, ...]
+    systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hedges: tuple[str, ...] = ()
+
+    def refuses(self, answer: str, system: str = "") -> bool:
+        """Whether the answer is empty or holds a phrase; case, blanks and apostrophes aside."""
+        text = _plain(answer)
+        if not text:
+            return True
+        if system in self.systems:
+            return any(each in text for each in self.systems[system])
+        return any(each in text for each in self.phrases) or any(
+            _stands_alone(each, text) for each in self.hedges
+        )
+
+
+def refusal_list(name: str) -> RefusalList:
+    """The list of that name, or of `file:PATH`, whose name tells its content and not its place.
+
+    Raises ValueError where there is none, or the file holds none.
+    """
+    return _of_file(Path(name.removeprefix(FILE))) if name.startswith(FILE) else _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> RefusalList:
+    known = refusal_lists()
+    if name not in known:
+        there = ", ".join((*known, f"{FILE}PATH"))
+        raise ValueError(f"no list of refusals is called {name!r}; there are {there}")
+    return _list(name, tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8")))
+
+
+def _of_file(path: Path) -> RefusalList:
+    try:
+        content = path.read_bytes()
+        found = tomllib.loads(content.decode("utf-8"))
+        return _list(f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})", found)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read as a list of refusals ({error})") from error
+
+
+def _list(name: str, found: Mapping[str, Any]) -> RefusalList:
+    systems = found.get("systems", {})
+    if not isinstance(systems, Mapping):
+        raise ValueError(WRONG)
+    own = {system: _phrases(of) for system, of in systems.items()}
+    hedges = _texts(found.get("hedges", []), WRONG_HEDGES)
+    return RefusalList(name, str(found.get("about", "")), _phrases(found), own, hedges)
+
+
+def _phrases(of: Any) -> tuple[str, ...]:
+    return _texts(of.get("phrases") if isinstance(of, Mapping) else None, WRONG)
+
+
+def _texts(found: Any, wrong: str) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(isinstance(p, str) and p.strip() for p in found):
+        raise ValueError(wrong)
+    return tuple(map(_plain, found))
+
+
+def _stands_alone(hedge: str, text: str) -> bool:
+    """Whether a sentence of the text ends after the hedge without a *but*."""
+    _, *after = text.split(hedge)
+    return any(not TURN.search(SENTENCE_END.split(rest, maxsplit=1)[0]) for rest in after)
+
+
+def refusal_lists() -> list[str]:
+    """The names of all shipped lists."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").casefold().split())

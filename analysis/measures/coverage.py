@@ -1,0 +1,877 @@
+"""CRUX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from analysis.measures.base import (
+    AMOUNT,
+    BOUNDS,
+    CONDENSED,
+    IR_MEASURES,
+    LISTED,
+    MISSING,
+    NO,
+    YES,
+    ZERO,
+    Cells,
+    Found,
+    Judged,
+    Measure,
+    Options,
+    share,
+)
+from analysis.measures.retrieval import discounts, gathered
+from analysis.statistics import (
+    SHARE,
+    Bools,
+    Draws,
+    Estimate,
+    Floats,
+    Ints,
+    correlation_estimates,
+    undefined,
+)
+from analysis.statistics.arrays import ratio
+from analysis.statistics.resampling import mean_by_cluster
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """`values` (Q, P, M), NaN = not rated; `passages` (Q, P) and `questions` (Q, M) are there.
+
+    A cell without a rating was asked about in vain where `failed` (Q, P, M) says so, else never.
+    `outside` (Q, P) are the passages that the batch calls not relevant, `unlisted` (Q, P) those
+    that are none of the query's own. The three are empty unless they are given.
+    """
+
+    values: Floats
+    passages: Bools
+    questions: Bools
+    failed: Bools = field(default_factory=lambda: np.zeros((1, 1, 1), bool))
+    outside: Bools = field(default_factory=lambda: np.zeros((1, 1), bool))
+    unlisted: Bools = field(default_factory=lambda: np.zeros((1, 1), bool))
+
+    @classmethod
+    def of(
+        cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
+    ) -> Ratings:
+        """From ratings (N,), their places (N, 3) and those of failed judgements (F, 3).
+
+        A place is a query, a passage and a sub-question, from 0.
+        """
+        whole = np.full((*passages.shape, questions.shape[1]), np.nan)
+        lost = np.zeros(whole.shape, bool)
+        whole[tuple(places.T)] = values
+        lost[tuple(failed.T)] = True
+        return cls(whole, passages, questions, lost)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Which passage answers which sub-question, cell by cell, (Q, P, M) each.
+
+    `yes` says that it does, `known` that this is settled (a yes is). What is not was asked about in
+    vain, or is `open`: nobody was asked, and the option `unrated` has yet to be heard. `rated` are
+    the cells with a rating, `scope` those that the batch alone does not settle, and `never` those
+    that nobody was asked about, settled or not, in the queries that were `drawn` (Q,): about which
+    anything was asked. `bests` keeps what measures find of the best contexts and orders, by all
+    that it hangs on.
+    """
+
+    yes: Bools
+    known: Bools
+    passages: Bools
+    questions: Bools
+    open: Bools
+    rated: Bools
+    scope: Bools
+    never: Bools
+    drawn: Bools
+    bests: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def failed(self) -> Bools:
+        """(Q, P, M): the cells that were asked about in vain."""
+        there = self.passages[:, :, None] & self.questions[:, None, :]
+        return there & ~self.known & ~self.open
+
+    @cached_property
+    def gaps(self) -> bool:
+        """Whether a judgement failed anywhere."""
+        return bool(self.failed.any())
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether a cell is open anywhere."""
+        return bool(self.open.any())
+
+    @cached_property
+    def lacks(self) -> bool:
+        """Whether nobody was asked about a cell anywhere."""
+        return bool(self.never.any())
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every cell of the scope has a rating."""
+        return bool(self.rated.sum() == self.scope.sum())
+
+    @cached_property
+    def all_no(self) -> Answers:
+        """With a no in every open cell."""
+        return self._settled(self.yes)
+
+    @cached_property
+    def all_yes(self) -> Answers:
+        """With a yes in every open cell."""
+        return self._settled(self.yes | self.open)
+
+    @cached_property
+    def condensed(self) -> Answers:
+        """Without the passages that have an open cell (Sakai 2007)."""
+        kept = self.passages & ~self.open.any(axis=2)
+        left = kept[:, :, None]
+        return replace(
+            self, yes=self.yes & left, known=self.known & left, passages=kept,
+            open=np.zeros(self.open.shape, bool), bests={},
+        )  # fmt: skip
+
+    def _settled(self, yes: Bools) -> Answers:
+        nothing = np.zeros(self.open.shape, bool)
+        return replace(self, yes=yes, known=self.known | self.open, open=nothing, bests={})
+
+
+def answers(ratings: Ratings, options: Options) -> Answers:
+    """a(p, q) = 1 where the rating G(p, q) >= eta (CRUX).
+
+    A passage outside the query's scope answers nothing, unless somebody rated that it does. Of the
+    other cells without a rating a failed one is unknown, or under `missing` zero a rating of 0, and
+    one that nobody was asked about is open, or under `unrated` zero a rating of 0.
+    """
+    there = ratings.passages[:, :, None] & ratings.questions[:, None, :]
+    rated = np.isfinite(ratings.values) & there
+    outside = ratings.outside | (ratings.unlisted if options.scope == LISTED else False)
+    blank = there & ~rated
+    scope = there & ~(blank & outside[:, :, None])
+    blank &= scope
+    failed = blank & ratings.failed
+    never = blank & ~failed
+    drawn = np.asarray((rated | failed).any(axis=(1, 2)) | ~never.any(axis=(1, 2)))
+    noughts = np.zeros(there.shape, bool)
+    if options.missing == ZERO:
+        noughts |= failed
+    if options.unrated == ZERO:
+        noughts |= never
+    with np.errstate(invalid="ignore"):
+        yes = rated & (ratings.values >= options.eta)
+    if options.eta <= 0:
+        yes |= noughts
+    known = rated | noughts | (there & ~scope)
+    never &= drawn[:, None, None]
+    left = never & ~noughts
+    return Answers(
+        yes, known, ratings.passages, ratings.questions, left, rated, scope, never, drawn
+    )  # fmt: skip
+
+
+def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
+    """The sub-questions that count, Q_a (Q, M): those that an oracle passage (Q, P) answers.
+
+    All of them where `filtered` is off. A question whose oracle ratings are partly missing and
+    hold no yes is not known to be answerable, and dropped.
+    """
+    if not options.filtered:
+        return found.questions
+    kept: Bools = (found.yes & oracle[:, :, None]).any(axis=1) & found.questions
+    return kept
+
+
+UNKNOWN = (
+    "cells of oracle passages that nobody rated hide which sub-questions count; choose "
+    "unrated=condensed or unrated=zero"
+)
+
+
+@dataclass(frozen=True)
+class ReportQuestions:
+    """The sub-questions of N reports (U,): `answered` is 1, 0, or -1 = missing.
+
+    `row` (U,) is the report of each; `counted` (U,) says which sub-questions are in Q_a, and
+    `unsure` (N,) of which reports that is not known, since nobody rated all oracle passages.
+    """
+
+    answered: Ints
+    row: Ints
+    rows: int
+    counted: Bools
+    unsure: Bools | None = None
+
+
+def coverage_of_reports(of: ReportQuestions, options: Options) -> Found:
+    """Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
+
+    After Ju and others 2025, section 3. Null questions are none; escapes stay out as missing ones
+    do, and so do those that nobody was asked about. NaN where no question is left. It is not known
+    where cells of oracle passages that nobody rated hide which sub-questions count.
+    """
+    values = report_coverage(of, options)
+    if of.unsure is None or not of.unsure.any():
+        return values
+    unsure = of.unsure & (np.bincount(of.row, minlength=of.rows) > 0)
+    return Judged(np.where(unsure, np.nan, values), refused=unsure, why=UNKNOWN)
+
+
+def report_coverage(of: ReportQuestions, options: Options) -> Floats:
+    """The coverage of reports of which it is known which sub-questions count, (N,)."""
+    counted = of.counted
+    return share(of.answered[counted], of.row[counted], of.rows, options.missing)
+
+
+def cut_ratings(ratings: Floats, eta: float) -> Ints:
+    """Ratings (U,) of reports as answers: 1 from eta on, else 0, -1 where there is none (NaN)."""
+    with np.errstate(invalid="ignore"):
+        answered = np.where(ratings >= eta, YES, NO)
+    return np.where(np.isnan(ratings), MISSING, answered).astype(np.int64)
+
+
+REPORT_COVERAGE = Measure(
+    "Cov(y)",
+    "reports",
+    "Share of the sub-questions that the report answers.",
+    "Ju and others, CRUX, 2025",
+    coverage_of_reports,
+    "no sub-question of the reports was labelled",
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
+)
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """One system's contexts of Q queries.
+
+    `ranked` (Q, K) holds the places of passages in rank order, -1 = none; `oracle` (Q, O) those of
+    the oracle context; `counted` (Q, M) the sub-questions of the denominator; `tokens` (Q, P) the
+    length of each passage, NaN = unknown; `depth` (Q,) the positions that count; `there` (Q,) the
+    queries that the system answered, for which a context may be empty all the same. `whole` (Q, W)
+    is what a cut was made of, None where there was none.
+    """
+
+    answers: Answers
+    ranked: Ints
+    oracle: Ints
+    counted: Bools
+    tokens: Floats
+    depth: Ints
+    there: Bools
+    whole: Ints | None = None
+
+    def cut(self, depth: int | None) -> Contexts:
+        """The first `depth` passages; None: as many as the oracle context of the query has."""
+        sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
+        whole = self.ranked if self.whole is None else self.whole
+        return replace(self, ranked=_down_to(whole, sizes), depth=sizes, whole=whole)
+
+    def as_oracle(self) -> Contexts:
+        """The oracle context in the place of the system's."""
+        every = np.ones(len(self.ranked), bool)
+        sizes = sizes_of(self.oracle)
+        return replace(self, ranked=self.oracle, depth=sizes, there=every, whole=None)
+
+    def read(self, found: Answers, options: Options) -> Contexts:
+        """The same contexts by other answers, which may say that other questions count."""
+        inside = members(self.oracle, found.passages.shape[1])
+        return replace(self, answers=found, counted=answerable(found, inside, options))
+
+    def condensed(self, options: Options) -> Contexts:
+        """Without the passages that have an open cell, in whose places the next ones move up.
+
+        From the ranking before it is cut, as from the oracle context (Sakai 2007). A query that has
+        no passage left has no context.
+        """
+        found = self.answers.condensed
+        whole = self.ranked if self.whole is None else self.whole
+        ranked, oracle = (_without(of, found.passages) for of in (whole, self.oracle))
+        depth = sizes_of(ranked) if self.whole is None else self.depth
+        left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
+        made = replace(
+            self, ranked=_down_to(ranked, depth), oracle=oracle, depth=depth,
+            there=self.there & left, whole=None,
+        )  # fmt: skip
+        return made.read(found, options)
+
+    @cached_property
+    def unsettled(self) -> Bools:
+        """(Q, M): the questions of which open cells of oracle passages hide whether they count."""
+        return self.hidden(self.answers.open)
+
+    def hidden(self, cells: Bools) -> Bools:
+        """(Q, M): the questions that do not count, but might by these cells of oracle passages."""
+        inside = members(self.oracle, self.answers.passages.shape[1])
+        hidden: Bools = (cells & inside[:, :, None]).any(axis=1) & self.answers.questions
+        return hidden & ~self.counted
+
+    @cached_property
+    def asked(self) -> Bools:
+        """The questions that count or may do so, (Q, M), whatever `unrated` makes of them."""
+        if not self.answers.lacks:
+            return self.counted
+        return self.counted | self.hidden(self.answers.never)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of these questions and of the contexts, in the queries that were drawn."""
+        found = self.answers
+        key = "cells", self.asked.tobytes()
+        if key not in found.bests:
+            counted = (found.scope, found.rated, found.never)
+            of = self.asked[:, None, :]
+            found.bests[key] = np.stack([(each & of).sum(axis=2, dtype=float) for each in counted])
+        there, rated, never = found.bests[key]
+        within = self.there & found.drawn
+        every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
+        if found.complete:
+            return Cells(every, every, np.zeros(len(every)))
+        counts = (gathered(each, self.ranked).sum(axis=1) for each in (rated, never))
+        return Cells(every, *(np.where(within, each, 0.0) for each in counts))
+
+    @cached_property
+    def answered(self) -> Bools:
+        """Which questions are answered at each rank, (Q, K, M): several measures begin there."""
+        return self.of(self.answers.yes)
+
+    def of(self, which: Bools) -> Bools:
+        """What holds of each passage and question (Q, P, M), at each rank: (Q, K, M)."""
+        return at_ranks(which, self.ranked)
+
+
+def _down_to(ranked: Ints, sizes: Ints) -> Ints:
+    return np.where(np.arange(ranked.shape[1]) < sizes[:, None], ranked, -1)
+
+
+def _without(ranked: Ints, kept: Bools) -> Ints:
+    """The rankings of the passages that are kept (Q, P), without holes."""
+    if not kept.shape[1]:
+        return ranked
+    stays = (ranked >= 0) & np.take_along_axis(kept, np.maximum(ranked, 0), 1)
+    order = np.argsort(~stays, axis=1, kind="stable")
+    closed = np.take_along_axis(ranked, order, 1)
+    return _down_to(closed, stays.sum(axis=1))
+
+
+def at_ranks(which: Bools, ranked: Ints) -> Bools:
+    """(Q, P, M) taken at the ranked passages, (Q, K, M); False where none stands."""
+    if not which.shape[1]:
+        return np.zeros((*ranked.shape, which.shape[2]), bool)
+    rows = np.arange(len(ranked))[:, None]
+    taken: Bools = which[rows, np.maximum(ranked, 0)] & (ranked >= 0)[:, :, None]
+    return taken
+
+
+def sizes_of(ranked: Ints) -> Ints:
+    """How many passages each context has, (Q,)."""
+    sizes: Ints = (ranked >= 0).sum(axis=1)
+    return sizes
+
+
+def members(ranked: Ints, passages: int) -> Bools:
+    """Which passages stand in each context, (Q, P)."""
+    inside = np.zeros((len(ranked), passages), bool)
+    query, rank = np.nonzero(ranked >= 0)
+    inside[query, ranked[query, rank]] = True
+    return inside
+
+
+def sampled_contexts(passages: Bools, sizes: Ints, contexts: int, seed: int) -> list[Ints]:
+    """Random contexts of each query: `sizes` (Q,) of its passages (Q, P), in random order.
+
+    Each of the `contexts` arrays is (Q, K) as one system's; equal seeds give equal contexts. A
+    query with fewer passages gives all of them.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    taken = np.minimum(sizes, passages.sum(axis=1))
+    ranks = np.arange(int(taken.max(initial=0)))
+    made = []
+    for _ in range(contexts):
+        keys = np.where(passages, generator.random(passages.shape), np.inf)
+        order = np.argsort(keys, axis=1)[:, : len(ranks)]
+        made.append(np.where(ranks < taken[:, None], order, -1))
+    return made
+
+
+CHOSEN, PARTLY, REDUNDANT = 3, 2, 1
+
+
+def required_subset(found: Answers, oracle: Bools) -> Bools:
+    """The required subset P** of the oracle passages (Q, P), as the paper words it.
+
+    The passages are ranked by how many sub-questions they answer, equal ones in the order of
+    their identifiers; going down, one is kept where it answers a question that none above did (Ju
+    and others 2025, section 3).
+    """
+    yes = found.yes & oracle[:, :, None]
+    order = np.argsort(-yes.sum(axis=2), axis=1, kind="stable")
+    every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
+    kept = np.zeros(oracle.shape, bool)
+    for passage in order.T:
+        new = yes[every, passage] & ~seen
+        kept[every, passage] = new.any(axis=1)
+        seen |= new
+    return kept
+
+
+def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float = 0.0) -> Ints:
+    """The grade of each passage (Q, P), as the released code grades: 3, 2, 1, and 0 for the others.
+
+    At each step the passage that answers most new sub-questions is chosen, equal ones in the order
+    of their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has
+    grade 1 where none of its ratings exceeds the highest among the chosen, else 2. (The released
+    code adds 0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes
+    without a rating counts as one of `eta`.
+    """
+    yes = found.yes & oracle[:, :, None]
+    every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
+    chosen = np.zeros(oracle.shape, bool)
+    for _ in range(oracle.shape[1]):
+        new = (yes & ~seen[:, None, :]).sum(axis=2)
+        best = new.argmax(axis=1)
+        more = new[every, best] > 0
+        if not more.any():
+            break
+        chosen[every[more], best[more]] = True
+        seen |= yes[every, best] & more[:, None]
+    values = np.where(np.isnan(ratings.values), np.where(found.yes, eta, 0.0), ratings.values)
+    highest = np.where(chosen[:, :, None], values, 0.0).max(axis=1, initial=0.0)
+    exceeds = (values > highest[:, None, :]).any(axis=2)
+    grades = np.where(chosen, CHOSEN, np.where(exceeds, PARTLY, REDUNDANT))
+    return np.where(oracle, grades, 0).astype(np.int64)
+
+
+def as_context(kept: Bools) -> Ints:
+    """Passages (Q, P) as a context (Q, K), in the order of identifiers, -1 = none."""
+    size = int(kept.sum(axis=1).max(initial=0))
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :size]
+    return np.where(np.arange(size) < kept.sum(axis=1)[:, None], order, -1)
+
+
+WITHIN = 1e-5
+"""ndeval's figures have six decimals."""
+ABSENT = "α-nDCG by ir-measures needs the package ir-measures with pyndeval; install both"
+
+
+def library() -> Any:
+    """The package. Raises ValueError where it, or what it computes with, is not installed."""
+    try:
+        import ir_measures
+        import pyndeval  # noqa: F401
+    except ImportError as error:
+        raise ValueError(ABSENT) from error
+    return ir_measures
+
+
+def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
+    """α-nDCG of each context down to its depth, (Q,); NaN where no passage answers a question."""
+    found = library()
+    answered = contexts.answers.yes & contexts.counted[:, None, :]
+    depths = np.maximum(contexts.depth, 1)
+    made = np.full(len(answered), np.nan)
+    # A query whose context is empty is not told from one without a run, and gains nothing.
+    made[answered.any(axis=(1, 2))] = 0.0
+    measures = {found.alpha_nDCG(alpha=alpha) @ int(k): int(k) for k in np.unique(depths)}
+    for each in found.iter_calc(list(measures), _qrels(found, answered), _run(found, contexts)):
+        query = int(each.query_id)
+        if depths[query] == measures[each.measure]:
+            made[query] = each.value
+    return made
+
+
+def held(ours: Floats, theirs: Floats) -> Floats:
+    """Their figures (Q,), ours being the check. Raises ValueError where the two differ."""
+    apart = ~np.isclose(ours, theirs, rtol=0, atol=WITHIN, equal_nan=True)
+    if apart.any():
+        query = int(np.flatnonzero(apart)[0])
+        raise ValueError(
+            f"α-nDCG by ir-measures is {theirs[query]:.6f} where ours is {ours[query]:.6f}; "
+            "one of the two is wrong, so neither is told"
+        )
+    return np.where(np.isnan(ours), np.nan, theirs)
+
+
+def _qrels(found: Any, answered: Any) -> list[Any]:
+    return [
+        found.Qrel(str(query), _name(passage), 1, iteration=str(question + 1))
+        for query, passage, question in np.argwhere(answered).tolist()
+    ]
+
+
+def _run(found: Any, contexts: Contexts) -> list[Any]:
+    return [
+        found.ScoredDoc(str(query), _name(contexts.ranked[query, rank]), float(-rank))
+        for query, rank in np.argwhere(contexts.ranked >= 0).tolist()
+    ]
+
+
+def _name(place: int) -> str:
+    """Names in the order of places, which is that of the passages' identifiers."""
+    return f"{place:09}"
+
+
+Value = Callable[[Contexts], Floats]
+Needs = Callable[[Contexts], Bools]
+
+
+def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> Judged:
+    """A measure's values of each query by the option `unrated`, (Q,).
+
+    `value` gives them where no cell is open, `needs` the cells (Q, P, M) that they hang on. A query
+    about which nothing was asked was not drawn, and has none.
+    """
+    found = contexts.answers
+    within = contexts.cells
+    if not found.is_open:
+        values = _drawn(contexts, value(contexts))
+        both = values if options.unrated == BOUNDS else None
+        return Judged(values, within, no=both, yes=both)
+    if options.unrated == CONDENSED:
+        left = contexts.condensed(options)
+        return Judged(_drawn(left, value(left)), within)
+    open_cells = needs(contexts) & found.open
+    refused = contexts.there & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
+    no = _drawn(contexts, value(contexts.read(found.all_no, options)))
+    of = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
+    if options.unrated != BOUNDS:
+        return of
+    yes = _drawn(contexts, value(contexts.read(found.all_yes, options)))
+    return replace(of, no=no, yes=yes)
+
+
+def in_contexts(contexts: Contexts) -> Bools:
+    """The cells (Q, P, M) of the questions that may count and the passages of the contexts."""
+    inside = members(contexts.ranked, contexts.answers.passages.shape[1])
+    return inside[:, :, None] & contexts.asked[:, None, :]
+
+
+def in_pools(contexts: Contexts) -> Bools:
+    """The cells (Q, P, M) of the questions that may count, in all passages: of the best order."""
+    cells: Bools = contexts.answers.passages[:, :, None] & contexts.asked[:, None, :]
+    return cells
+
+
+def in_oracles(contexts: Contexts) -> Bools:
+    """The cells (Q, P, M) of the oracle passages: of what is required."""
+    inside = members(contexts.oracle, contexts.answers.passages.shape[1])
+    return inside[:, :, None] & contexts.answers.questions[:, None, :]
+
+
+def without_failed(contexts: Contexts) -> Bools:
+    """The counted questions (Q, M) of which no judgement of any passage failed."""
+    if not contexts.answers.gaps:
+        return contexts.counted
+    settled: Bools = contexts.counted & ~contexts.answers.failed.any(axis=1)
+    return settled
+
+
+def _drawn(contexts: Contexts, values: Floats) -> Floats:
+    return np.where(contexts.answers.drawn, values, np.nan)
+
+
+def _needed(contexts: Contexts, needs: Needs) -> Cells:
+    """The cells that the measure hangs on, those that say which questions count among them."""
+    found = contexts.answers
+    which = needs(contexts) | (in_oracles(contexts) & contexts.unsettled[:, None, :])
+    counts = [
+        (which & each).sum(axis=(1, 2)).astype(float)
+        for each in (found.scope, found.rated, found.never)
+    ]
+    return Cells(*(np.where(contexts.there & found.drawn, each, 0.0) for each in counts))
+
+
+def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
+    """α-DCG of the context / α-DCG of the best order of all rated passages, down to the depth.
+
+    α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered
+    above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
+    as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
+    the last identifier goes first, as there: the choice shows in later gains. A question with a
+    judgement that failed, of any passage, is left out of both. An empty context has 0. NaN where no
+    passage answers a counted question. By the best order it hangs on the cells of all passages.
+    Where ir_measures is chosen its figures are taken, and ours are their check.
+    """
+    return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
+
+
+def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
+    """The α-nDCG of contexts of which no cell is open, (Q,)."""
+    contexts = replace(contexts, counted=without_failed(contexts))
+    ours = _by_us(contexts, options)
+    if options.alpha_ndcg != IR_MEASURES:
+        return ours
+    theirs = alpha_ndcg_by_ir_measures(contexts, options.alpha)
+    return held(ours, np.where(contexts.there, theirs, np.nan))
+
+
+def _by_us(contexts: Contexts, options: Options) -> Floats:
+    counted = contexts.counted[:, None, :]
+    gains = _gains(contexts.answered & counted, options.alpha)
+    # The best order has a first passage even where the context has none.
+    depth = np.maximum(contexts.depth, 1)
+    values = ratio(_sum(gains, depth), _sum(_ideal(contexts, options.alpha), depth))
+    return np.where(contexts.there, values, np.nan)
+
+
+def _ideal(contexts: Contexts, alpha: float) -> Floats:
+    """The gains of the best orders of all passages; the same for all systems and cuts."""
+    found, counted = contexts.answers, contexts.counted
+    key = "gains", alpha, counted.tobytes()
+    if key not in found.bests:
+        whole = found.yes & counted[:, None, :]
+        found.bests[key] = ideal_gains(whole, alpha, whole.shape[1])
+    return found.bests[key]
+
+
+def _gains(yes: Bools, alpha: float) -> Floats:
+    """The gain at each rank, (Q, K), of what is answered there, (Q, K, M)."""
+    above: Ints = np.cumsum(yes, axis=1) - yes
+    # A power for each count, since a power for every place takes four times as long.
+    worth = (1 - alpha) ** np.arange(yes.shape[1] + 1)
+    gains: Floats = (yes * worth[above]).sum(axis=2)
+    return gains
+
+
+def _sum(gains: Floats, depth: Ints) -> Floats:
+    within = np.arange(gains.shape[1]) < depth[:, None]
+    total: Floats = (gains * within * discounts(gains.shape[1])).sum(axis=1)
+    return total
+
+
+def ideal_gains(yes: Bools, alpha: float, depth: int) -> Floats:
+    """The gains of the greedily best order of all passages (Q, P, M), (Q, min(depth, P))."""
+    queries, passages, _ = yes.shape
+    # The first of several maxima is found, and the last identifier is wanted.
+    yes = yes[:, ::-1]
+    weights = yes.astype(float)
+    left = np.ones((queries, passages), bool)
+    worth = np.ones((queries, yes.shape[2]))
+    gains = np.zeros((queries, min(depth, passages)))
+    every = np.arange(queries)
+    for rank in range(gains.shape[1]):
+        gain = np.where(left, np.einsum("qpm,qm->qp", weights, worth), -1.0)
+        best = gain.argmax(axis=1)
+        gains[:, rank] = gain[every, best]
+        left[every, best] = False
+        worth = np.where(yes[every, best], worth * (1 - alpha), worth)
+    return gains
+
+
+ALPHA_NDCG = Measure(
+    "alpha_nDCG",
+    "contexts",
+    "Gain of newly answered sub-questions by rank, over that of the best order.",
+    "Clarke and others, SIGIR, 2008; Ju and others, CRUX, 2025",
+    ranked_coverage,
+    "no passage answers a sub-question that counts",
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle", "alpha", "alpha_ndcg", "cuts"),
+    by_oracle=True,
+)
+
+
+def coverage(contexts: Contexts, options: Options) -> Judged:
+    """Cov(Z) = questions of Q_a with a passage p in Z of rating G(p, q) >= eta / questions of Q_a.
+
+    (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question that
+    lacks a rating of a passage of Z that was asked for is left out, whatever its other ratings are:
+    counting those that happen to be settled by another passage would raise the share. NaN where no
+    question is left, and where the system has no context. It hangs on the cells of Z, and on those
+    that say which questions are in Q_a.
+    """
+    return of_cells(contexts, options, cov, in_contexts)
+
+
+def cov(contexts: Contexts) -> Floats:
+    """The coverage of contexts of which no cell is open, (Q,)."""
+    settled = contexts.counted
+    if contexts.answers.gaps:
+        settled = settled & ~contexts.of(contexts.answers.failed).any(axis=1)
+    covered = contexts.answered.any(axis=1) & settled
+    values = ratio(covered.sum(axis=1), settled.sum(axis=1))
+    return np.where(contexts.there, values, np.nan)
+
+
+COV = Measure(
+    "Cov",
+    "contexts",
+    "Share of the answerable sub-questions that the context answers.",
+    "Ju and others, CRUX, 2025",
+    coverage,
+    "no context has a sub-question that an oracle passage answers and that is rated throughout",
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
+)
+
+
+def density(contexts: Contexts, options: Options) -> Judged:
+    """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
+
+    After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
+    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown, and where either context
+    holds a passage whose length is unknown. It hangs on the cells of both contexts.
+    """
+
+    def needs(of: Contexts) -> Bools:
+        return in_contexts(of) | in_contexts(of.as_oracle())
+
+    return of_cells(contexts, options, lambda of: den(of, options), needs)
+
+
+def den(contexts: Contexts, options: Options) -> Floats:
+    """The density of contexts of which no cell is open, (Q,)."""
+    oracle = contexts.as_oracle()
+    own, best = cov(contexts), _best(oracle)
+    relative = ratio(own * _tokens(oracle), best * _tokens(contexts))
+    values = np.where(own == 0, 0.0, relative) ** options.weight
+    return np.where(np.isnan(own) | ~(best > 0), np.nan, values)
+
+
+def _best(oracle: Contexts) -> Floats:
+    """The coverage of the oracle context, (Q,); the same for all systems and cuts."""
+    known = oracle.answers.bests
+    key = "Cov", oracle.counted.tobytes(), oracle.ranked.tobytes()
+    if key not in known:
+        known[key] = cov(oracle)
+    return known[key]
+
+
+def _tokens(contexts: Contexts) -> Floats:
+    total: Floats = gathered(contexts.tokens, contexts.ranked).sum(axis=1)
+    return total
+
+
+def tokens(contexts: Contexts, options: Options) -> Floats:
+    """The length of each context in tokens, (Q,): what density divides by.
+
+    NaN where the length of one of its passages is unknown.
+    """
+    return np.where(contexts.there, _tokens(contexts), np.nan)
+
+
+DENSITIES = (
+    Measure(
+        "Den",
+        "contexts",
+        "Coverage for its length, relative to the oracle context's.",
+        "Ju and others, CRUX, 2025",
+        density,
+        "the oracle context answers no sub-question, or a passage's text is not in the batch",
+        ("eta", "missing", "unrated", "scope", "filtered", "oracle", "weight", "tokenizer"),
+        AMOUNT,
+        by_oracle=True,
+    ),
+    Measure(
+        "Tokens",
+        "contexts",
+        "Length of the context, which density divides by.",
+        "Ju and others, CRUX, 2025",
+        tokens,
+        "the system has no context, or a passage's text is not in the batch",
+        ("tokenizer",),
+        AMOUNT,
+    ),
+)
+
+
+NOTHING = "no sub-question counts, or none of them was rated"
+
+
+@dataclass(frozen=True)
+class RatedReports:
+    """One system's reports as rated: `ratings` (Q, M), NaN = none; `asked` (Q, M) those asked for.
+
+    A query without a report was not asked for, which is no missing judgement.
+    """
+
+    ratings: Floats
+    asked: Bools
+
+
+@dataclass(frozen=True)
+class AtThreshold:
+    """Of one eta: the questions kept, mean Cov(Z) and Cov(y), and Kendall's tau-b between the two.
+
+    Means are over contexts and reports, with a t interval clustered by queries; tau is over the
+    pairs of both, queries resampled whole. The number of questions is None where cells that nobody
+    rated hide which of them count.
+    """
+
+    eta: float
+    questions: int | None
+    context: Estimate
+    report: Estimate
+    tau: Estimate
+
+
+def threshold_table(
+    ratings: Ratings,
+    contexts: Sequence[Contexts],
+    reports: Sequence[RatedReports],
+    etas: Sequence[float],
+    options: Options,
+    draws: Draws = None,
+    seed: int = 0,
+) -> list[AtThreshold]:
+    """Ju and others 2025, table 2: S systems' contexts, and the ratings of their reports.
+
+    The questions are filtered anew at each threshold; the answers in `contexts` are not looked at.
+    """
+    return [_at(ratings, contexts, reports, replace(options, eta=eta), draws, seed) for eta in etas]
+
+
+def _at(
+    ratings: Ratings,
+    contexts: Sequence[Contexts],
+    reports: Sequence[RatedReports],
+    options: Options,
+    draws: Draws,
+    seed: int,
+) -> AtThreshold:
+    found = answers(ratings, options)
+    read = [each.read(found, options) for each in contexts]
+    rated = [coverage(each, options) for each in read]
+    kept, hidden = found.questions, False
+    if read:
+        whole = read[0].condensed(options) if options.unrated == CONDENSED else read[0]
+        kept, hidden = whole.counted, bool(whole.unsettled.any())
+    lost = next(filter(None, (each.reason for each in rated)), None)
+    unknown = UNKNOWN if hidden else None
+    x = np.concatenate([*(each.values for each in rated), np.zeros(0)])
+    y = np.concatenate([*(_of_report(each, kept, options) for each in reports), np.zeros(0)])
+    queries = np.tile(np.arange(len(kept)), len(contexts))
+    about = " of Cov(Z) and Cov(y)"
+    context, report = _mean(x, queries, "Cov(Z)", lost), _mean(y, queries, "Cov(y)", unknown)
+    if reason := lost or unknown:
+        tau = undefined(reason, 0, f"Kendall's tau-b{about}")
+    else:
+        tau = correlation_estimates(x, y, queries, ("kendall",), about, draws=draws, seed=seed)[
+            "kendall"
+        ]
+    questions = None if unknown else int(kept.sum())
+    return AtThreshold(options.eta, questions, context, report, tau)
+
+
+def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Estimate:
+    if unknown:
+        return undefined(unknown, 0, f"mean of {name}")
+    made = mean_by_cluster(values, queries, f"mean of {name}")
+    if made.value is None:
+        return undefined(NOTHING, 0, f"mean of {name}")
+    return made.within(*SHARE)
+
+
+def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:
+    answered = cut_ratings(of.ratings, options.eta)
+    counted = kept & of.asked
+    if options.missing != ZERO:
+        counted &= answered != MISSING
+    return ratio(((answered == 1) & counted).sum(axis=1), counted.sum(axis=1))

@@ -1,1 +1,0 @@
-"""CRUX: what passages and reports answer of a query's sub-questions (Ju and others 2025)."""

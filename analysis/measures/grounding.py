@@ -1,0 +1,234 @@
+"""GaRAGe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from analysis.measures.base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known
+from analysis.statistics import Bools, Floats, Ints, Value
+from analysis.statistics.arrays import ratio, unbatch
+
+Cited = frozenset[str]
+SHARED, OWN, PEOPLES = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Citations:
+    """The passages that N responses cite, None = unknown, and those of each human answer."""
+
+    responses: Sequence[Cited | None]
+    references: Sequence[Sequence[Cited]]
+
+
+def overlaps(of: Citations, options: Options) -> Floats:
+    """Of each response the passages that both cite, that it cites, that people cite, (N, 3).
+
+    NaN where the response's citations are unknown or no human answer is there.
+    """
+    rows = [_overlap(*pair, options) for pair in zip(of.responses, of.references, strict=True)]
+    return np.array(rows, float).reshape(-1, 3)
+
+
+def _overlap(
+    cited: Cited | None, references: Sequence[Cited], options: Options
+) -> tuple[float, float, float]:
+    if cited is None or not references:
+        return (np.nan, np.nan, np.nan)
+    union = [frozenset[str]().union(*references)]
+    wanted = references if options.cited_by == "best" else union
+    found = [(float(len(cited & each)), float(len(cited)), float(len(each))) for each in wanted]
+    return max(found, key=_f1)
+
+
+def _f1(sizes: tuple[float, float, float]) -> float:
+    both, own, peoples = sizes
+    return 2 * both / (own + peoples) if own + peoples else 0.0
+
+
+def macro(of: Citations, options: Options, name: str) -> Floats:
+    """P = shared / cited, R = shared / people's, F1 = 2 shared / (cited + people's), (N,).
+
+    P is NaN where a response cites nothing (0 with `uncited = zero`), R where people cite
+    nothing, F1 where neither cites.
+    """
+    sizes = overlaps(of, options)
+    values = _of(name, sizes)
+    if name == "P" and options.uncited == ZERO:
+        values = np.where((sizes[:, OWN] == 0) & (sizes[:, PEOPLES] > 0), 0.0, values)
+    return values
+
+
+def micro(of: Citations, options: Options, name: str) -> Pooled:
+    """The same of the sums over all responses, so that one with many citations weighs more."""
+    return Pooled(np.nan_to_num(overlaps(of, options), nan=0.0), partial(_pooled, name))
+
+
+def _pooled(name: str, sums: Floats) -> Value:
+    return unbatch(_of(name, sums))
+
+
+def _of(name: str, sizes: Floats) -> Floats:
+    both, own, peoples = (sizes[..., n] for n in (SHARED, OWN, PEOPLES))
+    if name == "P":
+        return ratio(both, own)
+    return ratio(both, peoples) if name == "R" else ratio(2 * both, own + peoples)
+
+
+WORDS = {
+    "P": "Share of the passages cited that people cite too",
+    "R": "Share of the passages that people cite which are cited",
+    "F1": "Harmonic mean of attribution precision and recall",
+}
+ATTRIBUTION = tuple(
+    Measure(
+        f"Attribution:{name}{suffix}",
+        "citations",
+        f"{words}, {how}.",
+        "Sorodoc and others, GaRAGe, 2025, who do not say whether micro or macro",
+        partial(function, name=name),
+        "no response and human answer with citations stand side by side",
+        ("uncited", "cited_by") if function is macro else ("cited_by",),
+    )
+    for function, suffix, how in (
+        (macro, "", "averaged over responses"),
+        (micro, "-micro", "over all citations"),
+    )
+    for name, words in WORDS.items()
+)
+
+
+@dataclass(frozen=True)
+class Deflections:
+    """N responses: `deflected` and `deflecting` (N,) are 1, 0 or -1 = unknown.
+
+    `deflected` is the response's own, `deflecting` whether people deflected the question. `asked`
+    (N,) says of which responses it was asked whether they deflect.
+    """
+
+    deflected: Ints
+    deflecting: Ints
+    asked: Bools
+
+
+def deflection_rate(of: Deflections, options: Options, where: int) -> Floats:
+    """1 where a response deflects, (N,), NaN where people did not do as `where` says.
+
+    The mean where people deflected is the true positive rate, elsewhere the false positive rate
+    (Sorodoc and others 2025). Under `missing` zero a judgement that failed is an attempt to
+    answer, which lowers both rates: of the false positives that is flattery.
+    """
+    values = known(of.deflected, of.asked, options.missing)
+    return np.where(of.deflecting == where, values, np.nan)
+
+
+CITATION = "Sorodoc and others, GaRAGe, 2025"
+DEFLECTION = (
+    Measure(
+        "Deflection:TP",
+        "deflections",
+        "Share of responses that decline where people found too little to answer.",
+        CITATION,
+        partial(deflection_rate, where=YES),
+        "people deflected none of these questions",
+        ("missing", "refusals"),
+    ),
+    Measure(
+        "Deflection:FP",
+        "deflections",
+        "Share of responses that decline where people answered.",
+        CITATION,
+        partial(deflection_rate, where=NO),
+        "people answered none of these questions",
+        ("missing", "refusals"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Responses:
+    """N responses: `eligible` (N,) is 1 where the issues are none or minor, 0 major, -1 missing.
+
+    `asked` (N,) says of which responses eligibility was asked at all. `borne` (U,) are their
+    sentences: 1 = supported or in no need of evidence, 0 = unsupported or contradictory,
+    -1 = missing; `row` (U,) the response of each.
+    """
+
+    eligible: Ints
+    asked: Bools
+    borne: Ints
+    row: Ints
+
+    @property
+    def rows(self) -> int:
+        return len(self.eligible)
+
+    def only(self, held: Bools) -> Responses:
+        """The same without the sentences of the responses that are not among `held` (N,)."""
+        kept = held[self.row]
+        return replace(self, borne=self.borne[kept], row=self.row[kept])
+
+
+def eligibility(of: Responses, options: Options) -> Floats:
+    """1 where a response has no or minor issues, 0 where major, (N,) (Sorodoc and others 2025).
+
+    NaN where nobody was asked, and, unless `missing` is zero, where the judgement failed: the paper
+    says nothing of such, and `zero` takes them for major issues.
+    """
+    return known(of.eligible, of.asked, options.missing)
+
+
+ELIGIBILITY = Measure(
+    "Eligibility",
+    "responses",
+    "Share of responses without major issues.",
+    "Sorodoc and others, GaRAGe, 2025",
+    eligibility,
+    "no response was rated for eligibility",
+    ("missing",),
+)
+
+
+def unadjusted_factuality(of: Responses, options: Options) -> Floats:
+    """1 where every sentence is supported or needs no evidence, else 0, (N,).
+
+    After Sorodoc and others 2025. NaN for a response without sentences, and, unless `missing` is
+    zero, for one with a sentence that has no label.
+    """
+    return every(of.borne, of.row, of.rows, options.missing)
+
+
+def factuality(of: Responses, options: Options) -> Floats:
+    """1 where a response is eligible and every sentence is borne out, else 0, (N,)."""
+    return both(eligibility(of, options), unadjusted_factuality(of, options))
+
+
+NO_SENTENCES = "no response has labels for all of its sentences"
+NOT_BOTH = "no response has both eligibility and labels for all of its sentences"
+NOTHING_RELEVANT = ", and a relevant passage to hold them to"
+RELEVANT = "relevant-passages"
+
+
+def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
+    undefined = NOT_BOTH if adjusted else NO_SENTENCES
+    words = "eligible responses" if adjusted else "responses"
+    return Measure(
+        name,
+        family,
+        f"Share of {words} of which {passages} bear out every sentence.",
+        CITATION,
+        factuality if adjusted else unadjusted_factuality,
+        undefined + NOTHING_RELEVANT if family == RELEVANT else undefined,
+        ("missing",),
+    )
+
+
+FACTUALITY = (
+    _measure("uFactuality", "all-passages", False, "the passages"),
+    _measure("Factuality", "all-passages", True, "the passages"),
+    _measure("uRAF", RELEVANT, False, "the relevant passages"),
+    _measure("RAF", RELEVANT, True, "the relevant passages"),
+)

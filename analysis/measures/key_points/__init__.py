@@ -1,1 +1,0 @@
-"""Long2RAG: which key points of the documents an answer makes (Qi and others 2024)."""

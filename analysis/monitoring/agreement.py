@@ -1,0 +1,165 @@
+"""Live agreement while labelling."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.report.resampling import MANY, TOO_MANY
+from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
+from analysis.statistics.estimate import SHARE, defined, undefined
+from annotation.models import Campaign, Item, Label, Rater
+
+NEWEST = 50_000
+_COLUMNS = (
+    "pk",
+    "unit_id",
+    "variable",
+    "value",
+    "response__assignment__rater_id",
+    "response__assignment__item__query_id",
+)
+
+
+class _Row(NamedTuple):
+    label: int
+    unit: int
+    variable: str
+    value: str
+    rater: int
+    query: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """What people said of one variable: `codes` (U, R) are places in `values`, -1 for no answer;
+    `labels` (U, R) the labels' keys, 0 for none; `queries` (U,) clusters; `raters` keys."""
+
+    variable: str
+    values: Sequence[str]
+    raters: Sequence[int]
+    queries: Ints
+    codes: Ints
+    labels: Ints
+
+    def recoded(self, categories: Sequence[str]) -> Ints:
+        """The codes as places in other categories, (U, R); -1 for what is none of them."""
+        place = {category: n for n, category in enumerate(categories)}
+        table = np.array([*(place.get(value, -1) for value in self.values), -1], dtype=np.int64)
+        found: Ints = table[self.codes]
+        return found
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest labels by variable; `is_part` where there are more than were read."""
+
+    labels: int
+    is_part: bool
+    variables: Mapping[str, Said]
+
+
+def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
+    """Current labels of study items that people gave by themselves: with no suggestion in view."""
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__item__use=Item.Use.STUDY,
+        response__assignment__rater__kind=Rater.Kind.HUMAN,
+        response__assignment__replicate=0,
+        response__assignment__assisted_by="",
+    )
+    rows = [_Row(*row) for row in labels.order_by("-pk").values_list(*_COLUMNS)[: most + 1]]
+    of: dict[str, list[_Row]] = {}
+    for row in reversed(rows[:most]):
+        of.setdefault(row.variable, []).append(row)
+    said = {variable: _said(variable, each) for variable, each in of.items()}
+    return Newest(min(len(rows), most), len(rows) > most, said)
+
+
+def _said(variable: str, rows: Sequence[_Row]) -> Said:
+    units = {unit: n for n, unit in enumerate(dict.fromkeys(row.unit for row in rows))}
+    raters = {rater: n for n, rater in enumerate(sorted({row.rater for row in rows}))}
+    values = {value: n for n, value in enumerate(sorted({row.value for row in rows}))}
+    codes = np.full((len(units), len(raters)), -1, dtype=np.int64)
+    labels = np.zeros(codes.shape, dtype=np.int64)
+    queries = np.zeros(len(units), dtype=np.int64)
+    for row in rows:
+        place = units[row.unit], raters[row.rater]
+        codes[place], labels[place] = values[row.value], row.label
+        queries[place[0]] = row.query
+    return Said(variable, list(values), list(raters), queries, codes, labels)
+
+
+PERCENT = "share of the others' labels of a unit that are equal, mean over units"
+KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
+NOBODY, ALONE = "nobody else has labelled these units", "they gave no label of a category"
+ONE_CATEGORY = "all labels are the same category"
+NO_OTHERS = "no unit has two labels of the others"
+
+
+@dataclass(frozen=True)
+class WithOthers:
+    """A person's agreement with the others on `units` that both labelled: the share of equal labels
+    and kappa; `others` is the kappa of the others with each other."""
+
+    rater: int
+    units: int
+    percent: Estimate
+    kappa: Estimate
+    others: Estimate
+
+
+def with_others(
+    raters: Sequence[int],
+    codes: Ints,
+    clusters: Ints,
+    k: int,
+    is_ordered: bool,
+    out: Collection[int] = (),
+) -> list[WithOthers]:
+    """For each of `raters` (R,) with `codes` (U, R) of k categories, -1 = none. Who is left `out`
+    is compared, but is nobody's other."""
+    counted = np.array([rater not in out for rater in raters], dtype=bool)
+    every = counts_of(codes[:, counted], k)
+    found = []
+    for column, rater in enumerate(raters):
+        own = codes[:, column]
+        rest = every - counts_of(own[:, None], k) if counted[column] else every
+        found.append(_one(rater, own, rest, clusters, k, is_ordered))
+    return found
+
+
+def _one(rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, is_ordered: bool) -> WithOthers:
+    both = np.flatnonzero((own >= 0) & (rest.sum(axis=1) > 0))
+    shares = rest[both, own[both]] / rest[both].sum(axis=1)
+    why = NOBODY if (own >= 0).any() else ALONE
+    percent = (
+        mean_by_cluster(shares, clusters[both], PERCENT).within(*SHARE)
+        if len(both)
+        else undefined(why, 0, PERCENT)
+    )
+    table = np.zeros((k, k))
+    np.add.at(table, own[both], rest[both])
+    kappa = _kappa(table, len(both), is_ordered, why)
+    paired = rest[rest.sum(axis=1) >= 2].astype(float)
+    # Each pair of two others stands in both orders, so that the table is symmetric.
+    among = paired.T @ paired - np.diag(paired.sum(axis=0))
+    return WithOthers(
+        rater, len(both), percent, kappa, _kappa(among, len(paired), is_ordered, NO_OTHERS)
+    )
+
+
+def _kappa(table: Floats, units: int, is_ordered: bool, why: str) -> Estimate:
+    method = WEIGHTED if is_ordered else KAPPA
+    if not units:
+        return undefined(why, 0, method)
+    if len(table) > MANY:
+        return undefined(TOO_MANY, units, method)
+    value = cohen_kappa(table, "quadratic" if is_ordered else None)
+    if not np.isfinite(value):
+        return undefined(ONE_CATEGORY, units, method)
+    return defined(float(value), None, units, method)

@@ -1,0 +1,224 @@
+"""Outlying raters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.monitoring.agreement import Newest, Said, WithOthers, newest_labels, with_others
+from analysis.statistics import Ints
+from annotation.models import Campaign
+from annotation.presentation import schema
+from annotation.progress.counts import kept
+from annotation.progress.flags import Hint, hints
+from annotation.progress.status import Standing, standing
+from annotation.protocols.base import Variable
+
+FEWEST = 20
+"""Units of a person, and labels of others on them, below which nothing is said."""
+NEARLY_ALWAYS, LESS_OFTEN = 0.95, 0.15
+LONGEST_RUN, RUN_SHARE = 15, 0.7
+ESCAPES = 0.2
+FAR_OFF = 0.2
+CLOSE = 1e-9
+
+
+def apart(said: Said, agreement: Sequence[WithOthers], names: Mapping[int, str]) -> Iterator[Hint]:
+    """Kappa with the others far below that of the others with each other, on enough units."""
+    for each in agreement:
+        own, rest = each.kappa.value, each.others.value
+        if own is None or rest is None or min(each.units, each.others.n) < FEWEST:
+            continue
+        if rest - own > FAR_OFF:
+            text = (
+                f"Cohen's kappa with the others is {own:.2f} on {each.units} units; the others "
+                f"have {rest:.2f} with each other."
+            )
+            labels = {"of": "others", "variable": said.variable}
+            yield _hint("apart", said, each.rater, names, text, labels)
+
+
+def one_sided(
+    said: Said, escapes: Collection[str], names: Mapping[int, str], out: Collection[int] = ()
+) -> Iterator[Hint]:
+    """One answer nearly always or many times in a row, or none of the scale's far more often than
+    the others on the same units."""
+    counted = [n for n, rater in enumerate(said.raters) if rater not in out]
+    for column, rater in enumerate(said.raters):
+        if rater in names:
+            others = said.codes[:, [n for n in counted if n != column]]
+            yield from _of_one(said, column, others, escapes, names)
+
+
+def _of_one(
+    said: Said, column: int, others: Ints, escapes: Collection[str], names: Mapping[int, str]
+) -> Iterator[Hint]:
+    own = said.codes[:, column]
+    given = np.flatnonzero(own >= 0)
+    if len(given) < FEWEST:
+        return
+    always = _always(said, column, given, others, names)
+    yield from always or _in_a_row(said, column, given, others, names)
+    yield from _escapes(said, column, given, others, escapes, names)
+
+
+def _always(
+    said: Said, column: int, given: Ints, others: Ints, names: Mapping[int, str]
+) -> list[Hint]:
+    codes = said.codes[given, column]
+    counts = np.bincount(codes, minlength=len(said.values))
+    top = int(counts.argmax())
+    same, labels = _given(others[given], [top])
+    share = counts[top] / len(given)
+    if labels < FEWEST or share < NEARLY_ALWAYS:
+        return []
+    if not _most_less(others[given], [top], share - LESS_OFTEN):
+        return []
+    value = said.values[top]
+    text = (
+        f"“{value}” on {counts[top]} of {len(given)} units; on the same units the others gave it "
+        f"in {same} of {labels} labels."
+    )
+    query = {"variable": said.variable, "value": value}
+    return [_hint("one_answer", said, said.raters[column], names, text, query)]
+
+
+def _in_a_row(
+    said: Said, column: int, given: Ints, others: Ints, names: Mapping[int, str]
+) -> Iterator[Hint]:
+    order = given[np.argsort(said.labels[given, column])]
+    codes = said.codes[order, column]
+    start, end = longest_run(codes)
+    if end - start < LONGEST_RUN:
+        return
+    code, there = int(codes[start]), order[start:end]
+    same, labels = _given(others[there], [code])
+    if labels < LONGEST_RUN or not _most_less(others[there], [code], RUN_SHARE):
+        return
+    value = said.values[code]
+    text = (
+        f"“{value}” {end - start} times in a row; on the same units the others gave it in {same} "
+        f"of {labels} labels."
+    )
+    first, last = said.labels[there[[0, -1]], column]
+    query = {"variable": said.variable, "first": str(first), "last": str(last)}
+    yield _hint("in_a_row", said, said.raters[column], names, text, query)
+
+
+def _escapes(
+    said: Said,
+    column: int,
+    given: Ints,
+    others: Ints,
+    escapes: Collection[str],
+    names: Mapping[int, str],
+) -> Iterator[Hint]:
+    wanted = [n for n, value in enumerate(said.values) if value in escapes]
+    own = int(np.isin(said.codes[given, column], wanted).sum())
+    same, labels = _given(others[given], wanted)
+    if labels < FEWEST or not _most_less(others[given], wanted, own / len(given) - ESCAPES):
+        return
+    words = " or ".join(f"“{said.values[n]}”" for n in wanted)
+    text = (
+        f"{words} on {own} of {len(given)} units; on the same units the others gave it in {same} "
+        f"of {labels} labels."
+    )
+    query = {"variable": said.variable}
+    if len(wanted) == 1:
+        query["value"] = said.values[wanted[0]]
+    yield _hint("escapes", said, said.raters[column], names, text, query)
+
+
+def longest_run(codes: Ints) -> tuple[int, int]:
+    """Where the longest stretch of equal codes (n,) starts and ends, the first of several."""
+    if not len(codes):
+        return 0, 0
+    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    lengths = np.diff(np.concatenate((starts, [len(codes)])))
+    longest = int(lengths.argmax())
+    return int(starts[longest]), int(starts[longest] + lengths[longest])
+
+
+def _given(others: Ints, wanted: Sequence[int]) -> tuple[int, int]:
+    """How many of the others' labels are among the wanted codes, and how many there are."""
+    return int(np.isin(others, wanted).sum()), int((others >= 0).sum())
+
+
+def _most_less(others: Ints, wanted: Sequence[int], bound: float) -> bool:
+    """Whether most of the others gave the wanted codes in no more than this share of their labels:
+    one other who is unlike everybody makes nobody stand out."""
+    counted = (others >= 0).sum(axis=0)
+    there = counted > 0
+    shares = np.isin(others, wanted).sum(axis=0)[there] / counted[there]
+    return bool(2 * (shares <= bound + CLOSE).sum() > len(shares))
+
+
+def _hint(
+    code: str, said: Said, rater: int, names: Mapping[int, str], text: str, labels: dict[str, str]
+) -> Hint:
+    return Hint(code, rater, names[rater], said.variable, text, labels)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """By variable how each person agrees with the others, and what stands out; from `labels` of
+    people, the newest alone where `is_part`."""
+
+    labels: int
+    is_part: bool
+    names: Mapping[int, str]
+    excluded: Mapping[int, str]
+    agreement: Mapping[str, tuple[WithOthers, ...]]
+    hints: tuple[Hint, ...]
+
+    def of(self, rater: int) -> dict[str, WithOthers]:
+        """One person's agreement, by variable."""
+        return {
+            variable: each
+            for variable, rows in self.agreement.items()
+            for each in rows
+            if each.rater == rater
+        }
+
+
+def quality(campaign: Campaign) -> Quality:
+    """As it is now; of many labels, as it was a minute ago."""
+    people = standing(campaign)
+    out = ",".join(str(each.rater) for each in people.people if each.excluded)
+    return kept(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
+
+
+def _sized(found: Quality) -> tuple[Quality, int]:
+    return found, found.labels
+
+
+def _quality(campaign: Campaign, people: Standing) -> Quality:
+    names = {each.rater: each.name for each in people.people}
+    excluded = {each.rater: each.excluded for each in people.people if each.excluded}
+    read = newest_labels(campaign)
+    agreement: dict[str, tuple[WithOthers, ...]] = {}
+    found: list[Hint] = hints(campaign, people.people)
+    for variable in _asked(campaign, read):
+        said = read.variables[variable.name]
+        rows = _agreement(said, variable, excluded)
+        agreement[variable.name] = tuple(rows)
+        found += one_sided(said, variable.escapes, names, excluded)
+        found += apart(said, rows, names)
+    return Quality(read.labels, read.is_part, names, excluded, agreement, _ordered(found))
+
+
+def _asked(campaign: Campaign, read: Newest) -> Iterable[Variable]:
+    """The variables that anybody has labelled, each once, in the protocol's order."""
+    asked = {variable.name: variable for variable in schema(campaign).variables}
+    return [variable for name, variable in asked.items() if name in read.variables]
+
+
+def _agreement(said: Said, variable: Variable, out: Mapping[int, str]) -> list[WithOthers]:
+    codes, k = said.recoded(variable.codes), max(1, len(variable.codes))
+    return with_others(said.raters, codes, said.queries, k, variable.level != "nominal", out)
+
+
+def _ordered(found: Iterable[Hint]) -> tuple[Hint, ...]:
+    return tuple(sorted(found, key=lambda each: (each.name, each.code, each.variable or "")))

@@ -1,0 +1,152 @@
+"""Agreement among people, pairs, distributions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.data.reference import numbered
+from analysis.report.crowd import is_crowd, large_pairs, pairs_distribution
+from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.statistics import (
+    Estimate,
+    Floats,
+    Ints,
+    agreement_estimates,
+    correlation_estimates,
+    mean_by_cluster,
+    pair_estimates,
+    undefined,
+)
+from analysis.statistics.coefficients import PAIR
+from analysis.statistics.correlation import FUNCTIONS
+
+NO_ORDER = "its categories have no order"
+WEIGHTED = ("cohen_kappa_linear", "cohen_kappa_quadratic")
+
+
+def pair(
+    sample: Sample, one: Ints, other: Ints, names: Sequence[str] = tuple(PAIR)
+) -> dict[str, Estimate]:
+    """The share of equal labels and Cohen's kappas of two columns (U,), as far as named."""
+    apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
+    wanted = [name for name in names if name not in apart]
+    k = sample.k
+    if sample.is_continuous:
+        # Whether two labels are equal is all that a share needs, whatever the number of values.
+        one, other, k = *_equal_or_not(one, other), 2
+    made = pair_estimates(one, other, sample.clusters, k, names=wanted, **sample.drawing)
+    return {name: (made | apart)[name] for name in names}
+
+
+def numbers(sample: Sample, codes: Ints) -> Floats:
+    """Codes as the numbers of their categories, NaN where there is no label."""
+    return numbered(sample.frame.scale, codes)
+
+
+def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:
+    method = PAIR[name][1]
+    if name in WEIGHTED and not sample.is_ordered:
+        return undefined(NO_ORDER, 0, method)
+    if name != "percent" and sample.is_continuous:
+        return undefined(TOO_MANY, int(((one >= 0) & (other >= 0)).sum()), method)
+    return None
+
+
+def _equal_or_not(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+    both = (one >= 0) & (other >= 0)
+    return np.where(both, 0, -1), np.where(both, one != other, -1)
+
+
+def distribution(frame: VariableFrame) -> JSON:
+    """Counts by rater and category, units by number of human labels, and unanimous units.
+
+    A unit is unanimous where two or more people labelled it and all gave the same category.
+    """
+    codes, k = frame.of("human"), len(frame.scale.categories)
+    labels = (codes >= 0).sum(axis=1)
+    lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
+    same = lowest == codes.max(axis=1, initial=-1)
+    return {
+        "counts": {
+            frame.raters[n].name: _by_category(frame, n)
+            for n in (*frame.columns("human"), *frame.columns("judge"))
+        },
+        "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
+        "unanimous": int(((labels >= 2) & same).sum()),
+    }
+
+
+def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
+    codes = frame.codes[:, column]
+    counts = np.bincount(codes[codes >= 0], minlength=len(frame.scale.categories))
+    return dict(zip(frame.scale.categories, counts.tolist(), strict=True))
+
+
+ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
+
+
+def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
+    """The agreement of the human raters on the units of a sample.
+
+    Of a crowd, pairs are told one by one only if asked for: those that share enough units.
+    """
+    codes = sample.frame.of("human")
+    return {
+        "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),
+        "raters": int((codes >= 0).any(axis=0).sum()),
+        **{name: of.as_json() for name, of in _coefficients(sample, codes).items()},
+        **_pairs(sample, with_pairs),
+    }
+
+
+def _pairs(sample: Sample, with_pairs: bool) -> JSON:
+    if not is_crowd(sample.frame):
+        people = sample.frame.columns("human")
+        return {"pairs": [_pair(sample, a, b) for a, b in combinations(people, 2)]}
+    large = large_pairs(sample) if with_pairs else []
+    listed = {"pairs": [_pair(sample, a, b) for a, b in large]} if with_pairs else {}
+    return {"pairs_distribution": pairs_distribution(sample), **listed}
+
+
+def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
+    """Categories that judges alone used are none of the people's."""
+    scale = sample.frame.scale
+    own = scale.own()
+    place = np.cumsum(own) - 1
+    renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
+    return agreement_estimates(
+        renumbered,
+        sample.clusters,
+        max(1, int(own.sum())),
+        scale.level,
+        scale.values()[own] if own.any() else None,
+        **sample.drawing,
+    )
+
+
+def _pair(sample: Sample, a: int, b: int) -> JSON:
+    frame = sample.frame
+    one, other = frame.codes[:, a], frame.codes[:, b]
+    return {
+        "a": frame.raters[a].name,
+        "b": frame.raters[b].name,
+        "units": int(((one >= 0) & (other >= 0)).sum()),
+        **{name: of.as_json() for name, of in pair(sample, one, other).items()},
+        **{name: of.as_json() for name, of in _of_numbers(sample, one, other).items()},
+    }
+
+
+def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
+    """Correlations and the mean distance of two columns of codes, where these have an order."""
+    if not sample.is_ordered:
+        methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
+        return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
+    x, y = numbers(sample, one), numbers(sample, other)
+    made = correlation_estimates(x, y, sample.clusters, **sample.drawing)
+    distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE).within(0, sample.span)
+    return {str(name): of for name, of in made.items()} | {ERROR: distance}

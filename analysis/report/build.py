@@ -1,0 +1,214 @@
+"""The report: agreement among people, each judge against them, and the scores of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.crosscheck.figures import Figures, score_figures, variable_figures
+from analysis.crosscheck.process import crosschecked
+from analysis.data.assisted import summary
+from analysis.data.contamination import prompts_that_saw
+from analysis.data.frame import Frame, UnitFacts
+from analysis.data.free_text import written_answers
+from analysis.data.metadata import in_order
+from analysis.data.selection import OWN_STRATA, Choices, Strata
+from analysis.data.sources import campaign_frame, campaign_strata, file_frame, with_floor
+from analysis.data.splits import STRATUM, among, evaluated, told
+from analysis.report.agreement import agreement, distribution
+from analysis.report.alt_test import beside_test
+from analysis.report.evidence import spans
+from analysis.report.extras import soft_labels, written
+from analysis.report.judges import adjudicated, bounds, judges
+from analysis.report.planning import planning, systems_planning
+from analysis.report.resampling import JSON, Sample
+from analysis.report.systems import scores, scores_of_items
+from analysis.report.two_way import over_raters
+from analysis.report.variance_components import components
+from analysis.report.warnings import hints, warnings
+from analysis.statistics import Level, resamples_of
+from annotation.models import Campaign
+from annotation.presentation import schema
+
+Held = Collection[str] | None
+"""The items that judges are held against people on; None for all."""
+
+
+def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
+    """The report of a campaign, as JSON."""
+    frame = campaign_frame(campaign, choices, campaign_strata(campaign))
+    frame = with_floor(frame, campaign)
+    head = {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+    }
+    order = [v.name for v in schema(campaign).variables]
+    report = _report(head, frame, choices, order, sampled=campaign.human_share < 1)
+    report["hints"] = hints(campaign)
+    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
+    report["warnings"] += prompts_that_saw(campaign, judges_there)
+    answers = written_answers(campaign)
+    return report if answers is None else {**report, "written": written(answers)}
+
+
+def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
+    """The same report over labels files, with no campaign. Raises InputError and ChoiceError."""
+    frame, protocols = file_frame(paths, levels, choices)
+    protocol = next(iter(protocols)) if len(protocols) == 1 else None
+    head = {"campaign": None, "protocol": protocol, "batch": None}
+    return {**_report(head, frame, choices, list(frame.variables), sampled=None), "hints": []}
+
+
+def _report(
+    head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
+) -> JSON:
+    names = [name for name in dict.fromkeys(order) if name in frame.variables]
+    held = evaluated(frame.strata, choices)
+    variables = {name: _variable(frame, name, choices, held) for name in names}
+    return {
+        **head,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": choices.seed,
+        "resamples": resamples_of(frame.queries, choices.resamples),
+        "choices": choices.as_json(),
+        "inputs": asdict(frame.inputs),
+        "queries": frame.queries,
+        "assisted_labels": len(frame.assisted),
+        "assisted": summary(frame.assisted, choices.assisted),
+        "roles": told(frame.strata, held),
+        "raters": [_rater(rater) for rater in frame.raters],
+        "warnings": warnings(frame, variables),
+        "variables": variables,
+        "scores": (found := _scores(frame, choices, sampled, held)),
+        "check": _check(frame, variables, found, choices, held),
+    }
+
+
+def _check(frame: Frame, variables: JSON, of: JSON, choices: Choices, held: Held) -> JSON:
+    """Those of our figures that others' libraries have, by them."""
+
+    def figures() -> Figures:
+        found = Figures()
+        for name, block in variables.items():
+            whole = frame.variables[name]
+            sample = Sample(whole, choices.resamples, choices.seed)
+            variable_figures(found, whole, _compared(sample, held).frame, block)
+        score_figures(found, of)
+        return found
+
+    return crosschecked(figures, sum(rater.labels for rater in frame.raters), choices.check)
+
+
+def _scores(frame: Frame, choices: Choices, sampled: bool | None, held: Held) -> JSON:
+    found = scores(frame, choices.resamples, choices.seed, sampled, held)
+    for name, of in scores_of_items(frame).items():
+        found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
+        found[name]["components"] = components(of, choices, held)
+    return found
+
+
+def _rater(rater: object) -> JSON:
+    names = ("name", "kind", "responses", "labels", "excluded")
+    return {name: getattr(rater, name) for name in names}
+
+
+def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
+    frame = whole.variables[name]
+    sample = Sample(frame, choices.resamples, choices.seed)
+    compared, both = _comparison(sample, choices, held), _compared(sample, held)
+    for column in frame.columns("judge"):
+        judge = compared["judges"][frame.raters[column].name]
+        judge["alt_test"] |= beside_test(both, column, compared, choices.epsilon)
+        judge |= bounds(both, column)
+    return {
+        "measurement": frame.scale.level,
+        "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
+        "escapes": frame.escapes,
+        "distribution": distribution(frame),
+        **compared,
+        **spans(frame, whole.marks, choices.resamples, choices.seed),
+        "soft_labels": soft_labels(sample),
+        "planning": planning(sample, compared, choices.width),
+        "strata": _strata(sample, whole, choices, held),
+    }
+
+
+def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool = True) -> JSON:
+    both = _compared(sample, held)
+    found = judges(both, choices.epsilon, with_curves)
+    if choices.reference == "adjudicated":
+        for column in both.frame.columns("judge"):
+            found[both.frame.raters[column].name]["adjudicated"] = adjudicated(both, column)
+    for block in found.values() if choices.threshold is not None else ():
+        block["thresholds"] = _only(block["thresholds"], choices.threshold)
+        block["curves"] = _only(block["curves"], choices.threshold)
+    made: JSON = {"agreement": agreement(sample, choices.pairs == "all"), "judges": found}
+    if choices.bootstrap == "two-way":
+        over_raters(sample, both, made)
+    return made
+
+
+def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
+    """Those of one threshold, and what is of none."""
+    return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
+
+
+def _compared(sample: Sample, held: Held) -> Sample:
+    """Without the labels on which judges and people may not be compared."""
+    if held is None:
+        return sample
+    return sample.only(among([item for item, _, _ in sample.frame.units.names], held))
+
+
+def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
+    """The same within each part of each stratum; a partition that stands already is not redone."""
+    done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
+    strata: JSON = {}
+    for name, values in _values(sample.frame.units, frame.strata).items():
+        parts = _parts(values)
+        if not parts:
+            continue
+        # Each role stands for itself in its own stratum.
+        of_roles = name == STRATUM
+        partition = of_roles, tuple(tuple(units) for units in parts.values())
+        if partition not in done:
+            done[partition] = {
+                part: _comparison(
+                    sample.only(_mask(units, sample)),
+                    choices,
+                    None if of_roles else held,
+                    with_curves=False,
+                )
+                for part, units in parts.items()
+            }
+        strata[name] = done[partition]
+    return strata
+
+
+def _values(units: UnitFacts, strata: Strata) -> dict[str, tuple[str | None, ...]]:
+    """What each unit is in each stratum."""
+    found: dict[str, tuple[str | None, ...]] = {name: getattr(units, name) for name in OWN_STRATA}
+    for name, of in strata.items():
+        found[name] = tuple(of.get(item) for item, _, _ in units.names)
+    return found
+
+
+def _parts(values: tuple[str | None, ...]) -> dict[str, list[int]]:
+    parts: dict[str, list[int]] = {}
+    for n, value in enumerate(values):
+        if value is not None:
+            parts.setdefault(value, []).append(n)
+    return {name: parts[name] for name in in_order(parts)}
+
+
+def _mask(units: list[int], sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    mask = np.zeros(len(sample.frame.codes), dtype=bool)
+    mask[units] = True
+    return mask

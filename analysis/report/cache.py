@@ -1,0 +1,87 @@
+"""Reports of campaigns, kept for as long as their labels and choices are the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db.models import Count, Max, Q
+
+from analysis.data.selection import Choices
+from analysis.report.build import campaign_report
+from analysis.report.resampling import JSON
+from annotation.models import Assignment, Campaign, Label, Response
+from annotation.people.membership import excluded
+from annotation.prerequisites.base import prerequisite_of
+from annotation.prerequisites.verdict_validation import verdict_campaign
+from judging.models import JudgeRun
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A report, and the newest response that was there when it was begun."""
+
+    report: JSON
+    newest: int
+
+
+def computed_report(campaign: Campaign, choices: Choices) -> Computed:
+    """The report of a campaign as it is now, from before where nothing has changed since."""
+    cache = caches["reports"]
+    # What is stored while the report is made counts as new; it may be in it already.
+    newest, key = state_of(campaign, asdict(choices))
+    report = cache.get(key)
+    if report is None:
+        report = campaign_report(campaign, choices)
+        cache.set(key, report)
+    return Computed(report, newest)
+
+
+def labels_since(campaign: Campaign, newest: int) -> int:
+    """How many labels that count came after a response."""
+    labels = Label.objects.filter(
+        response__pk__gt=newest,
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+    )
+    return labels.exclude(response__assignment__rater__kind="trial").count()
+
+
+def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
+    """The newest response, and a digest of all that a report is made of, and of what is asked.
+
+    Responses never change, so that number and newest of those that stand tell them apart.
+    """
+    own = _answers(campaign.name)
+    also = {verdict_campaign(campaign)}
+    if first := prerequisite_of(campaign):
+        also.add(first)
+    state = [
+        settings.TANDEM_VERSION,
+        [campaign.pk, campaign.name, campaign.created_at, campaign.human_share, campaign.options],
+        own,
+        [_answers(name) for name in sorted(also - {campaign.name})],
+        _unanswered(campaign),
+        list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
+        [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
+        *asked,
+    ]
+    text = json.dumps(state, default=str, sort_keys=True)
+    return own["newest"] or 0, sha256(text.encode()).hexdigest()
+
+
+def _answers(campaign: str) -> dict[str, Any]:
+    standing = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
+    return standing.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
+
+
+def _unanswered(campaign: Campaign) -> list[tuple[Any, ...]]:
+    rows = Assignment.objects.filter(item__campaign=campaign).filter(
+        ~Q(status__in=("open", "leased")) | ~Q(missing={})
+    )
+    counted = rows.order_by().values_list("rater", "status", "reason", "assisted_by")
+    return sorted(counted.annotate(number=Count("pk")), key=str)

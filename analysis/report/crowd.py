@@ -1,0 +1,148 @@
+"""Above 30 people: how pairwise agreement is distributed, and who stands out, in place of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.statistics import (
+    Floats,
+    Ints,
+    WithOthers,
+    cohen_kappa,
+    each_with_others,
+    far_off,
+    pair_counts,
+    percent_with_others,
+    with_one,
+)
+from analysis.statistics.pairwise import CROWD
+
+FEWEST = 30
+"""A pair, or a person, with fewer shared units is no part of a distribution."""
+FAR_OFF = 0.2
+FEW = f"shares {FEWEST} units"
+NO_PAIR, NO_PERSON = f"no pair of people {FEW}", f"nobody {FEW} with others"
+FEW_ITEMS = f"no pair of people shares {FEWEST} items"
+NO_JUDGED = f"nobody {FEW} with the judge"
+QUANTILES = {"min": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95,
+             "max": 1.0}  # fmt: skip
+NOTHING: Floats = np.zeros(0)
+BINS = tuple(n / 10 for n in range(-10, 11))
+"""The edges of the histogram of kappa."""
+
+
+def is_crowd(frame: VariableFrame) -> bool:
+    """Whether the frame has more people than their pairs can be told of one by one."""
+    return len(frame.columns("human")) > CROWD
+
+
+def pairs_distribution(sample: Sample) -> JSON:
+    """The key `pairs_distribution` of people's agreement with each other."""
+    codes = sample.frame.of("human")
+    found = pair_counts(codes, sample.k, with_uses=not sample.is_continuous)
+    large = found.least(FEWEST)
+    return {
+        "pairs": len(found.units),
+        "fewest_units": FEWEST,
+        "units": distributed(found.units.astype(float), "no two people share a unit"),
+        "percent": distributed(large.percent, NO_PAIR),
+        "cohen_kappa": (
+            distributed(NOTHING, TOO_MANY)
+            if sample.is_continuous
+            else distributed(large.kappa, NO_PAIR)
+        ),
+        **(_of_values(codes) if sample.is_continuous else _of_categories(sample, codes)),
+    }
+
+
+def _of_categories(sample: Sample, codes: Ints) -> JSON:
+    crowd = each_with_others(codes, sample.clusters, sample.k)
+    seen = np.flatnonzero(crowd.units >= FEWEST)
+    with_others = {
+        "people": len(seen),
+        "percent": distributed(crowd.percent[seen], NO_PERSON),
+        "cohen_kappa": distributed(crowd.kappa[seen], NO_PERSON),
+        "histogram": _histogram(crowd.kappa[seen]),
+    }
+    return {"with_others": with_others, "stand_out": _stand_out(sample, crowd)}
+
+
+def _of_values(codes: Ints) -> JSON:
+    """Where there are so many values that tables of them would mean nothing."""
+    units, percent = percent_with_others(codes)
+    with_others = {
+        "people": int((units >= FEWEST).sum()),
+        "percent": distributed(percent[units >= FEWEST], NO_PERSON),
+        "cohen_kappa": distributed(NOTHING, TOO_MANY),
+        "histogram": [],
+    }
+    return {"with_others": with_others, "stand_out": []}
+
+
+def large_pairs(sample: Sample) -> list[tuple[int, int]]:
+    """The columns of each two people who share at least 30 units."""
+    people = sample.frame.columns("human")
+    found = pair_counts(sample.frame.of("human"), sample.k, with_uses=False).least(FEWEST)
+    return [(people[a], people[b]) for a, b in zip(found.one, found.other, strict=True)]
+
+
+def judged_distribution(sample: Sample, judge: Ints) -> JSON:
+    """The key `pairs_distribution` of a judge: its agreement with each person."""
+    codes = sample.frame.of("human")
+    both = (codes >= 0) & (judge >= 0)[:, None]
+    units = both.sum(axis=0)
+    equal = (both & (codes == judge[:, None])).sum(axis=0)
+    seen = units >= FEWEST
+    kappa = distributed(NOTHING, TOO_MANY)
+    if not sample.is_continuous:
+        tables = with_one(codes[:, seen], judge, sample.k)
+        kappa = distributed(np.asarray(cohen_kappa(tables)), NO_JUDGED)
+    return {
+        "people": int(seen.sum()),
+        "fewest_units": FEWEST,
+        "percent": distributed(equal[seen] / units[seen], NO_JUDGED),
+        "cohen_kappa": kappa,
+    }
+
+
+def distributed(values: Floats, reason: str) -> JSON:
+    """Quantiles of the values that are defined, how many those are, and why there are none."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        why = reason if not len(values) else "all labels are the same category"
+        return {"n": 0, **dict.fromkeys(QUANTILES), "mean": None, "reason": why}
+    ends = np.quantile(known, list(QUANTILES.values())).tolist()
+    return {"n": len(known), **dict(zip(QUANTILES, ends, strict=True)), "mean": float(known.mean())}
+
+
+def _histogram(values: Floats) -> list[JSON]:
+    known = values[np.isfinite(values)]
+    counts, _ = np.histogram(known, BINS)
+    used = np.flatnonzero(counts)
+    if not len(used):
+        return []
+    first, last = used[0], used[-1] + 1
+    return [
+        {"from": BINS[n], "to": BINS[n + 1], "people": int(counts[n])} for n in range(first, last)
+    ]
+
+
+def _stand_out(sample: Sample, crowd: WithOthers) -> list[JSON]:
+    """The worst of them first."""
+    people: Sequence[int] = sample.frame.columns("human")
+    found = far_off(crowd, FAR_OFF, FEWEST)
+    rows = [
+        {
+            "name": sample.frame.raters[people[n]].name,
+            "units": int(crowd.units[n]),
+            "percent": float(crowd.percent[n]),
+            "cohen_kappa": float(crowd.kappa[n]) if np.isfinite(crowd.kappa[n]) else None,
+            "others": float(crowd.others[n]),
+        }
+        for n in found
+    ]
+    return sorted(rows, key=lambda row: (row["percent"], row["name"]))

@@ -1,0 +1,216 @@
+"""Agreement on evidence: do raters mark the same words of a text?
+
+A document is what is marked in one text for one unit by those who answered the unit. Raters are
+people, or people and one judge as one more annotator, never as gold. Two readings: of all documents
+(marking nothing is an answer: who says no has no evidence), and of those pairs in which both
+marked something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.data.labels import Mark, Marks, Place
+from analysis.report.resampling import JSON
+from analysis.statistics import (
+    Estimate,
+    Ints,
+    Span,
+    token_alpha,
+    undefined,
+    unitising_alpha,
+)
+from analysis.statistics.spans import Document, Marked, SpanPairs
+
+WORD = re.compile(r"\w+")
+ALPHAS = ("token_alpha", "unitising_alpha")
+PAIRS, WITH_EACH = ", over pairs of raters", ", with each person"
+NO_TEXTS = "the texts are not known: a labels file does not hold them"
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What each rater of the frame marked in one text for one unit, and the text, if known."""
+
+    query: int
+    marked: tuple[Marked | None, ...]
+    text: str | None
+
+
+@dataclass(frozen=True)
+class _Draws:
+    resamples: int | None
+    seed: int
+
+
+def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int) -> JSON:
+    """The key `spans` of a variable, or nothing where nobody marked anything for it."""
+    lost: Counter[str] = Counter()
+    texts = list(_texts(labels, marks, lost))
+    if not texts:
+        return {}
+    draws = _Draws(resamples, seed)
+    people = [n for n in labels.columns("human") if (labels.codes[:, n] >= 0).any()]
+    alone = [_only(text, people) for text in texts]
+    return {
+        "spans": {
+            "unanchored": dict(sorted(lost.items())),
+            "agreement": _people([t for t in alone if _workers(t) >= 2], draws),
+            "judges": {
+                labels.raters[n].name: _judge([_only(t, [n, *people]) for t in texts], draws)
+                for n in labels.columns("judge")
+            },
+        }
+    }
+
+
+def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[_Text]:
+    """The documents; labels whose quotes stand nowhere count in `lost`, by rater.
+
+    What somebody marked who is left out makes no document, and says nothing of where evidence
+    belongs.
+    """
+    counted = [(n, rater) for n, rater in enumerate(labels.raters) if rater.excluded is None]
+    given = {
+        (n, column): found
+        for n, (item, kind, unit) in enumerate(labels.units.names)
+        for column, rater in counted
+        if labels.codes[n, column] >= 0
+        and (found := marks.spans.get(Place(item, kind, unit, labels.name, rater.name)))
+    }
+    usual = marks.fields.get(labels.name) or _usual(given.values())
+    if usual is None:
+        return
+    fields: dict[int, set[str]] = {}
+    for (n, column), found in given.items():
+        fields.setdefault(n, set()).update(mark.field for mark in found)
+        if all(mark.start is None for mark in found):
+            lost[labels.raters[column].name] += 1
+    first = _first_of_several(marks, usual)
+    for n, (item, _, _) in enumerate(labels.units.names):
+        for name in sorted({_named(item, each, marks, first) for each in fields.get(n, {usual})}):
+            marked = tuple(
+                _marked(given.get((n, column), ()), name) if labels.codes[n, column] >= 0 else None
+                for column in range(len(labels.raters))
+            )
+            yield _Text(int(labels.units.query[n]), marked, marks.texts.get((item, name)))
+
+
+def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
+    """By item the first text of the kind that evidence is of, where it shows several of it."""
+    first: dict[str, str] = {}
+    for item, name in marks.texts:
+        if name.startswith(f"{usual}:"):
+            first.setdefault(item, name)
+    return first
+
+
+def _named(item: str, name: str, marks: Marks, first: Mapping[str, str]) -> str:
+    """The text of an item that a name means; of a kind it is the first, where nothing is marked."""
+    return name if (item, name) in marks.texts else first.get(item, name)
+
+
+def _usual(given: Iterable[Sequence[Mark]]) -> str | None:
+    """The text that is marked most often."""
+    counted = Counter(mark.field for marks in given for mark in marks)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _marked(marks: Sequence[Mark], field: str) -> Marked | None:
+    """The spans in a text; None where a rater's quotes stand nowhere in any."""
+    placed = [mark for mark in marks if mark.start is not None and mark.end is not None]
+    if marks and not placed:
+        return None
+    return [Span(((m.start or 0, m.end or 0),)) for m in placed if m.field == field]
+
+
+def _only(text: _Text, columns: Sequence[int]) -> _Text:
+    return _Text(text.query, tuple(text.marked[n] for n in columns), text.text)
+
+
+def _workers(text: _Text) -> int:
+    return sum(marked is not None for marked in text.marked)
+
+
+def _people(texts: Sequence[_Text], draws: _Draws) -> JSON:
+    # Alpha for unitising wants the same raters everywhere; with gaps it is of their pairs.
+    if any(marked is None for text in texts for marked in text.marked):
+        pairs = [pair for text in texts for pair in _paired(text, None)]
+        return _block(texts, pairs, draws, None, PAIRS)
+    return _block(texts, texts, draws, None, "")
+
+
+def _judge(texts: Sequence[_Text], draws: _Draws) -> JSON:
+    """The judge is the first of the raters, and in every pair."""
+    held = [t for t in texts if t.marked[0] is not None and _workers(t) >= 2]
+    return _block(held, [pair for text in held for pair in _paired(text, 0)], draws, 0, WITH_EACH)
+
+
+def _paired(text: _Text, one: int | None) -> Iterator[_Text]:
+    worked = [n for n, marked in enumerate(text.marked) if marked is not None]
+    for a, b in combinations(worked, 2):
+        if one in (None, a, b):
+            yield _only(text, (a, b))
+
+
+def _block(
+    texts: Sequence[_Text],
+    of_alpha: Sequence[_Text],
+    draws: _Draws,
+    one: int | None,
+    over: str,
+) -> JSON:
+    queries = np.array([text.query for text in texts], dtype=np.int64)
+    pairs = SpanPairs.of([text.marked for text in texts], one)
+    both = pairs.estimates(queries, both_marked=True)
+    return {
+        "documents": len(texts),
+        "marked": sum(any(text.marked) for text in texts),
+        "all": {
+            **_as_json(pairs.estimates(queries)),
+            **_alphas(of_alpha, draws, over),
+        },
+        "both_marked": {"documents": both["exact_f1"].n, **_as_json(both)},
+    }
+
+
+def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
+    return {name: estimate.as_json() for name, estimate in estimates.items()}
+
+
+def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
+    """Corrected for chance, for which it must be known how much was left unmarked."""
+    known = [text.text for text in texts if text.text is not None]
+    if len(known) < len(texts):
+        tokens, units = "alpha of tokens", "alpha for unitising"
+        nothing = [undefined(NO_TEXTS, len(texts), f"Krippendorff's {w}") for w in (tokens, units)]
+        return _as_json(dict(zip(ALPHAS, nothing, strict=True)))
+    documents: list[Document] = [text.marked for text in texts]
+    queries = np.array([text.query for text in texts], dtype=np.int64)
+    words, lengths = [_tokens(text) for text in known], [len(text) for text in known]
+    b, seed = draws.resamples, draws.seed
+    found = (
+        token_alpha(documents, words, queries, draws=b, seed=seed),
+        unitising_alpha(documents, lengths, queries, draws=b, seed=seed),
+    )
+    told = [replace(each, method=_over(each.method, over)) for each in found]
+    return _as_json(dict(zip(ALPHAS, told, strict=True)))
+
+
+def _over(method: str, over: str) -> str:
+    name, sign, rest = method.partition("; ")
+    return f"{name}{over}{sign}{rest}"
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> Ints:
+    """Where each word starts and ends, (T, 2)."""
+    return np.array([word.span() for word in WORD.finditer(text)], np.int64).reshape(-1, 2)

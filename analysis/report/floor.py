@@ -1,0 +1,120 @@
+"""A judge beside people and beside the floor: its gap to people, and what overlap of words reaches.
+
+The kappa with people's majority stands elsewhere and is not compared with these: a majority is less
+noisy than a person, so that a judge may reach more with it than people reach with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.data.reference import reference
+from analysis.report.agreement import pair
+from analysis.report.alt_test import alternative_tests
+from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.statistics import (
+    AltTest,
+    Estimate,
+    Ints,
+    gap_estimates,
+    judge_difference,
+    largest_epsilon_failed,
+    undefined,
+)
+from analysis.statistics.alternative import undecided_words
+from analysis.statistics.ceiling import GAP, LESS, NAMES, method_of
+
+WORD_OVERLAP = "word overlap"
+NO_LABEL = "the lexical rule has no label on these units"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What word overlap reaches on some units; `tests` are at the report's epsilon and the curve's.
+
+    `reason` says why it has no labels; then there are no tests.
+    """
+
+    codes: Ints
+    tests: tuple[AltTest, ...]
+    gap: Estimate
+    agreement: JSON
+    reason: str
+
+
+def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
+    """The floor on the units of a sample, tested at each epsilon, the report's own first."""
+    frame = sample.frame
+    codes = frame.floor.codes
+    reason = frame.floor.reason
+    if codes is not None and not (codes >= 0).any():
+        reason = NO_LABEL
+    if codes is None or reason:
+        codes = np.full(len(frame.codes), -1, dtype=np.int64)
+        names = ("cohen_kappa", "percent")
+        nothing = undefined(reason, 0, method_of("cohen_kappa", GAP))
+        return Floor(codes, (), nothing, {name: undefined(reason, 0, NAMES[name]).as_json()
+                                          for name in names}, reason)  # fmt: skip
+    agreement = pair(sample, reference(frame).codes, codes, ("cohen_kappa", "percent"))
+    return Floor(
+        codes,
+        alternative_tests(sample, codes, epsilons),
+        gap_of(sample, codes)["cohen_kappa"],
+        {name: estimate.as_json() for name, estimate in agreement.items()},
+        "",
+    )
+
+
+def beside_floor(sample: Sample, codes: Ints, floor: Floor) -> JSON:
+    """The key `floor` of a judge with these codes (U,)."""
+    return {
+        "gap": floor.gap.as_json(),
+        "judge_minus_floor": _less(sample, codes, floor).as_json(),
+        "agreement": floor.agreement,
+        **_passes(floor),
+    }
+
+
+def _passes(floor: Floor) -> JSON:
+    """Whether the floor passes, said only where the number of queries can decide; else why not."""
+    test, *curve = floor.tests or (None,)
+    passes = test.passed if test else None
+    if test is None or passes is None:
+        nothing = {"passes": None, "largest_epsilon_failed": None}
+        return nothing | {"reason": floor.reason if test is None else _why(test)}
+    return {"passes": passes, "largest_epsilon_failed": largest_epsilon_failed(curve)}
+
+
+def _why(test: AltTest) -> str:
+    if test.reason or test.queries is None:
+        return test.reason or ""
+    return undecided_words(test.queries, test.queries_needed)
+
+
+def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:
+    """The gap to people of whoever gave these codes (U,), in kappa and in percent."""
+    names = ("percent",) if sample.is_continuous else tuple(NAMES)
+    people = sample.frame.of("human")
+    made = gap_estimates(codes, people, sample.clusters, sample.k, names=names, **sample.drawing)
+    many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", GAP))
+    return {name: made.get(name, many) for name in NAMES}
+
+
+def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:
+    if floor.reason or sample.is_continuous:
+        return undefined(
+            floor.reason or TOO_MANY, 0, method_of("cohen_kappa", LESS.format(other=WORD_OVERLAP))
+        )
+    made = judge_difference(
+        codes,
+        floor.codes,
+        sample.frame.of("human"),
+        sample.clusters,
+        sample.k,
+        named=WORD_OVERLAP,
+        names=("cohen_kappa",),
+        **sample.drawing,
+    )
+    return made["cohen_kappa"]

@@ -1,0 +1,448 @@
+"""Judge against people: alignment, bounds, calibration, curves, thresholds, references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from analysis import statistics
+from analysis.data.frame import VariableFrame
+from analysis.data.reference import Reference, mean_rating, reference
+from analysis.report.agreement import NO_ORDER, numbers, pair
+from analysis.report.alt_test import alternative
+from analysis.report.crowd import is_crowd, judged_distribution
+from analysis.report.floor import Floor, beside_floor, floor, gap_of
+from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.statistics import (
+    COEFFICIENT,
+    SHARE,
+    Alignment,
+    Bools,
+    Estimate,
+    Floats,
+    Ints,
+    ThresholdSweep,
+    Value,
+    accuracy,
+    agreement_estimates,
+    alignment_estimates,
+    alpha_of_two,
+    ceiling_estimates,
+    cohen_kappa,
+    confusion,
+    correlation_estimates,
+    crowd_ceiling_estimates,
+    majority,
+    mean_by_cluster,
+    precision,
+    recall,
+    table_estimates,
+    threshold_sweep,
+    undefined,
+)
+from analysis.statistics.alternative import EPSILONS
+from analysis.statistics.ceiling import METHODS as CEILINGS
+from analysis.statistics.ceiling import ceiling_pairs
+from analysis.statistics.coefficients import OVERALL, Measure
+from analysis.statistics.correlation import FUNCTIONS
+from analysis.statistics.pairwise import LEAST_SHARED
+
+
+def bounds(sample: Sample, column: int) -> JSON:
+    """The key `bounds` of a judge, or nothing where no answer is missing.
+
+    Only units on which people together say something count. Wrong is, for Cohen's kappa, the
+    people's most frequent other category; with more than two there might be a wrong answer that
+    leaves kappa lower still.
+    """
+    frame = sample.frame
+    people = reference(frame).codes
+    codes, name = frame.codes[:, column], frame.raters[column].name
+    lost = np.zeros(len(codes), dtype=bool)
+    lost[[a.unit for a in frame.asides if a.is_missing and a.rater == name]] = True
+    lost &= people >= 0
+    if not lost.any() or sample.is_continuous:
+        return {}
+    k = max(sample.k, 2)
+    tables = [
+        confusion(people, np.where(lost, as_if, codes), k) for as_if in (_others(people), people)
+    ]
+    kappas = [float(cohen_kappa(table)) for table in tables]
+    return {
+        "bounds": {
+            "units": int(tables[0].sum()),
+            "missing": int(lost.sum()),
+            "percent": [float(accuracy(table)) for table in tables],
+            "cohen_kappa": kappas if np.isfinite(kappas).all() else None,
+        }
+    }
+
+
+def _others(reference: Ints) -> Ints:
+    """The most frequent other category than each unit's own."""
+    counts = np.bincount(reference[reference >= 0], minlength=2)
+    first, second = np.argsort(-counts, kind="stable")[:2]
+    return np.where(reference == first, second, first).astype(np.int64)
+
+
+ANSWERS = {"yes", "no"}
+
+
+def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
+    """The key `calibration` of a judge, or nothing where it has no probabilities of yes."""
+    scale, p = sample.frame.scale, sample.frame.scores[:, column]
+    there = np.isfinite(p) & (reference >= 0)
+    own = {c for c in scale.categories if c not in scale.foreign}
+    if own != ANSWERS or not there.any() or p[there].min() < 0 or p[there].max() > 1:
+        return {}
+    yes = np.where(reference < 0, -1, reference == scale.categories.index("yes"))
+    found = statistics.calibration(p, yes.astype(np.int64), sample.clusters, **sample.drawing)
+    return {
+        "calibration": {
+            "brier": found.brier.as_json(),
+            "expected_calibration_error": found.expected_calibration_error.as_json(),
+            "reliability": [
+                {
+                    "units": each.units,
+                    "probability": each.probability,
+                    "share": each.share.as_json(),
+                }
+                for each in found.reliability
+            ],
+        }
+    }
+
+
+BELOW, REACHED = 0, 1
+
+
+def _right(table: Floats, side: int) -> Value:
+    return precision(table)[..., side]
+
+
+def _found(table: Floats, side: int) -> Value:
+    return recall(table)[..., side]
+
+
+MEASURES: dict[str, Measure] = {
+    "cohen_kappa": (cohen_kappa, "Cohen's kappa of reaching it", "all labels are on one side"),
+    "precision": (
+        partial(_right, side=REACHED),
+        "precision of reaching it",
+        "the judge never reaches it",
+    ),
+    "recall": (partial(_found, side=REACHED), "recall of reaching it", "people never reach it"),
+    "precision_below": (
+        partial(_right, side=BELOW),
+        "precision of staying below it",
+        "the judge never stays below it",
+    ),
+    "recall_below": (
+        partial(_found, side=BELOW),
+        "recall of staying below it",
+        "people never stay below it",
+    ),
+}
+
+
+def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
+    """One row for each category but the lowest; none for nominal ones or too many.
+
+    A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
+    ties left out, or by their mean where the level is interval. Precision and recall are of both
+    sides, as CRUX prints them for answerable and unanswerable (Ju and others 2025): of reaching it,
+    and of staying below it.
+    """
+    return [_row(sample, codes, rank) for rank in cuts(sample)]
+
+
+def cuts(sample: Sample) -> range:
+    """The ranks at which a scale is cut."""
+    return range(1, sample.k) if sample.is_ordered and not sample.is_continuous else range(0)
+
+
+def threshold_at(sample: Sample, rank: int) -> float:
+    """The number of the category of a rank, whole where it is."""
+    value = float(sample.frame.scale.values()[rank])
+    return int(value) if value.is_integer() else value
+
+
+def people_reach(sample: Sample, rank: int) -> Ints:
+    """Whether people together put a unit at or above a rank: 1, 0, or -1 for a tie or no label."""
+    if sample.frame.scale.level != "interval":
+        return majority(_cut(sample.frame.of("human"), rank))[0]
+    means, cut = mean_rating(sample.frame), sample.frame.scale.values()[rank]
+    return np.where(np.isnan(means), -1, means >= cut).astype(np.int64)
+
+
+def _row(sample: Sample, codes: Ints, rank: int) -> JSON:
+    people, judge = people_reach(sample, rank), _cut(codes, rank)
+    made = table_estimates(people, judge, sample.clusters, 2, MEASURES, **sample.drawing)
+    of_cut = {name: estimate.as_json() for name, estimate in made.items()}
+    return {"threshold": threshold_at(sample, rank), **of_cut}
+
+
+def _cut(codes: Ints, rank: int) -> Ints:
+    return np.where(codes < 0, -1, np.where(codes >= rank, REACHED, BELOW)).astype(np.int64)
+
+
+def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
+    """A curve for yes, or for reaching each threshold of a rating; none where there are no scores.
+
+    A score at or above a threshold of its own counts as yes, or as reaching the rating.
+    """
+    scores = sample.frame.scores[:, column]
+    if not np.isfinite(scores).any():
+        return []
+    return [{**of, **_curve(sample, scores, people)} for of, people in _asked(sample, reference)]
+
+
+def _asked(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
+    """What a curve is of, and whether people say so: 1, 0 or -1."""
+    scale = sample.frame.scale
+    if {c for c in scale.categories if c not in scale.foreign} == ANSWERS:
+        says = reference == scale.categories.index("yes")
+        yield {"category": "yes"}, np.where(reference < 0, -1, says).astype(np.int64)
+    for rank in cuts(sample):
+        yield {"threshold": threshold_at(sample, rank)}, people_reach(sample, rank)
+
+
+def _curve(sample: Sample, scores: Floats, people: Ints) -> JSON:
+    found = threshold_sweep(scores, people, sample.clusters, bands=False, **sample.drawing)
+    return {
+        "roc_auc": found.roc_auc.as_json(),
+        "average_precision": found.average_precision.as_json(),
+        "points": list(_points(found)),
+    }
+
+
+def _points(found: ThresholdSweep) -> Iterator[JSON]:
+    for n, score in enumerate(found.thresholds):
+        lists: dict[str, list[Estimate]] = {
+            "recall": found.recall,
+            "false_positive_rate": found.false_positive_rate,
+            "precision": found.precision,
+        }
+        yield {"score": float(score), **{name: of[n].value for name, of in lists.items()}}
+
+
+OF_TWO = ("krippendorff_alpha", "gwet_ac")
+ERROR = "mean absolute error, mean human rating"
+
+
+def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
+    """Each judge of the frame against its people, by the judge's name.
+
+    `with_curves`: whether what is told over a range of thresholds and epsilons stands there, too.
+    """
+    columns = sample.frame.columns("judge")
+    epsilons = (epsilon, *(EPSILONS if with_curves else ()))
+    if not columns:
+        return {}
+    beside = floor(sample, epsilons)
+    return {sample.frame.raters[n].name: judge(sample, n, beside, epsilons) for n in columns}
+
+
+def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...]) -> JSON:
+    """One judge against people together: the most frequent label, or the mean of interval-level
+    ratings (see `analysis.people`). Ties are left out and counted.
+
+    The first of `epsilons` is the report's own, and the others are those of its curve, if any.
+    """
+    frame = sample.frame
+    name, codes, people = frame.raters[column].name, frame.codes[:, column], reference(frame)
+    ratings, mean = numbers(sample, codes), mean_rating(frame)
+    return {
+        "reference": people.rule,
+        "units": int(((people.codes >= 0) & (codes >= 0)).sum()),
+        "ties": int(people.ties.sum()),
+        "missing": frame.aside(name, is_missing=True),
+        "escapes": frame.aside(name, is_missing=False),
+        "agreement": agreement_with(sample, people, codes),
+        **alignment_with(sample, people.codes, codes, ratings - mean),
+        **_pairs(sample, codes),
+        **human_ceiling(sample, codes),
+        "gap": _as_json(gap_of(sample, codes)),
+        "floor": beside_floor(sample, codes, beside),
+        "correlation": _correlation(sample, ratings, mean),
+        "thresholds": thresholds(sample, codes),
+        "curves": curves(sample, column, people.codes) if len(epsilons) > 1 else [],
+        "alt_test": alternative(sample, codes, epsilons, beside.tests),
+        **calibration(sample, column, people.codes),
+    }
+
+
+def _pairs(sample: Sample, codes: Ints) -> JSON:
+    """A judge's codes (U,) with each person's; of a crowd, how they are distributed."""
+    frame = sample.frame
+    if is_crowd(frame):
+        return {"pairs_distribution": judged_distribution(sample, codes)}
+    names = ("cohen_kappa", "percent")
+    return {
+        "pairs": {
+            frame.raters[n].name: _as_json(pair(sample, frame.codes[:, n], codes, names))
+            for n in frame.columns("human")
+        }
+    }
+
+
+def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
+    return {name: estimate.as_json() for name, estimate in estimates.items()}
+
+
+def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
+    """A judge's codes (U,) with a reference. Interval alpha takes a mean as it is; coefficients of
+    categories take the category nearest to it."""
+    scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
+    corrected = agreement_estimates(
+        both,
+        sample.clusters,
+        sample.k,
+        scale.level,
+        scale.values() if scale.categories else None,
+        names=("krippendorff_alpha",) if sample.is_continuous else OF_TWO,
+        **sample.drawing,
+    )
+    if sample.is_continuous:
+        n = corrected["krippendorff_alpha"].n
+        corrected["gwet_ac"] = undefined(TOO_MANY, n, "Gwet's AC")
+    if people.rule == "mean":
+        corrected["krippendorff_alpha"] = alpha_of_two(
+            people.values, numbers(sample, codes), sample.clusters, **sample.drawing
+        )
+    return _as_json(pair(sample, people.codes, codes) | corrected)
+
+
+def alignment_with(
+    sample: Sample, reference: Ints, codes: Ints, gaps: Floats, error: str = ERROR
+) -> JSON:
+    """Categories one by one, all of them together, and the table that both are made of.
+
+    `gaps` (U,) are how far ratings lie from the reference's, and `error` says which that is.
+    """
+    if sample.is_continuous:
+        n = int(((reference >= 0) & (codes >= 0)).sum())
+        nothing = {name: undefined(TOO_MANY, n, method) for name, (_, method) in OVERALL.items()}
+        overall = {**nothing, "mean_absolute_error": _error(sample, gaps, error)}
+        empty: JSON = {"labels": [], "matrix": []}
+        return {"classes": {}, "overall": _as_json(overall), "confusion": empty}
+    made = alignment_estimates(reference, codes, sample.clusters, sample.k, **sample.drawing)
+    overall = {**made.overall, "mean_absolute_error": _error(sample, gaps, error)}
+    used = np.flatnonzero(made.confusion.sum(axis=0) + made.confusion.sum(axis=1))
+    names = [sample.frame.scale.categories[n] for n in used]
+    return {
+        "classes": {name: _class(made, int(n)) for name, n in zip(names, used, strict=True)},
+        "overall": _as_json(overall),
+        "confusion": {
+            "labels": names,
+            "matrix": made.confusion[np.ix_(used, used)].astype(int).tolist(),
+        },
+    }
+
+
+def _class(made: Alignment, place: int) -> JSON:
+    of_class = {name: estimates[place] for name, estimates in made.classes.items()}
+    return {**_as_json(of_class), "support": int(made.confusion[place].sum())}
+
+
+def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
+    if not sample.is_ordered:
+        return undefined(NO_ORDER, 0, method)
+    return mean_by_cluster(np.abs(gaps), sample.clusters, method).within(0, sample.span)
+
+
+def human_ceiling(sample: Sample, judge: Ints) -> JSON:
+    """What people reach with each other on the units that a judge (U,) labelled: kappa and the
+    share of equal labels, the mean over pairs of people weighted by shared units; and which pairs
+    enter.
+
+    Units on which people tie are among them: to leave these out would be to leave out where people
+    differ.
+    """
+    people = np.where(judge[:, None] >= 0, sample.frame.of("human"), -1)
+    pairs = ceiling_pairs(people)
+    told = {"kept": len(pairs.kept), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
+    return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": told}
+
+
+def _ceiling(sample: Sample, people: Ints) -> JSON:
+    estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
+    if not sample.is_continuous:
+        made = estimates(people, sample.clusters, sample.k, **sample.drawing)
+    else:
+        n = int(((people >= 0).sum(axis=1) >= 2).sum())
+        of_share = estimates(
+            people, sample.clusters, sample.k, names=("percent",), **sample.drawing
+        )
+        made = {**of_share, "cohen_kappa": undefined(TOO_MANY, n, CEILINGS["cohen_kappa"])}
+    ranges = {"cohen_kappa": COEFFICIENT, "percent": SHARE}
+    return {name: made[name].within(*limits).as_json() for name, limits in ranges.items()}
+
+
+def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
+    """Rank and linear correlation with the mean human rating, where categories have an order."""
+    if not sample.is_ordered:
+        return {name: undefined(NO_ORDER, 0, of).as_json() for name, (_, of) in FUNCTIONS.items()}
+    made = correlation_estimates(
+        ratings, mean, sample.clusters, detail=", mean human rating", **sample.drawing
+    )
+    return _as_json({str(name): estimate for name, estimate in made.items()})
+
+
+ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
+
+
+def adjudicated(sample: Sample, column: int) -> JSON:
+    """The key `adjudicated` of a judge.
+
+    `references` are the units that were decided, which are mostly the hard ones: of a judge's whole
+    work they say too little. `settled` has people's majority where nothing was decided.
+    """
+    return {
+        "references": _against(sample, column, reference(sample.frame, "reference")),
+        "settled": _against(sample, column, _settled(sample.frame)),
+    }
+
+
+def settled(frame: VariableFrame) -> tuple[Ints, Bools]:
+    """The Reference's category where something was decided, else that of people together.
+
+    Both (U,), with whether it was decided; -1 where neither says anything.
+    """
+    return _settled(frame).codes, references_of(frame)[1]
+
+
+def _settled(frame: VariableFrame) -> Reference:
+    is_decided = references_of(frame)[1]
+    decided, people = reference(frame, "reference"), reference(frame)
+    return Reference(
+        people.rule,
+        np.where(is_decided, decided.codes, people.codes).astype(np.int64),
+        np.where(is_decided, decided.values, people.values),
+        np.where(is_decided, decided.ties, people.ties),
+    )
+
+
+def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:
+    """The Reference's category of each unit, and whether something was decided on it, both (U,).
+
+    The category is -1 where nothing was decided, where it was an escape, or where several
+    references tie; then people together say nothing either.
+    """
+    is_decided = np.asarray((frame.of("reference") >= 0).any(axis=1), dtype=np.bool_)
+    names = {frame.raters[n].name for n in frame.columns("reference")}
+    escaped = [a.unit for a in frame.asides if a.rater in names and not a.is_missing]
+    is_decided[escaped] = True
+    return reference(frame, "reference").codes, is_decided
+
+
+def _against(sample: Sample, column: int, said: Reference) -> JSON:
+    codes = sample.frame.codes[:, column]
+    gaps = numbers(sample, codes) - said.values
+    return {
+        "units": int(((said.codes >= 0) & (codes >= 0)).sum()),
+        "agreement": agreement_with(sample, said, codes),
+        **alignment_with(sample, said.codes, codes, gaps, ERROR_WITH),
+    }

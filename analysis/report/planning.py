@@ -1,0 +1,215 @@
+"""How many more queries or raters would narrow the intervals of a report's headlines.
+
+A unit's labels count as exchangeable: with fewer raters a unit keeps a drawn part of its labels,
+and the widths found so, by number of raters, tell what more of them would add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from analysis.data.reference import reference, reference_of
+from analysis.report.crowd import is_crowd
+from analysis.report.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
+from analysis.statistics import (
+    MINIMUM_CLUSTERS,
+    Bools,
+    Bootstrap,
+    Estimate,
+    Floats,
+    Ints,
+    Plan,
+    Tally,
+    cohen_kappa,
+    counts_of,
+    kinds_of,
+    krippendorff_alpha,
+    mean_by_cluster,
+    more_queries,
+    more_raters,
+)
+from analysis.statistics.arrays import pack
+from analysis.statistics.coefficients import pair_tally
+
+#: So many draws of the labels that stay; the widths of them are averaged.
+DRAWS = 4
+#: With more raters a unit than this the widths of the smaller numbers are told by these.
+MOST_RATERS = 5
+SAME = "its interval has no width: all resamples agree"
+
+Widths = Mapping[int, float]
+WidthOf = Callable[[Bools], Estimate]
+"""From which labels stay, (U, R), to the estimate that they give."""
+
+
+def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
+    """For the alpha of people and each judge's kappa with them, as the report has them."""
+    codes = _packed(sample)
+    people = (codes >= 0).sum(axis=1)
+    alpha = compared["agreement"]["krippendorff_alpha"]
+    shared = people >= 2
+    found = _plans(
+        alpha,
+        _queries(sample.clusters[shared]),
+        wanted,
+        _widths(codes, partial(_alpha, sample, codes), fewest=2),
+    )
+    judges = {
+        sample.frame.raters[n].name: _judge(sample, n, compared["judges"], wanted)
+        for n in sample.frame.columns("judge")
+    }
+    return {
+        "width": wanted,
+        "agreement": {"coefficient": "krippendorff_alpha", **found},
+        "judges": judges,
+    }
+
+
+def _packed(sample: Sample) -> Ints:
+    """People's codes (U, R); of a crowd pushed together, since whose they are makes no odds."""
+    codes = sample.frame.of("human")
+    if not is_crowd(sample.frame):
+        return codes
+    packed, _ = pack(np.where(codes >= 0, codes, np.nan))
+    return np.where(np.isfinite(packed), packed, -1).astype(np.int64)
+
+
+def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
+    """Where people together are their most frequent label, odd numbers of raters alone: an even one
+    ties, and the units with ties are left out."""
+    frame, codes = sample.frame, _packed(sample)
+    judge = frame.codes[:, column]
+    kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
+    people = reference(frame)
+    both = (people.codes >= 0) & (judge >= 0)
+    held = np.where(judge[:, None] >= 0, codes, -1)
+    step = 2 if people.rule == "majority" else 1
+    widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=step)
+    found = _plans(kappa, _queries(sample.clusters[both]), wanted, widths)
+    return {"coefficient": "cohen_kappa", **found}
+
+
+def systems_planning(of: Scores, systems: JSON, wanted: float) -> JSON:
+    """For the mean of people by system, as the report has it."""
+    return {
+        "width": wanted,
+        "systems": {
+            system: {MEAN: _system(of, items, systems[system][MEAN], wanted)}
+            for system, items in systems_of(of.frame).items()
+        },
+    }
+
+
+def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
+    values, queries = of.values[items][:, of.labels.columns("human")], of.queries[items]
+    if is_crowd(of.labels):
+        values, _ = pack(values)
+    there = np.isfinite(values)
+
+    def mean(kept: Bools) -> Estimate:
+        return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries)
+
+    widths = _widths(np.where(there, 0, -1), mean, fewest=1)
+    whole = mean(there)
+    return _plans(shown, _queries(queries[there.any(axis=1)]), wanted, widths, whole)
+
+
+def _plans(
+    shown: JSON, queries: int, wanted: float, widths: Widths, whole: Estimate | None = None
+) -> JSON:
+    """The width of an estimate, and what would narrow it.
+
+    `whole` is the same estimate where the shown interval is cut at the ends of its range: what is
+    cut off does not shrink with more queries, so that plans go by the width before, unless the cut
+    one is as narrow as is wanted.
+    """
+    found = None if shown["low"] is None else shown["high"] - shown["low"]
+    width = found
+    if whole and whole.low is not None and whole.high is not None and found and found > wanted:
+        width = whole.high - whole.low
+    if not width:
+        reason = SAME if width == 0 else _no_width(shown, queries)
+        plans = (Plan(None, None, reason),) * 2
+    else:
+        scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
+        scaled = {raters: scale * each for raters, each in widths.items()}
+        plans = more_queries(width, queries, wanted), more_raters(scaled, wanted)
+    told = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
+    return told if found is not None else {**told, "reason": plans[0].reason}
+
+
+def _no_width(shown: JSON, queries: int) -> str:
+    if shown["value"] is None:
+        return f"undefined: {shown['reason']}"
+    if queries < MINIMUM_CLUSTERS:
+        return f"{queries} queries are too few to plan from, {MINIMUM_CLUSTERS} are needed"
+    return "it has no interval to narrow"
+
+
+def _as_json(plan: Plan) -> JSON:
+    numbers: JSON = {"needed": plan.needed, "more": plan.more}
+    return numbers if plan.reason is None else {**numbers, "reason": plan.reason}
+
+
+def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Widths:
+    """The mean width by how many labels of people a unit has, up to the most frequent number.
+
+    Units with fewer labels keep theirs. Numbers without an interval are left out.
+    """
+    labels = codes >= 0
+    sizes = labels.sum(axis=1)
+    usual = int(np.bincount(sizes[sizes >= fewest]).argmax()) if (sizes >= fewest).any() else 0
+    numbers = list(range(fewest, usual + 1, step))
+    generator = np.random.Generator(np.random.PCG64(0))
+    found = {}
+    for raters in numbers[:MOST_RATERS] + numbers[MOST_RATERS:][-1:]:
+        # All labels of a unit can be drawn in one way only.
+        draws = 1 if raters == usual else DRAWS
+        made = [estimate(_some(labels, raters, generator)) for _ in range(draws)]
+        ends = [e.high - e.low for e in made if e.low is not None and e.high is not None]
+        if ends:
+            found[raters] = float(np.mean(ends))
+    return found
+
+
+def _some(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
+    """Which labels stay where each unit keeps at most so many, drawn from its own."""
+    ranks = np.where(labels, generator.random(labels.shape), 2.0).argsort(axis=1).argsort(axis=1)
+    kept: Bools = labels & (ranks < raters)
+    return kept
+
+
+def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
+    scale = sample.frame.scale
+    own = scale.own()
+    counts = counts_of(np.where(kept, codes, -1), sample.k)[:, own]
+    rows, kinds = kinds_of(counts)
+    enter = counts.sum(axis=1) >= 2
+
+    def of(weights: Floats) -> Floats:
+        found = krippendorff_alpha(rows, scale.level, scale.values()[own], weights)
+        return np.asarray(found)
+
+    tally = Tally.of(kinds, len(rows), sample.clusters)
+    queries = _queries(sample.clusters[enter])
+    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "", clusters=queries)
+
+
+def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
+    k = sample.k
+    if sample.is_continuous:
+        return Estimate(None, None, None, 0, "", "too many values")
+    people = reference_of(np.where(kept, codes, -1), sample.frame.scale).codes
+    tally = pair_tally(people, judge, sample.clusters, k)
+
+    def of(weights: Floats) -> Floats:
+        return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))
+
+    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "")
+
+
+def _queries(clusters: Ints) -> int:
+    return len(np.unique(clusters))

@@ -1,0 +1,147 @@
+"""Samples and cluster resampling for every section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
+
+JSON = dict[str, Any]
+
+MANY = 60
+TOO_MANY = f"over {MANY} different values: a coefficient of categories says nothing"
+
+AT_ONCE = 8_000_000
+"""Draws that are kept rather than made anew for each statistic: 64 MB."""
+
+
+class Drawing(TypedDict):
+    """How the library's functions are to resample: their own arguments, by name."""
+
+    draws: int | Resamples
+    seed: int
+    interval: Interval
+
+
+def drawing(clusters: Ints, asked: int | None, seed: int) -> Drawing:
+    """Draws of whole queries for several statistics, as many as were asked for.
+
+    None: as many as so many queries get. Where each unit is a query of its own, or the draws would
+    fill the memory, the statistics make them: from the same seed, so that they are the same.
+    """
+    queries = len(np.unique(clusters))
+    resamples = resamples_of(queries, asked)
+    alone, large = queries == len(clusters), resamples * queries > AT_ONCE
+    draws = resamples if alone or large else Resamples.draw(clusters, resamples, seed)
+    return {"draws": draws, "seed": seed, "interval": "bca"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The units of a variable that a block is about, and how often their queries are resampled."""
+
+    frame: VariableFrame
+    resamples: int | None
+    seed: int
+
+    @property
+    def clusters(self) -> Ints:
+        return self.frame.units.query
+
+    @property
+    def k(self) -> int:
+        return max(1, len(self.frame.scale.categories))
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.frame.scale.level != "nominal"
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether there are so many values that tables of them would be large and mean nothing."""
+        return self.k > MANY
+
+    @property
+    def span(self) -> float:
+        """How far two ratings can lie apart; infinite where the ends of the scale are not known."""
+        if self.frame.scale.level != "ordinal":
+            return math.inf
+        return float(np.ptp(self.frame.scale.values())) if self.frame.scale.categories else math.inf
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        return drawing(self.clusters, self.resamples, self.seed)
+
+    def only(self, units: Bools) -> Sample:
+        """The same for some of the units; their queries alone are then resampled."""
+        return Sample(self.frame.only(np.flatnonzero(units)), self.resamples, self.seed)
+
+
+MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean.
+
+    `majority` (I,) are the scores of people together: those that their most frequent labels give.
+    """
+
+    frame: Frame
+    labels: VariableFrame
+    values: Floats
+    queries: Ints
+    majority: Floats
+
+    @property
+    def people(self) -> Floats:
+        columns = self.labels.columns("human")
+        return mean_of(self.values[:, columns])
+
+    def only(self, items: Collection[str]) -> Scores:
+        """The same with no scores but those of some items, by their keys."""
+        kept = np.array([item.key in items for item in self.frame.items], dtype=bool)
+        values = np.where(kept[:, None], self.values, np.nan)
+        return replace(self, values=values, majority=np.where(kept, self.majority, np.nan))
+
+    def columns(self) -> dict[str, Floats]:
+        """The scores by name of rater, and the people's mean under `mean`."""
+        counted = self.labels.columns("human") + self.labels.columns("judge")
+        named = {self.labels.raters[n].name: self.values[:, n] for n in counted}
+        return named | {MEAN: self.people}
+
+    def by_query(self, values: Floats) -> tuple[list[str], Floats]:
+        """The systems, and the mean over items (I,) of each query and system, (Q, S)."""
+        systems = systems_of(self.frame)
+        queries = int(self.queries.max(initial=-1)) + 1
+        scored = [items[np.isfinite(values[items])] for items in systems.values()]
+        sums, sizes = (
+            np.stack([np.bincount(self.queries[items], of[items], queries) for items in scored], 1)
+            for of in (values, np.ones(len(values)))
+        )
+        none = np.full(sums.shape, np.nan)
+        return list(systems), np.divide(sums, sizes, out=none, where=sizes > 0)
+
+
+def mean_of(values: Floats) -> Floats:
+    """The mean along the second axis of what is there; NaN where nothing is."""
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=1)
+    return np.divide(
+        total, there.sum(axis=1), out=np.full(len(values), np.nan), where=there.any(axis=1)
+    )
+
+
+def systems_of(frame: Frame) -> dict[str, Ints]:
+    """The numbers of the items of each system, in order of first appearance."""
+    found: dict[str, list[int]] = {}
+    for n, item in enumerate(frame.items):
+        found.setdefault(item.system or "", []).append(n)
+    return {system: np.array(items, dtype=np.int64) for system, items in found.items()}

@@ -1,0 +1,316 @@
+"""System scores, comparisons, prediction-powered estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.reference import reference
+from analysis.report.crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
+from analysis.report.resampling import JSON, MEAN, Scores, drawing, systems_of
+from analysis.statistics import (
+    PEOPLE_ALONE,
+    SHARE,
+    SHARE_DIFFERENCE,
+    Bools,
+    Estimate,
+    Floats,
+    Ints,
+    PairedTest,
+    compare_systems,
+    correlation_estimates,
+    effective_labels,
+    holm,
+    mean_by_cluster,
+    pair_counts,
+    people_only_mean,
+    prediction_powered_mean,
+    spearman,
+    undefined,
+    wilcoxon_signed_rank,
+)
+
+
+def coverage(labels: VariableFrame, items: int) -> Floats:
+    """Cov = yes / (yes + no) of each item by each rater, (I, R).
+
+    The denominator is the questions that the rater labelled yes or no: neither null questions nor
+    escapes nor missing judgements count. NaN where a rater labelled none.
+    """
+    yes = labels.scale.categories.index("yes")
+    answered = np.zeros((items, labels.codes.shape[1]))
+    covered = np.zeros_like(answered)
+    np.add.at(answered, labels.units.item, labels.codes >= 0)
+    np.add.at(covered, labels.units.item, labels.codes == yes)
+    return np.divide(covered, answered, out=np.full_like(covered, np.nan), where=answered > 0)
+
+
+def comparisons(of: Scores) -> list[JSON]:
+    """Paired t by query and, on the same differences, Wilcoxon's signed-rank test.
+
+    Only queries count on which both systems have a score. Holm's adjustment of each test is over
+    all pairs of systems where it is defined.
+    """
+    names, scores = of.by_query(of.people)
+    compared = compare_systems(scores, names)
+    column = {name: scores[:, n] for n, name in enumerate(names)}
+    differences = [column[each.a] - column[each.b] for each in compared]
+    means = _adjusted([each.test for each in compared])
+    ranks = _adjusted([wilcoxon_signed_rank(difference) for difference in differences])
+    return [
+        {
+            "a": each.a,
+            "b": each.b,
+            "queries": int(np.isfinite(difference).sum()),
+            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
+            "higher": int((np.round(difference, 12) > 0).sum()),
+            "lower": int((np.round(difference, 12) < 0).sum()),
+            "paired_t": mean,
+            "wilcoxon": rank,
+        }
+        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
+    ]
+
+
+def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
+    known = np.array([test.p_value for test in tests if test.p_value is not None], dtype=float)
+    adjusted = iter(holm(known).tolist())
+    return [
+        {"p_value": None, "adjusted_p_value": None, "reason": test.reason}
+        if test.p_value is None
+        else {"p_value": test.p_value, "adjusted_p_value": next(adjusted)}
+        for test in tests
+    ]
+
+
+POWERED = "prediction-powered mean (PPI++)"
+
+
+def estimates(of: Scores, sampled: bool | None) -> JSON:
+    """By system: people, judge (uncorrected) and the prediction-powered estimate of both.
+
+    People are people together, decided unit by unit. Queries on which they tie throughout give no
+    value, and are no judged ones either.
+
+    `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
+    or None where nothing is known. Where they are not, or no query is judged only, there is no
+    prediction-powered estimate. Scores are shares: means and intervals are cut where no share can
+    lie. The first judge by name stands in `judge`; all of them, where there are several, under
+    `judges`.
+    """
+    judges = of.labels.columns("judge")
+    found: JSON = {}
+    for system, items in systems_of(of.frame).items():
+        people = _query_means(of.majority[items], of.queries[items])
+        asked = np.isfinite(_query_means(of.people[items], of.queries[items]))
+        each = {
+            of.labels.raters[n].name: _with_judge(of, n, items, people, asked, sampled)
+            for n in judges
+        }
+        if each:
+            first = next(iter(each.values()))
+            found[system] = first if len(each) == 1 else {**first, "judges": each}
+    return found
+
+
+def _with_judge(
+    of: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
+) -> JSON:
+    scores = of.values[items, judge]
+    judged = _query_means(scores, of.queries[items])
+    labelled = np.isfinite(people)
+    only = judged[~asked & np.isfinite(judged)]
+    powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
+    return {
+        "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),
+        "judge": mean_by_cluster(scores, of.queries[items], "mean over items, uncorrected")
+        .within(*SHARE)
+        .as_json(),
+        "prediction_powered": powered.within(*SHARE).as_json(),
+        "effective_labels": worth,
+        "judge_name": of.labels.raters[judge].name,
+    }
+
+
+def _powered(
+    human: Floats, judge: Floats, only: Floats, sampled: bool | None
+) -> tuple[Estimate, float | None]:
+    if len(human) and not len(only):
+        return undefined(PEOPLE_ALONE, len(human), POWERED), None
+    if np.isnan(judge).any():
+        reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
+        return undefined(reason, len(human), POWERED), None
+    if not sampled:
+        reason = "the queries that people labelled are no drawn sample (see --human-share)"
+        return undefined(reason, len(human), POWERED), None
+    return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
+
+
+def _query_means(values: Floats, queries: Ints) -> Floats:
+    """The mean of each query's scores, NaN where it has none."""
+    names, index = np.unique(queries, return_inverse=True)
+    there = np.isfinite(values)
+    sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
+    sizes = np.bincount(index, there, minlength=len(names))
+    return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
+
+
+Measure = Callable[[VariableFrame, int], Floats]
+"""From the labels of a variable and the number of items to scores (I, R)."""
+
+MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
+"""The scores that a report shows, each with the variable that it is made of."""
+MOST_PAIRS = 1000
+
+
+def scores(
+    frame: Frame,
+    resamples: int | None,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None = None,
+) -> JSON:
+    """The scores that the frame's variables allow. `sampled`: see `estimates`.
+
+    `held` are the items on which judges are held against people; None for all.
+    """
+    return {
+        name: _block(of, resamples, seed, sampled, held)
+        for name, of in scores_of_items(frame).items()
+    }
+
+
+def scores_of_items(frame: Frame) -> dict[str, Scores]:
+    """Each score that the frame's variables allow, of every item by every rater."""
+    found: dict[str, Scores] = {}
+    for name, (variable, measure) in MEASURES.items():
+        labels = frame.variables.get(variable)
+        if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
+            keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
+            queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
+            values, agreed = (measure(of, len(frame.items)) for of in (labels, _agreed(labels)))
+            found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
+    return found
+
+
+def _agreed(labels: VariableFrame) -> VariableFrame:
+    """What people together say, as the labels of one rater; ties are no label."""
+    return replace(labels, codes=reference(labels).codes[:, None])
+
+
+def _block(
+    of: Scores,
+    resamples: int | None,
+    seed: int,
+    sampled: bool | None,
+    held: Collection[str] | None,
+) -> JSON:
+    both = of if held is None else of.only(held)
+    how = drawing(of.queries, resamples, seed)
+
+    def compare(x: Floats, y: Floats) -> JSON:
+        made = correlation_estimates(x, y, of.queries, detail=" over items", **how)
+        return {name: estimate.as_json() for name, estimate in made.items()}
+
+    return {
+        "items": _items(of),
+        "systems": _systems(of),
+        "majority": _majority(of),
+        "comparisons": comparisons(of),
+        **_pairs(of, compare),
+        "correlation": _correlations(both, compare),
+        "estimate": estimates(both, sampled),
+    }
+
+
+def _items(of: Scores) -> list[JSON]:
+    names = [rater.name for rater in of.labels.raters]
+    return [
+        {
+            "item": item.key,
+            "query": item.query,
+            "system": item.system,
+            "values": {
+                name: float(value)
+                for name, value in zip(names, of.values[n], strict=True)
+                if np.isfinite(value)
+            },
+        }
+        for n, item in enumerate(of.frame.items)
+        if np.isfinite(of.values[n]).any()
+    ]
+
+
+def _systems(of: Scores) -> JSON:
+    """Of a crowd the people stand there as their mean alone: each scored a few items."""
+    columns = of.columns()
+    if is_crowd(of.labels):
+        people = {of.labels.raters[n].name for n in of.labels.columns("human")}
+        columns = {name: values for name, values in columns.items() if name not in people}
+    return {
+        system: {
+            name: _mean(of, values, items, "mean over items") for name, values in columns.items()
+        }
+        for system, items in systems_of(of.frame).items()
+    }
+
+
+def _majority(of: Scores) -> JSON:
+    how = "mean over items of the score by people's majority"
+    return {
+        system: _mean(of, of.majority, items, how) for system, items in systems_of(of.frame).items()
+    }
+
+
+def _mean(of: Scores, values: Floats, items: Ints, method: str) -> JSON:
+    """The mean score of some items: a share, and so is all of its interval."""
+    return mean_by_cluster(values[items], of.queries[items], method).within(*SHARE).as_json()
+
+
+def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    raters = of.labels.raters
+    if is_crowd(of.labels):
+        return {"pairs_distribution": _distribution(of)}
+    return {
+        "pairs": [
+            {"a": raters[a].name, "b": raters[b].name, **compare(of.values[:, a], of.values[:, b])}
+            for a, b in combinations(of.labels.columns("human"), 2)
+        ]
+    }
+
+
+def _distribution(of: Scores) -> JSON:
+    """Of the pairs of people with enough items in common; of very many, a sample of them."""
+    values = of.values[:, of.labels.columns("human")]
+    found = pair_counts(np.where(np.isfinite(values), 0, -1), 1).least(FEWEST)
+    chosen = np.arange(len(found.units))
+    if len(chosen) > MOST_PAIRS:
+        generator = np.random.Generator(np.random.PCG64(0))
+        chosen = np.sort(generator.choice(len(chosen), MOST_PAIRS, replace=False))
+    made = [_spearman(values[:, found.one[n]], values[:, found.other[n]]) for n in chosen]
+    return {
+        "pairs": len(found.units),
+        "fewest_items": FEWEST,
+        "spearman": distributed(np.array(made, dtype=float), FEW_ITEMS),
+    }
+
+
+def _spearman(x: Floats, y: Floats) -> float:
+    both = np.isfinite(x) & np.isfinite(y)
+    return float(spearman(x[both], y[both]))
+
+
+def _correlations(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    raters, people = of.labels.raters, of.people
+    alone = [] if is_crowd(of.labels) else of.labels.columns("human")
+    return {
+        raters[judge].name: {
+            **{raters[n].name: compare(of.values[:, judge], of.values[:, n]) for n in alone},
+            MEAN: compare(of.values[:, judge], people),
+        }
+        for judge in of.labels.columns("judge")
+    }

@@ -1,0 +1,68 @@
+"""Where the noise of a score comes from: queries, systems, people, and their interplay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from analysis.data.selection import Choices
+from analysis.report.resampling import JSON, Scores
+from analysis.statistics import Components, Decision, Floats, decisions, variance_components
+
+
+def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JSON:
+    """Those of people's scores, and of what each judge gives more than people do.
+
+    `held` are the items on which judges are held against people; None for all.
+    """
+    labels = of.labels
+    both = of if held is None else of.only(held)
+    more = {
+        labels.raters[n].name: (both.values[:, n] - both.people)[:, None]
+        for n in labels.columns("judge")
+    }
+    return {
+        "humans": _block(of, of.values[:, labels.columns("human")], choices),
+        "judges": {name: _block(of, values, choices) for name, values in more.items()},
+    }
+
+
+def _block(of: Scores, values: Floats, choices: Choices) -> JSON:
+    """Of the scores (I, R) of some raters."""
+    systems = np.unique([item.system or "" for item in of.frame.items], return_inverse=True)[1]
+    items, raters = np.nonzero(np.isfinite(values))
+    found = variance_components(
+        values[items, raters], of.queries[items], systems[items], raters, choices.seed
+    )
+    return _as_json(found, decisions(found, choices.width), choices.width)
+
+
+def _as_json(found: Components, planned: list[Decision], width: float) -> JSON:
+    total = sum(found.variances.values())
+    made: JSON = {
+        "scores": found.scores,
+        "queries": found.queries,
+        "systems": found.systems,
+        "raters": found.raters,
+        "per_item": found.per_item,
+        "sources": [
+            {"source": source, "variance": value, "share": value / total if total else None}
+            for source, value in found.variances.items()
+        ],
+        "pooled": list(found.pooled),
+        "width": width,
+        "decisions": [
+            {
+                "aim": each.aim,
+                "interval_width": each.width,
+                "plans": [
+                    {"facet": facet, "needed": plan.needed, "more": plan.more}
+                    | ({} if plan.reason is None else {"reason": plan.reason})
+                    for facet, plan in each.plans.items()
+                ],
+            }
+            for each in planned
+        ],
+    }
+    return made if found.reason is None else {**made, "reason": found.reason}

@@ -1,0 +1,207 @@
+"""Warnings and quality flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.reference import TOGETHER, reference
+from analysis.report.resampling import JSON
+from analysis.statistics import Bools
+from annotation.answers.evidence import Misplaced, misplaced
+from annotation.models import Campaign
+
+FEWEST_QUERIES = 10
+PREVALENT = 0.9
+FAR_OFF = 0.2
+MOST_MISSING = 0.02
+SURE = 0.01
+LEAST_EXPECTED = 1.0
+"""With fewer expected failures in a cell chi-square is no guide (Cochran 1954)."""
+
+
+class Warning(NamedTuple):
+    """A warning; `variable` and `rater` are whom it is about, where it is about one."""
+
+    code: str
+    variable: str | None
+    rater: str | None
+    text: str
+
+
+def warnings(frame: Frame, variables: JSON) -> list[JSON]:
+    """What the labels and the report's `variables` give reason to warn of."""
+    found: list[Warning] = []
+    for name, block in variables.items():
+        labels = frame.variables[name]
+        found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]
+        found += _far_off(name, block["agreement"])
+        found += _floor(name, block)
+        for column in labels.columns("judge"):
+            found += [*_missing(labels, column), *_fails_by_system(labels, column)]
+    return [warning._asdict() for warning in found]
+
+
+def _few_queries(labels: VariableFrame) -> Iterator[Warning]:
+    queries = len(np.unique(labels.units.query))
+    if queries < FEWEST_QUERIES:
+        noun = "query stands" if queries == 1 else "queries stand"
+        text = f"Only {queries} {noun} behind it; below {FEWEST_QUERIES} no interval is claimed."
+        yield Warning("few_queries", labels.name, None, text)
+
+
+def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
+    codes = labels.of("human")
+    given = codes[codes >= 0]
+    if not len(given):
+        return
+    counts = np.bincount(given, minlength=len(labels.scale.categories))
+    share = counts.max() / len(given)
+    if share > PREVALENT:
+        category = labels.scale.categories[int(counts.argmax())]
+        text = (
+            f"{share:.0%} of people's labels are `{category}`. Kappa and alpha are low on such "
+            "labels even where people agree; read them beside percent agreement and Gwet's AC."
+        )
+        yield Warning("prevalence", labels.name, None, text)
+
+
+def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
+    people = [block["agreement"][key]["value"] for key in ("fleiss_kappa", "krippendorff_alpha")]
+    if any(value is not None and value < 0 for value in people):
+        text = "People agree less than chance would have them (kappa or alpha below zero)."
+        yield Warning(
+            "kappa_below_zero", name, None, f"{text} Look at the guideline and the codes."
+        )
+    for judge, of in block["judges"].items():
+        kappa = of["agreement"]["cohen_kappa"]["value"]
+        if kappa is not None and kappa < 0:
+            whom = TOGETHER[of["reference"]]
+            text = f"It agrees with {whom} less than chance would (kappa {kappa:.2f})."
+            yield Warning("kappa_below_zero", name, judge, text)
+
+
+def _floor(name: str, block: JSON) -> Iterator[Warning]:
+    for judge, of in block["judges"].items():
+        floor, epsilon = of["floor"], of["alt_test"]["epsilon"]
+        if of["alt_test"]["verdict"] == "floor-passes":
+            text = (
+                f"It passes the alternative annotator test at epsilon {epsilon:g}, but so does the "
+                "lexical rule, which only compares words: the test tells nothing at this epsilon."
+            )
+            yield Warning("floor_passes", name, judge, text)
+        less = floor["judge_minus_floor"]
+        if less["high"] is not None and less["high"] < 0:
+            text = (
+                "It agrees with people less than the lexical rule does, which only compares words "
+                f"(mean kappa with each person {less['value']:.2f}, interval "
+                f"{less['low']:.2f} to {less['high']:.2f})."
+            )
+            yield Warning("below_floor", name, judge, text)
+
+
+def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
+    if "pairs_distribution" in agreement:
+        for each in agreement["pairs_distribution"]["stand_out"]:
+            own = each["cohen_kappa"]
+            told = "is not defined" if own is None else f"is {own:.2f}"
+            text = (
+                f"Cohen's kappa with the others {told} over {each['units']} units; the others have "
+                f"{each['others']:.2f} with each other."
+            )
+            yield Warning("rater_far_off", name, each["name"], text)
+        return
+    yield from _far_off_in(name, agreement["pairs"])
+
+
+def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
+    known = [(p["a"], p["b"], p["cohen_kappa"]["value"]) for p in pairs]
+    for rater in sorted({each for a, b, _ in known for each in (a, b)}):
+        own = [k for a, b, k in known if rater in (a, b) and k is not None]
+        rest = [k for a, b, k in known if rater not in (a, b) and k is not None]
+        if own and rest and np.mean(rest) - np.mean(own) > FAR_OFF:
+            text = (
+                f"Cohen's kappa with the others is {np.mean(own):.2f} on average; the others have "
+                f"{np.mean(rest):.2f} with each other."
+            )
+            yield Warning("rater_far_off", name, rater, text)
+
+
+def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:
+    lost, asked = _failures(labels, column)
+    if not asked.any() or lost.sum() / asked.sum() <= MOST_MISSING:
+        return
+    share = lost.sum() / asked.sum()
+    said = reference(labels)
+    people, codes = said.codes, labels.codes[:, column]
+    held, away = (people >= 0) & (codes >= 0), (people >= 0) & lost
+    agreed, whole = int((people == codes)[held].sum()), int(held.sum() + away.sum())
+    bounds = ""
+    if whole:
+        low, high = agreed / whole, (agreed + int(away.sum())) / whole
+        bounds = (
+            f" Its agreement with {TOGETHER[said.rule]} is somewhere from {low:.3f} to {high:.3f}, "
+            "as all that is missing is taken for wrong or for right."
+        )
+    text = (
+        f"It has no label on {int(lost.sum())} of {int(asked.sum())} units ({share:.1%}). Above "
+        f"{MOST_MISSING:.0%} its figures are no headline.{bounds}"
+    )
+    yield Warning("judge_missing", labels.name, labels.raters[column].name, text)
+
+
+def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
+    lost, asked = _failures(labels, column)
+    systems = np.array([system or "" for system in labels.units.system])
+    names = [name for name in sorted(set(systems[asked])) if name]
+    if len(names) < 2 or not lost.any():
+        return
+    table = np.array([[(lost & (systems == n)).sum(), (asked & ~lost & (systems == n)).sum()]
+                      for n in names])  # fmt: skip
+    if not table.sum(axis=0).all():
+        return
+    from scipy import stats
+
+    test = stats.chi2_contingency(table, correction=False)
+    if test.expected_freq.min() < LEAST_EXPECTED or test.pvalue >= SURE:
+        return
+    shares = table[:, 0] / table.sum(axis=1)
+    worst, best = int(shares.argmax()), int(shares.argmin())
+    text = (
+        f"It fails more on some systems: {shares[worst]:.1%} of units are missing of "
+        f"{names[worst]}, {shares[best]:.1%} of {names[best]} (chi-square "
+        f"{test.statistic:.1f}, {len(names) - 1} df, p = {test.pvalue:.2g}; units count as "
+        "independent). Its scores of systems are then of unlike parts."
+    )
+    yield Warning("judge_fails_by_system", labels.name, labels.raters[column].name, text)
+
+
+def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:
+    """Where a rater's label is missing, and where one was asked for at all."""
+    lost = np.zeros(len(labels.codes), dtype=bool)
+    asked = labels.codes[:, column] >= 0
+    for aside in labels.asides:
+        if aside.rater == labels.raters[column].name:
+            asked[aside.unit] = True
+            lost[aside.unit] = aside.is_missing
+    return lost, asked
+
+
+def hints(campaign: Campaign) -> list[JSON]:
+    """Raters whose rationales stand in another text than the judged one, with how many do."""
+    return [hint_of(found) for found in misplaced(campaign)]
+
+
+def hint_of(found: Misplaced) -> JSON:
+    """The hint as the report has it."""
+    return {
+        "name": found.rater,
+        "kind": found.rater_kind,
+        "variable": found.variable,
+        "rationales": found.rationales,
+        "elsewhere": {kind: found.elsewhere[kind] for kind in ("report", "passage", "reference")},
+        "message": str(found),
+    }

@@ -1,0 +1,219 @@
+"""Pearson, Spearman, Kendall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
+from analysis.statistics.estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
+from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally
+
+#: Kendall's tau compares every two different points: beyond this number weights are refused.
+MAXIMUM_POINTS = 3000
+
+
+def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
+    """Covariance / root of the product of the variances, of (n,) and (n,)."""
+    weight = unit_weights(weights, len(x))
+    return unbatch(_product_moment(x - np.mean(x), y - np.mean(y), weight))
+
+
+def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
+    """Pearson's correlation of the midranks, which are taken anew in every resample."""
+    weight = unit_weights(weights, len(x))
+    return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
+
+
+def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
+    """tau-b = (C - D) / root((n0 - ties in x) * (n0 - ties in y)) over n0 pairs (Kendall 1945).
+
+    With weights, raises ValueError beyond 3,000 different points (x, y).
+    """
+    if weights is None:
+        from scipy import stats
+
+        return float(stats.kendalltau(x, y).statistic) if len(x) > 1 else float("nan")
+    points, index = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
+    if len(points) > MAXIMUM_POINTS:
+        raise ValueError(f"{len(points)} different points; Kendall's tau is resampled up to 3000")
+    weight = _sum_by(weights, index.ravel())
+    # Each pair is met twice above and below, which cancels; copies of a unit have sign 0.
+    excess = np.einsum("...p,...p->...", weight.astype(np.float32) @ _sign_products(points), weight)
+    untied = [_untied(score, weight) for score in points.T]
+    return unbatch(ratio(excess, np.sqrt(untied[0] * untied[1])))
+
+
+def _product_moment(x: Floats, y: Floats, weight: Floats) -> Floats:
+    """x and y are (n,) or, where they differ between resamples, (B, n)."""
+    total = weight.sum(axis=-1, keepdims=True)
+    dx, dy = (s - ratio(_sum(weight, s)[..., None], total) for s in (x, y))
+    covariance = _sum(weight, dx * dy)
+    scale = np.sqrt(_sum(weight, dx**2) * _sum(weight, dy**2))
+    return ratio(covariance, np.where(_varies(x, weight) & _varies(y, weight), scale, 0.0))
+
+
+def _sum(weight: Floats, scores: Floats) -> Floats:
+    total: Floats = np.einsum("...n,...n->...", weight, scores)
+    return total
+
+
+def _varies(scores: Floats, weight: Floats) -> Bools:
+    """Whether a resample holds two different scores; sums of squares would tell by rounding."""
+    drawn = weight > 0
+    top = np.max(np.where(drawn, scores, -np.inf), axis=-1, initial=-np.inf)
+    bottom = np.min(np.where(drawn, scores, np.inf), axis=-1, initial=np.inf)
+    varies: Bools = top > bottom
+    return varies
+
+
+def _midranks(scores: Floats, weight: Floats) -> Floats:
+    _, index = np.unique(scores, return_inverse=True)
+    totals = _sum_by(weight, index)
+    ranks: Floats = np.cumsum(totals, axis=-1) - totals / 2
+    return ranks[..., index]
+
+
+def _sign_products(points: Floats) -> NDArray[np.float32]:
+    """1 for concordant, -1 for discordant, 0 for tied pairs of points, in single precision: the
+    sums of signs are whole numbers, and 3,000 points take 36 MB."""
+    first, second = (np.greater.outer(s, s).astype(np.int8) - np.less.outer(s, s) for s in points.T)
+    products: NDArray[np.float32] = (first * second).astype(np.float32)
+    return products
+
+
+def _untied(scores: Floats, weight: Floats) -> Floats:
+    """Twice the number of pairs that differ in the score."""
+    _, index = np.unique(scores, return_inverse=True)
+    pairs: Floats = weight.sum(axis=-1) ** 2 - (_sum_by(weight, index) ** 2).sum(axis=-1)
+    return pairs
+
+
+def _sum_by(weight: Floats, index: Ints) -> Floats:
+    """The weights (B, n) or (n,) summed over equal entries of `index` (n,)."""
+    order = np.argsort(index, kind="stable")
+    starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+    return np.add.reduceat(weight[..., order], starts, axis=-1)
+
+
+Correlation = Literal["spearman", "kendall", "pearson"]
+
+FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], str]] = {
+    "spearman": (spearman, "Spearman's rank correlation"),
+    "kendall": (kendall, "Kendall's tau-b"),
+    "pearson": (pearson, "Pearson's correlation"),
+}
+#: Up to so many different points Kendall's tau is resampled, where there are fewer clusters.
+MAXIMUM_IN_CLUSTERS = 10_000
+#: Scores that differ by less are equal.
+DECIMALS = 12
+#: So many pairs of points are compared at once: 32 MB of signs.
+BLOCK = 4_000_000
+CONSTANT = "one of the two scores is constant"
+
+
+def correlation_estimates(
+    x: Floats,
+    y: Floats,
+    clusters: Ints,
+    names: Sequence[Correlation] = tuple(FUNCTIONS),
+    detail: str = "",
+    *,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, Estimate]:
+    """Spearman's, Kendall's and Pearson's correlation of x and y (U,), as far as named.
+
+    `clusters` (U,) are resampled whole, and ranks taken anew in every resample; `detail` is put
+    behind the name in `method`. Units without one of the two scores (NaN) are left out, and scores
+    that differ in the twelfth decimal are tied: sums of fractions are not exact. Kendall's
+    tau compares all pairs of different points: beyond 3,000 of them (10,000 where there are fewer
+    clusters than points) it has a value and no interval, and the method says so.
+    """
+    there = np.isfinite(x) & np.isfinite(y)
+    a, b = (np.round(scores[there], DECIMALS) for scores in (x, y))
+    n = int(there.sum())
+    methods = {name: f"{FUNCTIONS[name][1]}{detail}" for name in names}
+    if n < 2:
+        reason = "fewer than two units have both scores"
+        return {name: undefined(reason, n, method) for name, method in methods.items()}
+    points, index = distinct_points(a, b)
+    kinds = np.full(len(x), -1, np.int64)
+    kinds[there] = index
+    bootstrap = Bootstrap(Tally.of(kinds, len(points), clusters), draws, seed, interval)
+    made: dict[str, Estimate] = {}
+    for name, method in methods.items():
+        if name == "kendall":
+            made[name] = _kendall(bootstrap, points, n, method) or _alone(a, b, n, method)
+        else:
+            of = partial(FUNCTIONS[name][0], points[:, 0], points[:, 1])
+            made[name] = bootstrap.estimate(of, n, method, CONSTANT)
+    return {name: each.within(*COEFFICIENT) for name, each in made.items()}
+
+
+def distinct_points(x: Floats, y: Floats) -> tuple[Floats, Ints]:
+    """The different points (x, y), (P, 2), and which of them each unit is at, (n,)."""
+    across, column = np.unique(x, return_inverse=True)
+    up, row = np.unique(y, return_inverse=True)
+    places, index = np.unique(column * len(up) + row, return_inverse=True)
+    return np.column_stack([across[places // len(up)], up[places % len(up)]]), index
+
+
+def _kendall(bootstrap: Bootstrap, points: Floats, n: int, method: str) -> Estimate | None:
+    """Over pairs of clusters where these are fewer than the points; None where both are many."""
+    tally = bootstrap.tally
+    of: OfWeights
+    if tally.table.shape[0] < len(points) <= MAXIMUM_IN_CLUSTERS:
+        of = _tau_of_pairs(*pairs_of_clusters(tally.table, points))
+        each = sparse.csr_array(sparse.eye_array(tally.table.shape[0]))
+        bootstrap = Bootstrap(
+            Tally(each, tally.times), bootstrap.draws, bootstrap.seed, bootstrap.interval
+        )
+    elif len(points) <= MAXIMUM_POINTS:
+        of = partial(kendall, points[:, 0], points[:, 1])
+    else:
+        return None
+    return bootstrap.estimate(of, n, method, CONSTANT, tally.clusters)
+
+
+def _alone(x: Floats, y: Floats, n: int, method: str) -> Estimate:
+    from scipy import stats
+
+    value = float(stats.kendalltau(x, y).statistic)
+    if is_undefined(value):
+        return undefined(CONSTANT, n, method)
+    return defined(value, None, n, f"{method}; no interval: too many different points to resample")
+
+
+def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, Floats, Floats]:
+    """Three sums over the pairs of a unit of one cluster and a unit of another, (C, C) each.
+
+    `table` (C, P) says how many units each cluster has at each of P points (x, y). The sums are
+    concordant less discordant pairs, pairs that differ in x, and pairs that differ in y.
+    """
+    size = table.shape[0]
+    sums = [np.zeros((size, size)) for _ in range(3)]
+    step = max(1, BLOCK // len(points))
+    for start in range(0, len(points), step):
+        own = table[:, start : start + step]
+        dx, dy = (np.sign(s[start : start + step, None] - s).astype(np.float32) for s in points.T)
+        for total, signs in zip(sums, (dx * dy, np.abs(dx), np.abs(dy)), strict=True):
+            total += own @ (table @ signs.T).T
+    return sums[0], sums[1], sums[2]
+
+
+def _tau_of_pairs(excess: Floats, untied_x: Floats, untied_y: Floats) -> OfWeights:
+    def tau(weights: Floats) -> Value:
+        both, x, y = (
+            np.einsum("...c,...c->...", weights @ pairs, weights)
+            for pairs in (excess, untied_x, untied_y)
+        )
+        return unbatch(ratio(both, np.sqrt(x * y)))
+
+    return tau

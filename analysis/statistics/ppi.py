@@ -1,0 +1,270 @@
+"""Prediction-powered inference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.statistics.arrays import Floats, ratio, t_quantile
+from analysis.statistics.estimate import Estimate, defined, undefined
+from analysis.statistics.resampling import (
+    MINIMUM_CLUSTERS,
+    ONE_SIDED,
+    bca_interval,
+    expanded_level,
+    resamples_of,
+    too_few,
+)
+
+#: Why there is no estimate from both where people labelled all that the judge did.
+PEOPLE_ALONE = "no query is judged without people's labels: the figure is people's own"
+
+
+def people_only_mean(human: Floats) -> Estimate:
+    """The mean of the labelled queries alone, with its t interval."""
+    return _t_estimate(human, _error(human), "people only")
+
+
+def prediction_powered_mean(
+    human: Floats, judge: Floats, judge_only: Floats, lam: float | None = None
+) -> Estimate:
+    """PPI++: lambda * mean(judge_only) + mean(human - lambda * judge), interval +- t_(n-1).
+
+    The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n, lambda as in
+    `tuning` unless it is given: 1 is plain PPI. Without judge-only queries it is the mean of the
+    people.
+    """
+    _check(human, judge)
+    name = "PPI++" if lam is None else "PPI"
+    lam = tuning(human, judge, judge_only) if lam is None else lam * (len(judge_only) > 0)
+    method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries judged only"
+    correction = human - lam * judge
+    shift = lam * float(np.mean(judge_only)) if lam else 0.0
+    variance = _error(correction) + lam**2 * _error(judge_only)
+    return _t_estimate(correction, variance, method, shift)
+
+
+def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
+    """The mean over exactly these n + N queries, no wider population being claimed.
+
+    mean of all judge scores + mean(human - judge), with variance (1 - n/(n+N)) * s2(human-judge)/n:
+    what is left unknown is the judge's error on the queries that nobody labelled.
+    """
+    _check(human, judge)
+    everything = np.concatenate([judge, judge_only])
+    method = f"difference estimator over a fixed collection of {len(everything)} queries"
+    shift = float(np.mean(everything)) if len(everything) else 0.0
+    unlabelled = len(judge_only) / max(len(everything), 1)
+    return _t_estimate(human - judge, unlabelled * _error(human - judge), method, shift)
+
+
+def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
+    """lambda = cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
+
+    0 uses the people only, 1 is plain PPI. It is 0 where nothing can be gained: fewer than two
+    labelled queries, none judged only, or a judge that never varies.
+    """
+    everything = np.concatenate([judge, judge_only])
+    if len(human) < 2 or len(judge_only) == 0 or np.ptp(everything) == 0:
+        return 0.0
+    covariance = np.cov(human, judge)[0, 1]
+    best = covariance / ((1 + len(human) / len(judge_only)) * everything.var(ddof=1))
+    return float(np.clip(best, 0, 1))
+
+
+def effective_labels(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
+    """n * variance(people only) / variance(PPI++): how many labelled queries the estimate is worth.
+
+    Null below two labelled queries, and where PPI++ leaves no variance.
+    """
+    _check(human, judge)
+    lam = tuning(human, judge, judge_only)
+    powered = _error(human - lam * judge) + lam**2 * _error(judge_only)
+    return float(len(human) * _error(human) / powered) if len(human) > 1 and powered > 0 else None
+
+
+def _check(human: Floats, judge: Floats) -> None:
+    if len(human) != len(judge):
+        raise ValueError("human and judge must hold one score for each labelled query")
+    if not np.isfinite(human - judge).all():
+        raise ValueError("a labelled query lacks a score; leave it out")
+
+
+def _error(values: Floats) -> float:
+    """The squared standard error of a mean, 0 where a single value cannot tell."""
+    return float(np.var(values, ddof=1) / len(values)) if len(values) > 1 else 0.0
+
+
+def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0) -> Estimate:
+    """shift + the mean of one value for each labelled query, with its t interval."""
+    n = len(values)
+    if n == 0:
+        return undefined("no labelled queries", 0, method)
+    value = shift + float(np.mean(values))
+    if n < MINIMUM_CLUSTERS:
+        return defined(value, None, n, f"{method}; {too_few(n)}")
+    half = float(t_quantile(0.975, n - 1) * np.sqrt(variance))
+    method = f"{method}; 95 % t interval, {n} labelled queries"
+    return defined(value, (value - half, value + half), n, method)
+
+
+UNKNOWN = "the chance to be labelled is not known for every labelled query"
+
+
+def prediction_powered_mean_unequal(
+    human: Floats, judge: Floats, chances: Floats, judge_only: Floats, lam: float | None = None
+) -> Estimate:
+    """mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
+
+    human Y, judge F and `chances` (n,) belong to the labelled queries, `judge_only` F (N,) to the
+    others; each query was labelled with its own chance, apart from the others. The variance is
+    s2(z) / (n + N), the interval +- t_(n-1) (Zrnic and Candes 2024). lambda is -cov(a, b) / s2(b)
+    with z = a + lambda * b, clipped to [0, 1], unless it is given. Undefined where a chance is
+    unknown (NaN) or is none.
+    """
+    n, everything = len(human), len(human) + len(judge_only)
+    method = f"prediction-powered mean, labelling chances unequal, {len(judge_only)} judged only"
+    if not (len(judge) == len(chances) == n and np.isfinite(human - judge).all()):
+        raise ValueError("human, judge and chances must hold one number for each labelled query")
+    if n == 0:
+        return undefined("no labelled queries", 0, method)
+    if not (np.isfinite(chances) & (chances > 0) & (chances <= 1)).all():
+        return undefined(UNKNOWN, n, method)
+    people = np.concatenate([human / chances, np.zeros(len(judge_only))])
+    gain = np.concatenate([judge * (1 - 1 / chances), judge_only])
+    found = _tuned(people, gain) if lam is None else lam
+    z = people + found * gain
+    method = f"{method}, lambda {found:.3f}"
+    if n < MINIMUM_CLUSTERS:
+        return defined(float(z.mean()), None, n, f"{method}; {too_few(n)}")
+    half = float(t_quantile(0.975, n - 1) * z.std(ddof=1) / np.sqrt(everything))
+    method = f"{method}; 95 % t interval, {n} labelled queries"
+    return defined(float(z.mean()), (float(z.mean()) - half, float(z.mean()) + half), n, method)
+
+
+def _tuned(people: Floats, gain: Floats) -> float:
+    if len(gain) < 2 or np.ptp(gain) == 0:
+        return 0.0
+    return float(np.clip(-np.cov(people, gain)[0, 1] / gain.var(ddof=1), 0, 1))
+
+
+NO_DENOMINATOR = "a denominator is zero"
+
+
+def prediction_powered_ratio(
+    human: Floats,
+    judge: Floats,
+    judge_only: Floats,
+    lam: float | None = None,
+    *,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
+
+    human and judge (n, 2) belong to the labelled queries, judge_only (N, 2) to the others. lambda
+    is that of PPI++ for the linearised ratios, unless it is given (1 is plain PPI). BCa
+    bootstrap: labelled and other queries are resampled apart, each whole in all three terms
+    (Angelopoulos and others 2023; of ratios of several samples Davison and Hinkley 1997, 5.3.2),
+    at the level for the labelled queries.
+    """
+    n, others = len(human), len(judge_only)
+    labelled, rest = _sums(human, judge), judge_only
+    if n == 0:
+        return undefined("no labelled queries", 0, "PPI of a ratio")
+    found = _tuned_ratio(human, judge, judge_only) if lam is None else lam * (others > 0)
+    name = "PPI++" if lam is None else "PPI"
+    method = f"{name} of a ratio, lambda {found:.3f}, {others} queries judged only"
+    value = float(_powered(labelled.sum(axis=0), rest.sum(axis=0), found))
+    if not np.isfinite(value):
+        return undefined(NO_DENOMINATOR, n, method)
+    if n < MINIMUM_CLUSTERS:
+        return defined(value, None, n, f"{method}; {too_few(n)}")
+    resamples = resamples_of(n, resamples)
+    generator = np.random.Generator(np.random.PCG64(seed))
+    drawn = [_resampled(sums, resamples, generator) for sums in (labelled, rest)]
+    left_out = _left_out(labelled, rest, found, value)
+    interval = bca_interval(
+        value, _powered(drawn[0], drawn[1], found), left_out, level=expanded_level(n)
+    )
+    how = f"95 % BCa bootstrap, {n} labelled queries, {resamples} resamples"
+    return defined(value, interval, n, f"{method}; {how if interval else ONE_SIDED}")
+
+
+def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
+    """R(all judged) + R(human) - R(judge): the ratio over exactly these n + N queries.
+
+    Variance (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors, u_q = (x_q - R y_q) /
+    mean y of people less that of the judge; interval +- t_(n-1) (Cochran 1977, sections 6 and 7).
+    """
+    n, everything = len(_sums(human, judge)), np.concatenate([judge, judge_only])
+    method = f"difference estimator of a ratio over a fixed collection of {len(everything)} queries"
+    value = _ratio(everything) + _ratio(human) - _ratio(judge)
+    if n == 0:
+        return undefined("no labelled queries", 0, method)
+    if not np.isfinite(value):
+        return undefined(NO_DENOMINATOR, n, method)
+    if n < MINIMUM_CLUSTERS:
+        return defined(value, None, n, f"{method}; {too_few(n)}")
+    error = np.var(linearised(human) - linearised(judge), ddof=1) / n
+    half = float(t_quantile(0.975, n - 1) * np.sqrt(error * len(judge_only) / len(everything)))
+    method = f"{method}; 95 % t interval, {n} labelled queries"
+    return defined(value, (value - half, value + half), n, method)
+
+
+def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
+    """How many labelled queries the prediction-powered ratio is worth; as `effective_labels`."""
+    if not all(len(x) and np.isfinite(_ratio(x)) for x in (human, judge)):
+        return None
+    others = linearised(judge_only) if len(judge_only) else np.empty(0)
+    return effective_labels(linearised(human), linearised(judge), others)
+
+
+def linearised(sums: Floats) -> Floats:
+    """R + (x_q - R y_q) / mean y of each query (n, 2): values whose mean is the ratio R."""
+    total = _ratio(sums)
+    return np.asarray(total + (sums[:, 0] - total * sums[:, 1]) / sums[:, 1].mean(), float)
+
+
+def _tuned_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float:
+    if not all(np.isfinite(_ratio(x)) for x in (human, judge, judge_only)):
+        return 0.0
+    return tuning(linearised(human), linearised(judge), linearised(judge_only))
+
+
+def _ratio(sums: Floats) -> float:
+    return float(ratio(sums[:, 0].sum(), sums[:, 1].sum())) if len(sums) else float("nan")
+
+
+def _sums(human: Floats, judge: Floats) -> Floats:
+    if human.shape != judge.shape:
+        raise ValueError("human and judge must hold two sums for each labelled query")
+    return np.concatenate([human, judge], axis=1)
+
+
+def _powered(labelled: Floats, rest: Floats, lam: float) -> Floats:
+    people = ratio(labelled[..., 0], labelled[..., 1])
+    if not lam:
+        return people
+    judge = ratio(labelled[..., 2], labelled[..., 3])
+    return people + lam * (ratio(rest[..., 0], rest[..., 1]) - judge)
+
+
+def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
+    """The value without each query, its change scaled by (n - 1)/n of the sample it comes from."""
+    total, others = labelled.sum(axis=0), rest.sum(axis=0)
+    without = _powered(total - labelled, np.broadcast_to(others, (len(labelled), 2)), lam) - value
+    changes = [(len(labelled) - 1) / len(labelled) * without]
+    if lam and len(rest):
+        without = _powered(np.broadcast_to(total, (len(rest), 4)), others - rest, lam) - value
+        changes.append((len(rest) - 1) / len(rest) * without)
+    # Centred apart, since each sample has a mean of its own.
+    return value + np.concatenate([each - each.mean() for each in changes])
+
+
+def _resampled(sums: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    if not len(sums):
+        return np.zeros((resamples, sums.shape[1]))
+    shares = np.full(len(sums), 1 / len(sums))
+    draws = generator.multinomial(len(sums), shares, size=resamples)
+    totals: Floats = draws @ sums
+    return totals

@@ -1,0 +1,520 @@
+"""Tallies, cluster bootstrap, BCa."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from analysis.statistics.arrays import (
+    Floats,
+    Ints,
+    Value,
+    distinct,
+    normal_below,
+    normal_quantile,
+    t_quantile,
+)
+from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
+
+#: With fewer queries than this no interval is given.
+MINIMUM_CLUSTERS = 10
+#: With a larger share of undefined resamples than this no interval is given.
+MAXIMUM_UNDEFINED = 0.05
+#: How many weights `Resamples.blocks` makes at once: 16 MB.
+BLOCK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Resampled queries. `draws` (B, C): how often each cluster is drawn; `index` (U,): the
+    cluster of each unit."""
+
+    draws: Floats
+    index: Ints
+
+    @classmethod
+    def draw(cls, clusters: Ints, resamples: int, seed: int) -> Resamples:
+        """Draw as many clusters as there are, with replacement, `resamples` times (seeded)."""
+        names, index = np.unique(clusters, return_inverse=True)
+        generator = np.random.Generator(np.random.PCG64(seed))
+        shares = np.full(len(names), 1 / max(len(names), 1))
+        draws = generator.multinomial(len(names), shares, size=resamples)
+        return cls(draws.astype(float), index.astype(np.int64))
+
+    def weights(self) -> Floats:
+        """The weight of each unit in each resample, (B, U)."""
+        return self.draws[:, self.index]
+
+    def blocks(self) -> Iterator[Floats]:
+        """The weights in turn, (b, U) each, so that many units do not fill the memory."""
+        step = max(1, BLOCK // max(1, len(self.index)))
+        for start in range(0, len(self.draws), step):
+            yield self.draws[start : start + step][:, self.index]
+
+
+def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
+    """How often each unit is drawn in each resample, (B, U), queries being resampled whole.
+
+    `clusters` (U,) holds the query of each unit. Equal seeds give equal weights.
+    """
+    return Resamples.draw(clusters, resamples, seed).weights()
+
+
+def percentile_interval(values: Floats, level: float = 0.95) -> tuple[float, float] | None:
+    """The central `level` of the resampled values (B,), or None.
+
+    Undefined resamples (NaN) are left out; where more than 5 % are undefined, or nothing is
+    there, no interval is given, since what is left is not a sample of the whole.
+    """
+    kept = values[np.isfinite(values)]
+    if len(kept) == 0 or len(kept) < (1 - MAXIMUM_UNDEFINED) * len(values):
+        return None
+    low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def estimate(
+    function: Callable[[Floats | None], Value],
+    weights: Floats | Resamples | None,
+    clusters: Ints,
+    n: int,
+    method: str,
+    reason: str = "undefined on these labels",
+) -> Estimate:
+    """The value of `function(None)` with the percentile interval of `function(weights)`.
+
+    `clusters` holds the queries of the units that enter: below ten different ones the interval
+    is null and the method says so. `reason` is given where the value is undefined.
+    """
+    value = float(function(None))
+    queries = len(np.unique(clusters))
+    if is_undefined(value) or weights is None or queries < MINIMUM_CLUSTERS:
+        return estimate_from(value, None, queries, n, method, reason)
+    blocks = weights.blocks() if isinstance(weights, Resamples) else [weights]
+    resampled = np.concatenate([np.atleast_1d(function(block)) for block in blocks])
+    return estimate_from(value, resampled, queries, n, method, reason)
+
+
+def estimate_from(
+    value: float, resampled: Floats | None, queries: int, n: int, method: str, reason: str
+) -> Estimate:
+    """The same where the value and its resamples (B,) are already at hand."""
+    if is_undefined(value):
+        return undefined(reason, n, method)
+    if queries < MINIMUM_CLUSTERS:
+        return defined(value, None, n, f"{method}; {too_few(queries)}")
+    if resampled is None:
+        return defined(value, None, n, f"{method}; no interval: not resampled")
+    interval = percentile_interval(resampled)
+    if interval is None:
+        return defined(value, None, n, f"{method}; no interval: undefined in many resamples")
+    how = f"95 % percentile bootstrap of {queries} queries, {len(resampled)} resamples"
+    return defined(value, interval, n, f"{method}; {how}")
+
+
+def too_few(queries: int) -> str:
+    """Why there is no interval."""
+    noun = "query" if queries == 1 else "queries"
+    return f"no interval: {queries} {noun}, at least {MINIMUM_CLUSTERS} are needed"
+
+
+def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Estimate:
+    """The plain mean over items, with an interval that takes queries as the independent units.
+
+    The mean is a ratio of two sums over queries, of values s_q and of items n_q. Linearised,
+    its variance is m/(m-1) * sum_q (s_q - mean*n_q)^2 / (sum_q n_q)^2 over m queries, and the
+    interval is mean +- t_(m-1) * its root (Cochran 1977, section 6; Liang and Zeger 1986).
+    With equally large queries this is exactly t on the query means. NaN values are left out.
+    """
+    kept = np.isfinite(values)
+    if not kept.any():
+        return undefined("no values", 0, method)
+    sums, sizes = sums_by_cluster(values[kept], clusters[kept])
+    mean, queries, n = sums.sum() / sizes.sum(), len(sums), int(sizes.sum())
+    if queries < MINIMUM_CLUSTERS:
+        return defined(mean, None, n, f"{method}; {too_few(queries)}")
+    variance = queries / (queries - 1) * ((sums - mean * sizes) ** 2).sum() / n**2
+    half = t_quantile(0.975, queries - 1) * np.sqrt(variance)
+    how = f"95 % t interval clustered by {queries} queries"
+    return defined(mean, (mean - half, mean + half), n, f"{method}; {how}")
+
+
+def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of queries") -> Estimate:
+    """The mean of the query means, each query weighing the same, with its t interval.
+
+    mean +- t_(m-1) * s / root(m) over the means of m queries. NaN values are left out.
+    """
+    kept = np.isfinite(values)
+    if not kept.any():
+        return undefined("no values", 0, method)
+    sums, sizes = sums_by_cluster(values[kept], clusters[kept])
+    made = mean_by_cluster(sums / sizes, np.arange(len(sums)), method)
+    return Estimate(made.value, made.low, made.high, int(sizes.sum()), made.method)
+
+
+def design_effect(values: Floats, clusters: Ints) -> float:
+    """How many times larger the variance of the mean is than with independent items (Kish 1965).
+
+    The variance of `mean_by_cluster` over s2/n. With m items in each query it is about
+    1 + (m - 1) * the correlation within queries. NaN below two queries and without variance.
+    """
+    kept = np.isfinite(values)
+    items = values[kept]
+    sums, sizes = sums_by_cluster(items, clusters[kept])
+    if len(sums) < 2 or np.ptp(items) == 0:
+        return float("nan")
+    scale = len(sums) / (len(sums) - 1)
+    variance = scale * ((sums - items.mean() * sizes) ** 2).sum() / len(items) ** 2
+    return float(variance / (items.var(ddof=1) / len(items)))
+
+
+def sums_by_cluster(values: Floats, clusters: Ints) -> tuple[Floats, Floats]:
+    """The sum of the values and the number of items of each cluster, in order of cluster."""
+    index = distinct(clusters)[2]
+    sums, sizes = np.bincount(index, values), np.bincount(index)
+    return sums.astype(float), sizes.astype(float)
+
+
+#: How many weights are made at once: 16 MB.
+
+#: The share of entries from which a table is no sparse one, and how many it has at most: 80 MB.
+FILLED, MOST_FULL = 0.3, 10_000_000
+#: Beyond so many codes of a row, rows are compared column by column.
+MOST_CODES = 2**40
+
+
+@dataclass(frozen=True)
+class Tally:
+    """`table` (C, P): how many units of each of P kinds each of C clusters holds.
+
+    Where each cluster is a single unit, the rows that are alike are kept once and `times` (C,)
+    says how often: a multinomial draw of kinds has then the same distribution as one of units.
+    """
+
+    table: sparse.csr_array
+    times: Ints
+
+    @classmethod
+    def of(cls, kinds: Ints, size: int, clusters: Ints) -> Tally:
+        """From the kind 0..size-1 of each unit (U,), -1 = takes no part, and its cluster (U,)."""
+        names, _, index = distinct(clusters)
+        if len(names) == len(clusters):
+            return cls._of_single_units(kinds, size)
+        there = kinds >= 0
+        # Where a cluster holds several units of a kind, the entries of the same place are summed.
+        entries = (np.ones(int(there.sum())), (index[there], kinds[there]))
+        table = sparse.csr_array(sparse.coo_array(entries, shape=(len(names), size)))
+        return cls(table, np.ones(len(names), np.int64))
+
+    @classmethod
+    def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
+        times = np.bincount(kinds[kinds >= 0], minlength=size)
+        silent = int((kinds < 0).sum())
+        # Units that take no part are drawn like the others, and then count for nothing.
+        table = sparse.csr_array(sparse.eye_array(size + 1, size))
+        return cls(table, np.append(times, silent).astype(np.int64))
+
+    @classmethod
+    def of_sums(cls, sums: Floats, clusters: Ints) -> Tally:
+        """From S numbers of each unit (U, S) that a statistic needs the sums of, and the clusters.
+
+        The "kinds" are then the S sums; a cluster is counted where a sum of it is above 0.
+        """
+        names, _, index = distinct(clusters)
+        member = sparse.csr_array(
+            (np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(names), len(index))
+        )
+        return cls(sparse.csr_array(member @ sums), np.ones(len(names), np.int64))
+
+    @cached_property
+    def total(self) -> Floats:
+        """The number of units of each kind, (P,)."""
+        total: Floats = self.times @ self.table
+        return total
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters hold a unit that takes part."""
+        return int(self.times[self.sizes > 0].sum())
+
+    @cached_property
+    def differing(self) -> int:
+        """How many clusters hold other shares of the kinds than the commonest ones do.
+
+        Where nearly all clusters hold one thing, such as a no by everybody, what varies comes from
+        the few others, and resamples of so few show too little of it.
+        """
+        # Sums may be negative, as those of slopes are.
+        whole = np.asarray(abs(self.table).sum(axis=1), float).ravel()
+        held = whole > 0
+        # Rows in one direction have one such number; any two others are told apart by chance.
+        mark = np.random.Generator(np.random.PCG64(0)).random(self.table.shape[1])
+        prints = np.round((self.table @ mark)[held] / whole[held], 9)
+        often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
+        return int(often.sum() - often.max(initial=0))
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The number of units of each cluster, (C,)."""
+        sizes: Floats = np.asarray(self.table.sum(axis=1), float).ravel()
+        return sizes
+
+    def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
+        """The weights of the kinds, (b, P) at a time, clusters being drawn whole (seeded).
+
+        With a cluster for each row these are the draws that `Resamples.draw` makes.
+        """
+        drawn = int(self.times.sum())
+        shares = self.times / max(drawn, 1)
+        generator = np.random.Generator(np.random.PCG64(seed))
+        step = max(1, BLOCK // max(1, *self.table.shape))
+        for start in range(0, resamples, step):
+            draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
+            yield self._weighted(draws.astype(float))
+
+    def drawn(self, resamples: Resamples) -> Iterator[Floats]:
+        """The same for draws already made, (B, C), in which clusters stand in the same order."""
+        if resamples.draws.shape[1] != self.table.shape[0]:
+            raise ValueError("the draws are of other clusters than those of the tally")
+        step = max(1, BLOCK // max(1, self.table.shape[1]))
+        for start in range(0, len(resamples.draws), step):
+            yield self._weighted(resamples.draws[start : start + step])
+
+    def without_one(self) -> Iterator[tuple[Floats, Ints]]:
+        """The weights with one cluster left out, (c, P) at a time, and how often each stands."""
+        chosen = np.flatnonzero(self.times > 0)
+        step = max(1, BLOCK // max(1, self.table.shape[1]))
+        for start in range(0, len(chosen), step):
+            rows = chosen[start : start + step]
+            yield self.total - self.table[rows].toarray(), self.times[rows]
+
+    @cached_property
+    def _full(self) -> Floats | None:
+        """The table as an array where most of it is filled: multiplying by that is faster."""
+        rows, columns = self.table.shape
+        if self.table.nnz < FILLED * rows * columns or rows * columns > MOST_FULL:
+            return None
+        full: Floats = self.table.toarray()
+        return full
+
+    def _weighted(self, draws: Floats) -> Floats:
+        full = self._full
+        weights: Floats = (self.table.T @ draws.T).T if full is None else draws @ full
+        return weights
+
+
+def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
+    """The different rows of whole numbers (U, K), (P, K), and which of them each row is, (U,)."""
+    low = rows.min(axis=0, initial=0)
+    spans = (rows.max(axis=0, initial=0) - low + 1).tolist()
+    codes, size = np.zeros(len(rows), np.int64), 1
+    for column, span in zip((rows - low).T, spans, strict=True):
+        if size * span > MOST_CODES:
+            codes = np.unique(codes, return_inverse=True)[1]
+            size = int(codes.max(initial=0)) + 1
+        codes, size = codes * span + column, size * span
+    _, first, kinds = distinct(codes)
+    return rows[first], kinds
+
+
+Interval = Literal["bca", "percentile"]
+#: How many resamples, or those made before; None: as many as the clusters ask for.
+Draws = int | Resamples | None
+#: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
+OfWeights = Callable[[Floats], Value]
+
+LEVEL = 0.95
+RESAMPLES = 2000
+#: Below so many clusters the level lies so far out that more resamples are needed to find its ends.
+FEW, RESAMPLES_OF_FEW = 30, 10_000
+#: So many clusters have to hold other shares of the kinds than the commonest of them.
+FEWEST_DIFFERING = 5
+#: Weights that are kept for the next statistic of the same tally: 64 MB.
+AT_ONCE = 8_000_000
+UNDEFINED = "undefined on these labels"
+ONE_SIDED = "no interval: undefined or one-sided in many resamples"
+NO_WIDTH = "no interval: all resamples agree"
+NAMES = {"percentile": "percentile", "bca": "BCa"}
+
+
+def resamples_of(clusters: int, asked: int | None = None) -> int:
+    """How many resamples are made: as asked, else 10,000 below 30 clusters and 2,000 from there."""
+    usual = RESAMPLES_OF_FEW if clusters < FEW else RESAMPLES
+    return usual if asked is None else asked
+
+
+def expanded_level(clusters: int, level: float = LEVEL) -> float:
+    """2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1: where `level` lies for n clusters.
+
+    A bootstrap of n clusters spreads by root((n-1)/n) too little and takes the normal for t. At
+    this level the percentiles of a mean are about its t interval (Hesterberg 2015). 1 below two.
+    """
+    if clusters < 2:
+        return 1.0
+    t = t_quantile((1 + level) / 2, clusters - 1)
+    return float(2 * normal_below(np.sqrt(clusters / (clusters - 1)) * np.asarray(t)) - 1)
+
+
+def bca_interval(
+    value: float,
+    resampled: Floats,
+    left_out: Floats,
+    times: Ints | None = None,
+    level: float = 0.95,
+) -> tuple[float, float] | None:
+    """The bias-corrected and accelerated interval (Efron 1987), or None.
+
+    `resampled` (B,) are the values on resamples, `left_out` (C,) those with one cluster left out,
+    each standing `times` (C,) often. The quantiles are taken at Phi(z0 + (z0 + z)/(1 - a (z0 + z)))
+    with z = -+1.96, z0 = Phi^-1 of the share of resamples below the value (ties count half) and
+    a = sum d^3 / (6 (sum d^2)^1.5), d being the mean of `left_out` less each of them. None where
+    `percentile_interval` is, where leaving a cluster out makes the value undefined, and where all
+    resamples lie on one side of the value.
+    """
+    kept = resampled[np.isfinite(resampled)]
+    if len(kept) == 0 or len(kept) < (1 - MAXIMUM_UNDEFINED) * len(resampled):
+        return None
+    if np.ptp(kept) < 1e-12:
+        return float(kept.min()), float(kept.max())
+    below = ((kept < value - 1e-12).mean() + (kept <= value + 1e-12).mean()) / 2
+    if not np.isfinite(left_out).all() or not 0 < below < 1:
+        return None
+    shift = normal_quantile(below) + normal_quantile([(1 - level) / 2, (1 + level) / 2])
+    scale = 1 - acceleration(left_out, times) * shift
+    if (scale <= 0).any():
+        return None
+    low, high = np.quantile(kept, normal_below(normal_quantile(below) + shift / scale))
+    return float(low), float(high)
+
+
+def acceleration(left_out: Floats, times: Ints | None = None) -> float:
+    """sum d^3 / (6 (sum d^2)^1.5) of the values with one cluster left out; 0 where all are one."""
+    weight = np.ones(len(left_out)) if times is None else times.astype(float)
+    d = np.average(left_out, weights=weight) - left_out
+    squares = float((weight * d**2).sum())
+    return float((weight * d**3).sum() / (6 * squares**1.5)) if squares > 1e-300 else 0.0
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Resampled clusters of a tally, and the kind of interval that is made from them.
+
+    `draws` is how many resamples are made, with `seed`, or resamples of the same clusters. The
+    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on;
+    `percentile` is the plain central 95 %, for comparisons.
+    """
+
+    tally: Tally
+    draws: Draws = None
+    seed: int = 0
+    interval: Interval = "bca"
+
+    @cached_property
+    def _kept(self) -> list[Floats]:
+        return list(self._blocks())
+
+    def _blocks(self) -> Iterator[Floats]:
+        if isinstance(self.draws, Resamples):
+            return self.tally.drawn(self.draws)
+        return self.tally.resampled(self.resamples, self.seed)
+
+    @property
+    def resamples(self) -> int:
+        """How many there are."""
+        if isinstance(self.draws, Resamples):
+            return len(self.draws.draws)
+        return resamples_of(self.tally.clusters, self.draws)
+
+    def values(self, function: OfWeights) -> Floats:
+        """The statistic on each resample, (B, ...)."""
+        few = self.resamples * self.tally.table.shape[1] <= AT_ONCE
+        return np.concatenate(
+            [function(block) for block in (self._kept if few else self._blocks())]
+        )
+
+    def estimate(
+        self,
+        function: OfWeights,
+        n: int,
+        method: str,
+        reason: str = UNDEFINED,
+        clusters: int | None = None,
+    ) -> Estimate:
+        """The value of `function` on the n units, and its interval over the clusters.
+
+        `clusters` is how many of them the statistic rests on (default: all that hold a unit); below
+        ten, or without resamples, there is no interval, and the method says so.
+        """
+        made = self.estimates(
+            lambda w: np.asarray(function(w))[..., None], n, method, reason, clusters
+        )
+        return made[0]
+
+    def estimates(
+        self,
+        function: OfWeights,
+        n: int,
+        method: str,
+        reason: str = UNDEFINED,
+        clusters: int | None = None,
+    ) -> list[Estimate]:
+        """The same for a statistic of several numbers, (..., S): an estimate for each."""
+        values = np.asarray(function(self.tally.total), float)
+        queries = self.tally.clusters if clusters is None else clusters
+        why = self._why_none(queries)
+        ends = [None] * len(values) if why else self._ends(function, values, queries)
+        of = f"{queries} queries, {self.resamples} resamples"
+        how = f"95 % {NAMES[self.interval]} bootstrap of {of}"
+        return [
+            undefined(reason, n, method)
+            if is_undefined(value)
+            else defined(value, *_told(pair, n, method, how, why))
+            for value, pair in zip(values, ends, strict=True)
+        ]
+
+    def _why_none(self, clusters: int) -> str:
+        """Why no statistic of these clusters has an interval, or nothing."""
+        if clusters < MINIMUM_CLUSTERS:
+            return too_few(clusters)
+        if not self.resamples:
+            return "no interval: not resampled"
+        if self.tally.differing < FEWEST_DIFFERING:
+            return too_alike(self.tally.differing, clusters)
+        return ""
+
+    def _ends(
+        self, function: OfWeights, values: Floats, clusters: int
+    ) -> list[tuple[float, float] | None]:
+        resampled = self.values(function)
+        if self.interval == "percentile":
+            return [percentile_interval(column) for column in resampled.T]
+        left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
+        left_out, often = np.concatenate(left), np.concatenate(times)
+        level = expanded_level(clusters)
+        return [
+            bca_interval(float(value), column, out, often, level)
+            for value, column, out in zip(values, resampled.T, left_out.T, strict=True)
+        ]
+
+
+def too_alike(differing: int, clusters: int) -> str:
+    """Why there is no interval where nearly all queries hold one and the same."""
+    verb = "differs" if differing == 1 else "differ"
+    return (
+        f"no interval: {differing} of {clusters} queries {verb} from the rest, at least "
+        f"{FEWEST_DIFFERING} must"
+    )
+
+
+def _told(
+    ends: tuple[float, float] | None, n: int, method: str, how: str, why: str
+) -> tuple[tuple[float, float] | None, int, str]:
+    """The interval with the method's words; one without width says nothing of what may be."""
+    if ends is not None and ends[1] - ends[0] < 1e-12:
+        return None, n, f"{method}; {NO_WIDTH}"
+    return ends, n, f"{method}; {why or (how if ends else ONE_SIDED)}"
