@@ -53,7 +53,8 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTERS ?= auto
 export OPENBLAS_NUM_THREADS := 1
 CHECKS := DEBUG=1 TANDEM_DATA_DIR=$(VENV)/checks
-LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+IMPORTS = found=$$($(CHECKS) $(BIN)/lint-imports --no-logo --cache-dir $(VENV)/imports) || { echo "$$found"; false; }
+LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(IMPORTS)
 TYPES = $(CHECKS) $(BIN)/mypy .
 DOCS = $(CHECKS) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir var/docs
 CONTAINERS = $(BIN)/hadolint Dockerfile && \

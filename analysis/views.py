@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
@@ -19,16 +18,16 @@ from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
 from analysis.formats.robustness import robustness_document
 from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
+from analysis.pages import READERS, attached
 from analysis.report.cache import computed_report, labels_since
-from analysis.robustness import sheet
-from annotation.models import Campaign, User
+from analysis.report.robustness import sheet
+from annotation.access import is_blind
+from annotation.models import Campaign
 from annotation.people.membership import readable
-from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
-from judging.views.access import blind_page, person, runs_of
+from judging.access import blind_page, person, runs_of
 
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
 LONGEST_POLLED = 2 * 3600
 
@@ -174,13 +173,6 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reports/robustness.html", context)
 
 
-def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
-    """Text or bytes as a file to keep."""
-    response = HttpResponse(content, content_type=media_type)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
-
-
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
     """A campaign that this account may read; another is not there."""
     return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
@@ -210,9 +202,3 @@ def _refused(form: ChoicesForm) -> HttpResponse:
 def _number(request: HttpRequest, name: str) -> int:
     text = request.GET.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
-def report_address(campaign: Campaign, query: str) -> str:
-    """The live report with these choices."""
-    address = reverse("report", args=[campaign.pk])
-    return f"{address}?{query}" if query else address

@@ -11,15 +11,14 @@ from typing import Any, Generic, TypeVar
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
-from annotation.answers.payloads import Payload
 from annotation.campaigns.design import Design, stored_design
 from annotation.campaigns.relevance import Uses, left_by, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
-from annotation.preparation.registry import DECLARED, declared
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, Text, UnitSpec, kinds_of, name_units
+from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import Problem, RefusedError
+from annotation.registry import DECLARED, declared
 from datasets import rows
 from datasets.db.prepared import Among, Given, Prepared
 from datasets.material import as_row, as_rows

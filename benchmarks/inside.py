@@ -44,7 +44,7 @@ def _load(path: str, name: str) -> Work:
 
 
 def _campaign(name: str, batch: str, raters: str) -> Work:
-    from annotation.campaigns.creation import create_campaign
+    from annotation.campaign_setup.creation import create_campaign
     from annotation.campaigns.design import Design
     from datasets.models import Batch
 

@@ -11,10 +11,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from judging import lanes
 from judging.backends.logprobs import KEPT
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
-from judging.runs import lanes, ledger
+from judging.runs import ledger
 
 UNTAKEN_SECONDS = 30
 RECENT_CALLS = 200

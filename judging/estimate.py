@@ -23,10 +23,10 @@ from judging.backends.base import Request
 from judging.batch_api.requests import preparer_of
 from judging.costs import FREE, Rates, money, rates_of, tokens_in
 from judging.engine.worker import CONCURRENCY
+from judging.lanes import backend_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger
-from judging.runs.lanes import backend_of
 from judging.runs.ledger import rows_of
 
 SAMPLE = 40

@@ -17,9 +17,9 @@ from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from judging.backends.base import SetupError
 from judging.backends.vllm_server import PARAM_FLAGS
+from judging.lanes import backend_of
 from judging.models import Judge
 from judging.prompts.template import PromptError, read_prompt, sha256_of
-from judging.runs.lanes import backend_of
 from judging.servers import GUARDED
 
 KEY_VARIABLE = "OPENAI_API_KEY"

@@ -26,11 +26,11 @@ from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.validation import Problem, RefusedError
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of
+from judging.lanes import backend_of
 from judging.models import Judge
 from judging.prompts.perturbations import fields_in_order, turned_back
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
-from judging.runs.lanes import backend_of
 from judging.runs.lifecycle import prompt_of
 from judging.servers import GUARDED
 

@@ -14,10 +14,11 @@ from kombu.exceptions import OperationalError
 
 from annotation.models import Campaign
 from audit.recording import record
+from judging import lanes
 from judging.engine import Control
 from judging.engine.worker import ended_with_the_worker, is_ending, work
 from judging.models import ACTIVE, Judge, JudgeRun
-from judging.runs import lanes, ledger, lifecycle
+from judging.runs import ledger, lifecycle
 
 logger = logging.getLogger("tandem.judging")
 

@@ -8,8 +8,8 @@ import pytest
 
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, User
-from annotation.preparation.registry import DECLARED
 from annotation.protocols import PROTOCOLS
+from annotation.registry import DECLARED
 from tests.cast import BRIDGE, FULL, RIVER, SHORT, Line
 from tests.page_cast import Study, study_of
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.crosscheck.libraries import OF_CODES, OF_VALUES, PEOPLE
 from analysis.data.frame import VariableFrame
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}

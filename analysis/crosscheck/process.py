@@ -16,7 +16,7 @@ from django.conf import settings
 
 from analysis.crosscheck.figures import Figures
 from analysis.crosscheck.libraries import TASKS
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 
 CHILD = "analysis.crosscheck.libraries"
 WITHIN = 1e-9

@@ -41,7 +41,7 @@ from analysis.measures.key_points import (
 )
 from analysis.statistics import Bools, Floats, Ints, calibration, majority
 from annotation.models import Campaign
-from annotation.preparation.registry import declared
+from annotation.registry import declared
 from datasets.rows import KeyPoint, Query, Report
 from datasets.text import sentences as sentences_of
 

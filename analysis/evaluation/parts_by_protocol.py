@@ -20,7 +20,7 @@ from analysis.evaluation.inputs import Part
 from analysis.evaluation.passages import Beside, Layout, context_parts, ranking_parts
 from analysis.measures.base import Options, tokenizer
 from annotation.models import Campaign
-from annotation.preparation.registry import declared
+from annotation.registry import declared
 from datasets.rows import Query
 
 Parting = Callable[

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from analysis.data.reference import HUMAN
+from analysis.data.resampling import mean_of
 from analysis.evaluation.inputs import MEAN_OF_PEOPLE, Part
 from analysis.measures.base import Found, Judged, Measure, Pooled, reason_of, values_of
-from analysis.report.resampling import mean_of
 from analysis.statistics import Floats, macro
 
 

@@ -15,7 +15,7 @@ from analysis.formats.base import DASH, Block, Cell, Document, Format, Number, S
 from analysis.formats.html import as_json
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
-from annotation.exports.spreadsheet import write_rows
+from annotation.spreadsheet import write_rows
 
 JSON = dict[str, Any]
 NO_VALUE = "no value here"

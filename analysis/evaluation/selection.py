@@ -18,10 +18,10 @@ from analysis.evaluation.slicing import SLICING
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
 from analysis.report.cache import state_of
+from annotation.access import is_blind
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
-from annotation.preparation.registry import declared
-from annotation.views.access import is_blind
+from annotation.registry import declared
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"

@@ -31,13 +31,13 @@ from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.base import Document, Table, count
 from analysis.formats.build import moment
-from analysis.views import READERS, attached
+from analysis.pages import READERS, attached
+from annotation.access import is_blind
 from annotation.models import Campaign
 from annotation.people.membership import readable
-from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
-from judging.views.access import blind_page, person
+from judging.access import blind_page, person
 
 JSON = dict[str, Any]
 ELSEWHERE = ("Leaderboards", "Options")

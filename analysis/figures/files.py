@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from analysis.figures.base import Figure, Subject
 from analysis.formats.base import Cell, Number, Table
-from annotation.exports.spreadsheet import write_rows
+from annotation.spreadsheet import write_rows
 
 PAGE = b"""\
 #set page(width: auto, height: auto, margin: 0pt)

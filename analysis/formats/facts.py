@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.formats.base import JSON, Format
-from annotation.exports.spreadsheet import write_rows
+from annotation.spreadsheet import write_rows
 
 COLUMNS = (
     "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",

@@ -17,7 +17,7 @@ from analysis.formats.base import (
     rounded,
 )
 from analysis.formats.markdown import sections_as_markdown
-from analysis.robustness import CONTROL_BAR, NO_SCORES
+from analysis.report.robustness import CONTROL_BAR, NO_SCORES
 from judging.answers.scoring import LOW_MASS
 from judging.prompts.perturbations import KINDS
 from judging.robustness.effects import MASS_BAR

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from analysis.data.resampling import JSON
 from analysis.data.selection import ChoicesForm
 from analysis.data.sources import campaign_offers, campaign_strata
 from analysis.formats import FORMATS
@@ -15,13 +16,12 @@ from analysis.formats.build import document
 from analysis.frozen.compare import compared
 from analysis.frozen.store import frozen_reports
 from analysis.models import FrozenReport
+from analysis.pages import READERS, attached, report_address
 from analysis.report.cache import computed_report
-from analysis.report.resampling import JSON
-from analysis.views import READERS, attached, report_address
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required
-from judging.views.access import blind_page, person
+from judging.access import blind_page, person
 
 LIVE = "live"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.report.resampling import MANY, TOO_MANY
+from analysis.data.resampling import MANY, TOO_MANY
 from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
 from analysis.statistics.estimate import SHARE, defined, undefined
 from annotation.models import Campaign, Item, Label, Rater

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.monitoring.flags import Quality, quality
+from annotation.access import is_blind, user_of
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Hint
 from annotation.progress.status import person_of
-from annotation.views.access import is_blind, user_of
 from annotation.views.progress import READERS, campaign_of
 from datasets.access import role_required
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.data.reference import numbered
+from analysis.data.resampling import JSON, TOO_MANY, Sample
 from analysis.report.crowd import is_crowd, large_pairs, pairs_distribution
-from analysis.report.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     Estimate,
     Floats,

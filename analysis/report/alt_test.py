@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from analysis.data.resampling import JSON, Sample
 from analysis.report.agreement import numbers
-from analysis.report.resampling import JSON, Sample
 from analysis.statistics import (
     AltTest,
     Floats,

@@ -13,20 +13,20 @@ from django.utils import timezone
 from analysis.crosscheck.figures import Figures, score_figures, variable_figures
 from analysis.crosscheck.process import crosschecked
 from analysis.data.assisted import summary
-from analysis.data.contamination import prompts_that_saw
 from analysis.data.frame import Frame, UnitFacts
-from analysis.data.free_text import written_answers
 from analysis.data.metadata import in_order
+from analysis.data.resampling import JSON, Sample
 from analysis.data.selection import OWN_STRATA, Choices, Strata
 from analysis.data.sources import campaign_frame, campaign_strata, file_frame, with_floor
 from analysis.data.splits import STRATUM, among, evaluated, told
 from analysis.report.agreement import agreement, distribution
 from analysis.report.alt_test import beside_test
+from analysis.report.contamination import prompts_that_saw
 from analysis.report.evidence import spans
 from analysis.report.extras import soft_labels, written
+from analysis.report.free_text import written_answers
 from analysis.report.judges import adjudicated, bounds, judges
 from analysis.report.planning import planning, systems_planning
-from analysis.report.resampling import JSON, Sample
 from analysis.report.systems import scores, scores_of_items
 from analysis.report.two_way import over_raters
 from analysis.report.variance_components import components

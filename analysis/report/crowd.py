@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.data.frame import VariableFrame
-from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.data.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     Floats,
     Ints,

@@ -19,7 +19,7 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.data.labels import Mark, Marks, Place
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 from analysis.statistics import (
     Estimate,
     Ints,

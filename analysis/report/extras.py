@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.report.resampling import JSON, TOO_MANY, Sample
+from analysis.data.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     SHARE,
     Floats,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.data.reference import reference
+from analysis.data.resampling import JSON, TOO_MANY, Sample
 from analysis.report.agreement import pair
 from analysis.report.alt_test import alternative_tests
-from analysis.report.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     AltTest,
     Estimate,

@@ -10,11 +10,11 @@ import numpy as np
 from analysis import statistics
 from analysis.data.frame import VariableFrame
 from analysis.data.reference import Reference, mean_rating, reference
+from analysis.data.resampling import JSON, TOO_MANY, Sample
 from analysis.report.agreement import NO_ORDER, numbers, pair
 from analysis.report.alt_test import alternative
 from analysis.report.crowd import is_crowd, judged_distribution
 from analysis.report.floor import Floor, beside_floor, floor, gap_of
-from analysis.report.resampling import JSON, TOO_MANY, Sample
 from analysis.statistics import (
     COEFFICIENT,
     SHARE,

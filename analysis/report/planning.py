@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from analysis.data.reference import reference, reference_of
+from analysis.data.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
 from analysis.report.crowd import is_crowd
-from analysis.report.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
 from analysis.statistics import (
     MINIMUM_CLUSTERS,
     Bools,

@@ -10,8 +10,8 @@ import numpy as np
 
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import reference
+from analysis.data.resampling import JSON, MEAN, Scores, drawing, systems_of
 from analysis.report.crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
-from analysis.report.resampling import JSON, MEAN, Scores, drawing, systems_of
 from analysis.statistics import (
     PEOPLE_ALONE,
     SHARE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from analysis.report.resampling import JSON, Sample
+from analysis.data.resampling import JSON, Sample
 from analysis.statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from analysis.statistics.pairwise import CROWD
 from analysis.statistics.two_way import TwoWay, two_way_pairs

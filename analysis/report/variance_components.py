@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import numpy as np
 
+from analysis.data.resampling import JSON, Scores
 from analysis.data.selection import Choices
-from analysis.report.resampling import JSON, Scores
 from analysis.statistics import Components, Decision, Floats, decisions, variance_components
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import TOGETHER, reference
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 from analysis.statistics import Bools
 from annotation.answers.evidence import Misplaced, misplaced
 from annotation.models import Campaign

@@ -12,8 +12,6 @@ from string import ascii_uppercase
 from django.db import transaction
 
 from annotation.adjudication.disputes import Split, adjudicable, counted, in_dispute, own_units
-from annotation.answers.payloads import Payload
-from annotation.answers.provenance import Basis, basis_of
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
@@ -36,9 +34,10 @@ from annotation.models import (
     rater_of,
 )
 from annotation.presentation import TURNED, Blinding, blinding_of, ordered_texts, present, schema
-from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
+from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Door, Problem, RefusedError
+from annotation.provenance import Basis, basis_of
 from audit.recording import record
 
 RATER = "adjudicated"

@@ -11,9 +11,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation.answers.payloads import Payload
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.people.leases import extend
+from annotation.protocols.base import Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import (
     LONGEST_QUOTE,

@@ -10,11 +10,11 @@ from functools import lru_cache
 from django.db.models import Count, QuerySet
 
 from annotation.models import Campaign, Item, Label, Rater
-from annotation.preparation.registry import declared
 from annotation.presentation import present, shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Door, Entry, Problem, Quote, RefusedError
+from annotation.registry import declared
 from datasets.material import as_row
 from datasets.text import find_quote
 

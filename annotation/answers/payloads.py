@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from annotation.protocols.base import UnitSpec
+from annotation.protocols.base import Payload, UnitSpec
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import (
     LONGEST_COMMENT,
@@ -26,8 +26,6 @@ from annotation.protocols.validation import (
     storable,
     too_long,
 )
-
-Payload = dict[str, Any]
 
 
 class FormData(Protocol):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 from django.db.models import Q, QuerySet
 
 from annotation.answers.evidence import Spans
-from annotation.answers.payloads import Payload
 from annotation.answers.types import (
     Answer,
     Circumstances,
@@ -23,6 +22,7 @@ from annotation.answers.types import (
 )
 from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.presentation import stored_units
+from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Door, Entry, Problem, RefusedError
 from audit.models import Event

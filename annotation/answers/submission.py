@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 
 from annotation.answers.evidence import locate
-from annotation.answers.payloads import Payload
-from annotation.answers.provenance import basis_of
 from annotation.answers.storage import Check, Checked, Ready, Wrong, close_without, write, write_all
 from annotation.answers.types import (
     Circumstances,
@@ -26,9 +24,10 @@ from annotation.answers.types import (
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import check_action, check_grounds, shown_beside
 from annotation.presentation import asked_units, present, schema
-from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.base import ItemSpec, Payload, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Door, RefusedError, check, check_citations
+from annotation.provenance import basis_of
 
 __all__ = [
     "REASONS", "Circumstances", "ConflictError", "Detail", "Held", "LostLeaseError", "Outcome",

@@ -9,10 +9,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.answers.evidence import Located, Spans
-from annotation.answers.payloads import Payload
 from annotation.models import Assignment, Draft, Response, Span
+from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Door, Entry, Problem
+
+LONGEST_SECONDS = 7 * 24 * 3600
+"""More time on task than this is no time on task."""
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
+from annotation.access import is_blind, my_assignments
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.queue import take_again
 from annotation.campaigns.settings import open_now
 from annotation.models import Assignment, Campaign, Item, User
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import readable, workable
-from annotation.views.access import is_blind, my_assignments
-from annotation.views.campaigns import counted
+from annotation.progress.counts import with_counts
 from datasets.api.base import READERS, WORKERS
 from datasets.api.errors import BlindError, RefusedBodyError
 
@@ -36,7 +36,7 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     """For those who read studies those that are theirs to read; for annotators those with an item
     of theirs or for them."""
     if user.role in READERS:
-        return counted(readable(user)).order_by("name")
+        return with_counts(readable(user)).order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
     free = Item.objects.filter(
         campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=COUNTED

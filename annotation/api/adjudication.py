@@ -25,6 +25,7 @@ from annotation.adjudication.decisions import (
 from annotation.adjudication.disputes import OF, STATES, Dispute, Split, Wanted, queue, worded
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
+from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.access import person, visible_adjudications
 from annotation.api.answers import HEADERS, KEY
 from annotation.api.assignments import asked_shape, text_shape
@@ -36,14 +37,13 @@ from annotation.api.serializers import (
     EvidenceShape,
     TextShape,
 )
+from annotation.item_context import sheet_of
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Problem, RefusedError
-from annotation.views.answers import LONGEST
-from annotation.views.item_context import sheet_of
 from datasets.api.base import (
     WORKERS,
     ErrorShape,
@@ -182,7 +182,11 @@ class NewDecisionShape(Strict):
         min_value=0, max_value=2**31 - 1, help_text="of the decision that one had seen, 0 for none"
     )
     seconds = Number(
-        required=False, allow_null=True, min_value=0, max_value=LONGEST, help_text="time on task"
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=LONGEST_SECONDS,
+        help_text="time on task",
     )
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.answers.drafts import StaleDraftError, check_fresh, standing
-from annotation.answers.payloads import Payload, from_api
+from annotation.answers.payloads import from_api
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
@@ -35,6 +35,7 @@ from annotation.assignments.queue import is_put_out
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import Blinding, alias_of, blinding_of, hidden_problems, present
+from annotation.protocols.base import Payload
 from annotation.protocols.validation import Problem, RefusedError
 from datasets.api.base import WORKERS, Resource, checked, described, header
 from datasets.api.errors import RefusedBodyError, StandingError, problem

@@ -30,7 +30,8 @@ from annotation.api.serializers import (
 )
 from annotation.assignments.context import verdicts_of
 from annotation.assignments.queue import next_assignment
-from annotation.gold.scoring import Checked, checked, passes, score
+from annotation.gold.scoring import Checked, checked, passes, score, shows_feedback
+from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
@@ -42,8 +43,6 @@ from annotation.presentation import (
     schema,
 )
 from annotation.protocols.schema import Schema
-from annotation.views.item_context import Asked, Row, sheet_of
-from annotation.views.work import shows_feedback
 from datasets.api.base import WORKERS, List, Resource, described, page_shape, rendered
 from datasets.api.concurrency import once
 from datasets.api.permissions import LABEL, READ

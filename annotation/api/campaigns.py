@@ -13,10 +13,11 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.answers.provenance import guideline_digest
+from annotation.access import progress_of
 from annotation.api.access import check_blind, person, visible_campaigns, visible_studies
 from annotation.api.serializers import CampaignParameters, CampaignShape
-from annotation.campaigns.creation import Made, create_once
+from annotation.campaign_setup.creation import Made, create_once
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
 from annotation.campaigns.design import (
     GATES,
     ITEM_ORDERS,
@@ -27,15 +28,14 @@ from annotation.campaigns.design import (
     DesignError,
     design_of,
 )
-from annotation.campaigns.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
 from annotation.campaigns.settings import Terms, change, read_deadline
-from annotation.gold.loading import keep_known
+from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
 from annotation.models import Campaign, QueryDraw, UnitDraw, User
-from annotation.preparation.registry import declared
 from annotation.protocols import PROTOCOLS
-from annotation.views.access import progress_of
+from annotation.provenance import guideline_digest
+from annotation.registry import declared
 from datasets.api.base import (
     EVERYBODY,
     READERS,

@@ -12,10 +12,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.access import is_blind
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.exports.rows import units_of
 from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
-from annotation.views.access import is_blind
 from datasets.api.base import (
     READERS,
     List,

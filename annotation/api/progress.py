@@ -10,11 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.access import is_blind
 from annotation.api.access import person, visible_studies
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
 from annotation.progress.status import Person, Standing, person_of, standing, time_left
-from annotation.views.access import is_blind
 from datasets.api.base import READERS, Resource, described
 
 HIDDEN = "you have an open item in this campaign; answer it first"

@@ -7,13 +7,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from annotation.access import Progress
+from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of
-from annotation.views.access import Progress
-from annotation.views.answers import LONGEST
 from datasets.api.base import ErrorShape, Number, PageParameters, ProblemShape, Strict
 
 ASSISTANT = "the judge whose verdicts one sees and confirms or corrects; null in most campaigns"
@@ -356,7 +356,11 @@ class NewAnswerShape(Strict):
         help_text="the version of the page's draft that one had seen, 0 (the default) for none",
     )
     seconds = Number(
-        required=False, allow_null=True, min_value=0, max_value=LONGEST, help_text="time on task"
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=LONGEST_SECONDS,
+        help_text="time on task",
     )
 
 

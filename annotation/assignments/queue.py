@@ -13,9 +13,9 @@ from annotation.gold.scoring import is_plain, next_of
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, return_expired, until
 from annotation.people.membership import may_take
-from annotation.preparation.registry import declared
 from annotation.presentation import design, present, stored_units
 from annotation.protocols.base import name_units
+from annotation.registry import declared
 from datasets.db.prepared import (
     Given,
     Prepared,

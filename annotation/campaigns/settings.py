@@ -13,10 +13,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from annotation.answers.provenance import guideline_digest
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, GuidelineVersion, Item, User
 from annotation.people.membership import readable
+from annotation.provenance import guideline_digest
 from audit.recording import record
 
 END_OF_DAY = time(23, 59, 59)

@@ -16,8 +16,8 @@ from django.utils.text import slugify
 from annotation.exports.registry import EXPORTS, TABLE, exports_of
 from annotation.exports.writers import FORMS, Subject, zipped
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
-from annotation.preparation.registry import declared
 from annotation.presentation import schema
+from annotation.registry import declared
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
          (10**7, "1M<n<10M"))  # fmt: skip

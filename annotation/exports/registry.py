@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import label_rows, response_rows
+from annotation import label_rows
 from annotation.exports import references, rows
 from annotation.exports.label_studio import label_studio
 from annotation.exports.qrels import (
@@ -17,6 +17,7 @@ from annotation.exports.qrels import (
     qrels,
 )
 from annotation.exports.web_annotations import web_annotations
+from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 
 Line = dict[str, Any]

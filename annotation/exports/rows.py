@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.campaigns.relevance import Uses
 from annotation.label_rows import LabelRow, Reasons, SpanRow, as_line, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, Unit
-from annotation.preparation.registry import declared
 from annotation.prerequisites import asked_so_far
 from annotation.presentation import items_of, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
+from annotation.registry import declared
 from datasets import material
 from datasets.material import as_line as batch_line
 from datasets.models import Query

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.utils import timezone
 
-from annotation.exports.spreadsheet import write_rows
 from annotation.exports.web_annotations import CONTEXT, iri
+from annotation.spreadsheet import write_rows
 
 
 class Sink(io.RawIOBase):

@@ -333,3 +333,8 @@ def _said(done: QuerySet[Assignment]) -> dict[tuple[int, int, str], str]:
     labels = Label.objects.filter(response__assignment__in=done, response__revision=1)
     rows = labels.order_by().values_list("response__assignment", "unit", "variable", "value")
     return {(pk, unit, variable): value for pk, unit, variable, value in rows}
+
+
+def shows_feedback(assignment: Assignment) -> bool:
+    """Whether the known answers of an item may ever be shown to its people."""
+    return assignment.item.use == Item.Use.PRACTICE

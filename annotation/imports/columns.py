@@ -19,9 +19,9 @@ import pyarrow.json as pa_json
 from numpy.typing import NDArray
 
 from annotation.answers.submission import REASONS
-from annotation.exports.spreadsheet import armed
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
 from annotation.label_rows import COLUMNS, LabelRow
+from annotation.spreadsheet import armed
 from datasets.readers.jsonl import MAX_LINE_BYTES
 
 BLOCK = 4 * 1024 * 1024

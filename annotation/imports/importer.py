@@ -16,7 +16,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.answers.evidence import misplaced
-from annotation.answers.payloads import Payload
 from annotation.answers.submission import Circumstances, Detail, prepare, submit
 from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
@@ -35,13 +34,13 @@ from annotation.imports.grouping import (
 from annotation.imports.index import CheckedRow, KnownItems
 from annotation.imports.label_studio import read_label_studio, rows_said
 from annotation.imports.labels import StandIn, read_labels
+from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.label_rows import Reasons, joined, reasons
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from annotation.presentation import bring, present, schema, shown_texts
-from annotation.protocols.base import ItemSpec
+from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Problem, RefusedError
-from annotation.response_rows import ResponseRow, looks_like_responses, read_responses
 from audit.recording import record
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq

@@ -8,12 +8,12 @@ from functools import cached_property
 from sys import intern
 from typing import Any
 
+from annotation.imports.responses import ResponseRow, quote_rows
 from annotation.label_rows import LabelRow
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
-from annotation.response_rows import ResponseRow, quote_rows
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 

@@ -13,9 +13,9 @@ from sys import intern
 from typing import Any
 
 from annotation.answers.submission import REASONS
-from annotation.exports.spreadsheet import read_rows
 from annotation.label_rows import COLUMNS, LabelRow, SpanRow
 from annotation.protocols.validation import coerce, storable
+from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import records, records_in, shown
 from datasets.rows import InputError, Place

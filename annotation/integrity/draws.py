@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from annotation.campaigns.replay import differences_of_queries, differences_of_units
+from annotation.campaign_setup.replay import differences_of_queries, differences_of_units
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw
-from annotation.preparation.registry import DECLARED, declared
 from annotation.presentation import design
 from annotation.protocols.base import UnitSpec
+from annotation.registry import DECLARED, declared
 from audit.violations import Check, Place, Violation
 
 CHECK = Check(

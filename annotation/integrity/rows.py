@@ -21,11 +21,11 @@ from annotation.models import (
     Span,
     Unit,
 )
-from annotation.preparation.registry import DECLARED, declared
 from annotation.presentation import items_of, schema
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Entry, Problem, RefusedError, check
+from annotation.registry import DECLARED, declared
 from audit.violations import Place, Violation
 from datasets import rows
 from datasets.material import as_rows

@@ -9,11 +9,11 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple, TypeVar
 
 from django.core.cache import caches
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from annotation.counters import answers, answers_by_rater, numbers
+from annotation.counters import answers, answers_by_rater, numbers, raters_with, tallied
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 
 DONE = Q(status=Assignment.Status.DONE)
@@ -129,3 +129,25 @@ def kept(key: str, make: Callable[[], tuple[T, int]]) -> T:
         cache.set(key, (clock.time(), made), STALE)
         cache.delete(f"{key}-at-work")
     return made
+
+
+STUDY_USE = Item.Use.STUDY.value
+PLACED, IMPORTED = (answers(STUDY_USE, "done", placed) for placed in (True, False))
+PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
+
+
+def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
+    """The campaigns with `items_total`, `places`, and what people and judges have submitted.
+
+    `people_done` holds both the answers of people with a place and those that were `imported`.
+    Gold and practice items, which have no end of places, are left out.
+    """
+    return campaigns.select_related("batch").annotate(
+        items_total=tallied(f"items/{STUDY_USE}"),
+        places=tallied(f"places/{STUDY_USE}"),
+        places_done=tallied(PLACED, raters=PEOPLE),
+        imported=tallied(IMPORTED, raters=PEOPLE),
+        people_done=F("places_done") + F("imported"),
+        people=raters_with(PLACED, IMPORTED, raters=PEOPLE),
+        judges=raters_with(PLACED, IMPORTED, raters=JUDGES),
+    )

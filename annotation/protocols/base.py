@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from annotation.protocols import material
+
+Payload = dict[str, Any]
 
 Level = Literal["nominal", "ordinal", "interval"]
 Conditions = Mapping[str, tuple[str, ...]]

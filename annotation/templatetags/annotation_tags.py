@@ -11,10 +11,10 @@ from django.template import Context
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.item_context import Row
 from annotation.models import Campaign
-from annotation.preparation.registry import declared
 from annotation.progress.status import change_in_words, seconds_in_words
-from annotation.views.item_context import Row
+from annotation.registry import declared
 
 register = template.Library()
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import user_of
 from annotation.models import User
-from annotation.views.access import user_of
 from datasets.access import role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, take_back, tokens_of

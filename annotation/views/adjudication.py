@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.access import MAY_WORK, user_of
 from annotation.adjudication.decisions import (
     Case,
     NotYoursError,
@@ -38,14 +39,13 @@ from annotation.answers.drafts import Standing, check_shape
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
 from annotation.campaigns.rendering import render as render_guideline
+from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Campaign, User
-from annotation.preparation.registry import declared
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import RefusedError
-from annotation.views.access import MAY_WORK, user_of
+from annotation.registry import declared
 from annotation.views.answers import CHANGED, key_of, seconds_of, what_changed, whole
-from annotation.views.item_context import Asked, Row, sheet_of
 from annotation.views.protocol_pages.base import Page
 from datasets.access import role_required
 

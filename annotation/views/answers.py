@@ -10,6 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
+from annotation.access import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
 from annotation.answers.drafts import (
     StaleDraftError,
     check_shape,
@@ -18,8 +19,7 @@ from annotation.answers.drafts import (
     standing,
     standing_of,
 )
-from annotation.answers.payloads import Payload, from_form, unit_names
-from annotation.answers.provenance import Basis, basis_of
+from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
@@ -29,12 +29,14 @@ from annotation.answers.submission import (
     prepare,
     store,
 )
+from annotation.answers.types import LONGEST_SECONDS
 from annotation.assignments.queue import (
     is_put_out,
     next_assignment,
     next_in_transaction,
     take_again,
 )
+from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
 from annotation.people.leases import return_expired
 from annotation.prerequisites.grounded_answer import shown_beside
@@ -46,14 +48,13 @@ from annotation.presentation import (
     present,
     schema,
 )
-from annotation.protocols.base import ItemSpec
+from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Problem, RefusedError
-from annotation.views.access import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
-from annotation.views.work import address_of, feedback_address, shows_feedback
+from annotation.provenance import Basis, basis_of
+from annotation.views.work import address_of, feedback_address
 from datasets.access import role_required
 
-LONGEST = 7 * 24 * 3600
 CLOSED = (
     "the campaign was closed, so this does not count; it is kept as a draft: "
     "ask its researcher to open the campaign again"
@@ -272,7 +273,7 @@ def seconds_of(form: QueryDict) -> float | None:
         seconds = float(form.get("seconds", "nan"))
     except ValueError:
         return None
-    return min(seconds, LONGEST) if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, LONGEST_SECONDS) if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def key_of(form: QueryDict) -> str | None:

@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation.access import user_of
 from annotation.audit_log import Wanted, found, told, visible_events
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
-from annotation.views.access import user_of
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
 from audit.sealing import unsealed

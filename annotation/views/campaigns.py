@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count
 from django.db.models.functions import Substr
 from django.http import (
     HttpRequest,
@@ -18,22 +18,21 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.answers.provenance import LENGTH
-from annotation.campaigns.creation import create_once
+from annotation.access import is_blind, user_of
+from annotation.campaign_setup.creation import create_once
+from annotation.campaign_setup.dry_run import AssumptionError, Rehearsal, rehearse, sentences
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.dry_run import AssumptionError, Rehearsal, rehearse, sentences
 from annotation.campaigns.sampling import COLUMNS, draws, summary
 from annotation.campaigns.settings import Terms, change
-from annotation.counters import answers, raters_with, tallied
-from annotation.exports.spreadsheet import write_rows
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.people.membership import readable
-from annotation.preparation.registry import declared
 from annotation.presentation import design
-from annotation.progress.counts import kept
+from annotation.progress.counts import kept, with_counts
 from annotation.protocols import PROTOCOLS
-from annotation.views.access import is_blind, user_of
+from annotation.provenance import LENGTH
+from annotation.registry import declared
+from annotation.spreadsheet import write_rows
 from annotation.views.forms import (
     ITEM_ORDERS,
     AdmitForm,
@@ -53,36 +52,15 @@ from datasets.access import role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.rows import InputError
 
-STUDY = Item.Use.STUDY.value
-PLACED, IMPORTED = (answers(STUDY, "done", placed) for placed in (True, False))
-PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
-
 
 @require_safe
 @role_required(User.Role.RESEARCHER, User.Role.ADMIN)
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
         {"campaign": campaign, "title": declared(campaign).title}
-        for campaign in counted(readable(user_of(request))).order_by("-is_open", "name")
+        for campaign in with_counts(readable(user_of(request))).order_by("-is_open", "name")
     ]
     return render(request, "campaigns/list.html", {"rows": rows})
-
-
-def counted(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """The campaigns with `items_total`, `places`, and what people and judges have submitted.
-
-    `people_done` holds both the answers of people with a place and those that were `imported`.
-    Gold and practice items, which have no end of places, are left out.
-    """
-    return campaigns.select_related("batch").annotate(
-        items_total=tallied(f"items/{STUDY}"),
-        places=tallied(f"places/{STUDY}"),
-        places_done=tallied(PLACED, raters=PEOPLE),
-        imported=tallied(IMPORTED, raters=PEOPLE),
-        people_done=F("places_done") + F("imported"),
-        people=raters_with(PLACED, IMPORTED, raters=PEOPLE),
-        judges=raters_with(PLACED, IMPORTED, raters=JUDGES),
-    )
 
 
 MOST_ITEMS, MOST_SHOWN = 20_000, 30

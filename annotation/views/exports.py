@@ -7,11 +7,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from annotation.access import is_blind, user_of
 from annotation.exports.bundles import download, offers, tells_answers
 from annotation.exports.writers import BlankError
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
-from annotation.views.access import is_blind, user_of
 from audit.recording import record_export
 from datasets.access import role_required
 from datasets.api.throttling import seconds_to_wait

@@ -15,11 +15,11 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, design_of
-from annotation.campaigns.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.settings import LONGEST_GUIDELINE, Terms, read_deadline
-from annotation.gold.loading import Known, set_known
 from annotation.gold.scoring import LONGEST
+from annotation.imports.gold import Known, set_known
 from annotation.models import LONGEST_REASON, Campaign, Membership, Rater, User
 from annotation.people.leases import LONGEST as LONGEST_LEASE
 from annotation.people.membership import readable

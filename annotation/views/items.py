@@ -12,17 +12,17 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.access import MAY_WORK, my_assignment, progress_here, user_of, with_neighbours
 from annotation.answers.drafts import StaleDraftError, standing
-from annotation.answers.provenance import basis_of
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, editable, mend, verdicts_of
 from annotation.campaigns.rendering import render as render_guideline
-from annotation.preparation.registry import declared
+from annotation.item_context import sheet_of
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.protocols.validation import Problem, RefusedError
-from annotation.views.access import MAY_WORK, my_assignment, progress_here, user_of, with_neighbours
-from annotation.views.item_context import sheet_of
+from annotation.provenance import basis_of
+from annotation.registry import declared
 from annotation.views.protocol_pages import page_of
 from datasets.access import role_required
 

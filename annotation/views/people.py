@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import user_of
 from annotation.models import (
     Assignment,
     Campaign,
@@ -40,8 +41,7 @@ from annotation.people.invitations import (
 from annotation.people.leases import free, set_hold
 from annotation.people.membership import PeopleError, readable
 from annotation.people.prolific import Arrival, enter
-from annotation.preparation.registry import declared
-from annotation.views.access import user_of
+from annotation.registry import declared
 from annotation.views.forms import (
     CampaignInviteForm,
     InviteForm,

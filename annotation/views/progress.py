@@ -12,13 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from annotation.access import is_blind, user_of
 from annotation.models import Campaign, Rater, User
 from annotation.people.accounts import standing_exclusions
 from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress.flags import KINDS, Chosen, labels_of, shown
 from annotation.progress.status import person_of, standing, time_left
-from annotation.views.access import is_blind, user_of
 from datasets.access import role_required
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)

@@ -13,18 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import prerequisites
-from annotation.adjudication.disputes import adjudicable
-from annotation.assignments.queue import next_assignment
-from annotation.campaigns.settings import open_now
-from annotation.gold.scoring import Checked, checked, passes, score
-from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
-from annotation.people.membership import workable
-from annotation.people.prolific import completion
-from annotation.preparation.registry import declared
-from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
-from annotation.protocols.base import ItemSpec, Text, Variable
-from annotation.protocols.schema import Schema
-from annotation.views.access import (
+from annotation.access import (
     MAY_WORK,
     Progress,
     my_assignment,
@@ -33,6 +22,17 @@ from annotation.views.access import (
     progress_of,
     user_of,
 )
+from annotation.adjudication.disputes import adjudicable
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.settings import open_now
+from annotation.gold.scoring import Checked, checked, passes, score, shows_feedback
+from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
+from annotation.people.membership import workable
+from annotation.people.prolific import completion
+from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
+from annotation.protocols.base import ItemSpec, Text, Variable
+from annotation.protocols.schema import Schema
+from annotation.registry import declared
 from datasets.access import role_required
 
 RECENT = 200
@@ -155,11 +155,6 @@ class Told:
     known: str
     reason: str
     is_right: bool
-
-
-def shows_feedback(assignment: Assignment) -> bool:
-    """Whether the known answers of an item may ever be shown to its people."""
-    return assignment.item.use == Item.Use.PRACTICE
 
 
 def feedback_address(assignment: Assignment) -> str:

@@ -8,12 +8,13 @@ from inspect import getmodule
 
 from analysis.formats import FORMATS, facts
 from analysis.formats.base import Format
-from annotation import label_rows, response_rows
+from annotation import label_rows
 from annotation.answers.submission import REASONS
 from annotation.exports import label_studio, web_annotations, writers
 from annotation.exports.bundles import BUNDLES
 from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS
+from annotation.imports import responses as response_rows
 from annotation.imports.labels import KINDS
 from datasets import rows as batch
 from datasets.native_format import FORMAT_FILES, properties_of

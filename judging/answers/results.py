@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from django.db import connection, transaction
 from django.db.models import F
 
-from annotation.answers.payloads import Payload, from_judge
+from annotation.answers.payloads import from_judge
 from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
@@ -20,6 +20,7 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.models import Assignment
+from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import RefusedError
 from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate

@@ -13,10 +13,10 @@ from annotation.preparation.base import Step
 from datasets.api.base import READERS
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.models import Batch
+from judging.access import runs_of
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import name_of
-from judging.views.access import runs_of
 
 
 def visible_judges(user: User) -> QuerySet[Judge]:

@@ -17,8 +17,8 @@ from annotation.api.access import check_blind, person
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
-from annotation.preparation.registry import STEPS
 from annotation.presentation import schema
+from annotation.registry import STEPS
 from datasets.api.base import (
     READERS,
     ErrorShape,
@@ -39,12 +39,27 @@ from datasets.api.errors import RefusedBodyError, StandingError, TellingError, p
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
+from judging.access import step_called, written_by
 from judging.api.access import step_campaign, visible_written
 from judging.models import Review
-from judging.preparation.build import NothingLeftError, UnreviewedError, accepted, build, numbers_of
-from judging.preparation.review import ProblemsError, Written, accept_all, judge_one, written
+from judging.preparation.build import (
+    MOST_QUERIES,
+    NothingLeftError,
+    UnreviewedError,
+    accepted,
+    build,
+    numbers_of,
+)
+from judging.preparation.review import (
+    LONGEST_NOTE,
+    ProblemsError,
+    Written,
+    accept_all,
+    judge_one,
+    seen_of,
+    written,
+)
 from judging.preparation.status import WAITING, Author, Work, authors_of, campaign_for, works_on
-from judging.views.preparation import LONGEST_NOTE, MOST_QUERIES, seen_of, step_called, written_by
 
 VERDICTS = ", ".join(f"`{verdict}`" for verdict in Review.Verdict.values)
 

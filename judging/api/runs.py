@@ -30,12 +30,12 @@ from judging.api.serializers import (
 )
 from judging.backends.base import SetupError
 from judging.display import progress_of
+from judging.manifest import manifest_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
-from judging.runs.manifest import manifest_of
+from judging.runs.comparison import compared
 from judging.tasks import NothingOpenError, begin, resume
-from judging.views.runs import compared
 
 ENDED = "the run has ended; start another to go on"
 

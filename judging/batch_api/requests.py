@@ -20,15 +20,16 @@ from django.db import transaction
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
 from datasets.console import Tick
+from judging import manifest
 from judging.answers import cache
 from judging.answers.results import record, stored_results
 from judging.backends.base import Backend, Findings, Request, SetupError
 from judging.batch_api.format import BatchError, Files, custom_id, unwritable
+from judging.lanes import backend_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger, lifecycle, manifest
-from judging.runs.lanes import backend_of
+from judging.runs import ledger, lifecycle
 
 CLAIMED = 256
 URL = "/v1/chat/completions"

@@ -16,6 +16,7 @@ from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
 from datasets.console import Tick
 from datasets.rows import InputError, Place
+from judging import manifest
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, record, stored_results
 from judging.backends.base import Answer, BackendError, FinalError
@@ -23,10 +24,10 @@ from judging.batch_api import requests
 from judging.batch_api.format import Index, Line, index_of, kind_of, opened, reply_in
 from judging.batch_api.requests import preparer_of
 from judging.engine.worker import by_reason
+from judging.lanes import backend_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import lifecycle, manifest
-from judging.runs.lanes import backend_of
+from judging.runs import lifecycle
 from judging.runs.ledger import LEASED, OPEN
 from judging.runs.lifecycle import HeldError
 

@@ -18,10 +18,10 @@ from judging.costs import Book, Budget
 from judging.engine.dispatch import Dispatcher, Means, Repair
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claimed, past
-from judging.engine.queue import Patience
 from judging.models import JudgeRun
 from judging.prompts.repair import repair_of
 from judging.prompts.request import Prepared, Preparer
+from judging.retries import Patience
 from judging.runs import lifecycle
 
 End = Literal["finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget"]

@@ -25,17 +25,9 @@ from judging.backends.base import (
 from judging.costs import Budget
 from judging.engine.limits import Breaker, Limit, Refusals, Retries, deadline
 from judging.engine.persistence import GROUP, Writer
-from judging.engine.queue import (
-    RECOVERY_SECONDS,
-    Came,
-    Line,
-    Patience,
-    Row,
-    as_repair,
-    attempt,
-    reason_for,
-)
+from judging.engine.queue import RECOVERY_SECONDS, Came, Line, Row, as_repair, attempt, reason_for
 from judging.prompts.request import Prepared
+from judging.retries import Patience
 
 DEAD_AFTER = 5
 BUSY_SHOWN = 10.0

@@ -14,16 +14,17 @@ from typing import Any
 from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import Error, InterfaceError, OperationalError, connection
 
+from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
 from judging.costs import money
 from judging.engine import Control, Ending, pump
 from judging.engine.preflight import RefusedRunError, changed, probed
-from judging.engine.queue import Patience
+from judging.lanes import backend_of
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import lanes, ledger, lifecycle, manifest
-from judging.runs.lanes import backend_of
+from judging.retries import Patience
+from judging.runs import ledger, lifecycle
 
 CONCURRENCY = 16
 State = JudgeRun.State

@@ -108,3 +108,7 @@ def built_lines(
         else:
             built.queries += 1
             yield as_line(remembered(query, made))
+
+
+MOST_QUERIES = 2000
+"""More than these take longer than a page should; the command has no such bound."""

@@ -313,3 +313,11 @@ def _line(place: Place, row: str) -> Line:
     if not isinstance(line, dict):
         raise InputError(place, "is no JSON object", "mend it")
     return line
+
+
+LONGEST_NOTE = 2000
+
+
+def seen_of(each: Written) -> str:
+    """Which review of an answer somebody has seen; empty where there was none."""
+    return each.review.made_at.isoformat() if each.review else ""

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import DesignError, design_of
 from annotation.models import Campaign, Membership, Rater, Response, User
 from annotation.people.membership import add_member, readable
 from annotation.preparation.base import Step
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from datasets.models import Batch
 from judging.models import JudgeRun, Review
 from judging.preparation.review import unanswered

@@ -12,10 +12,9 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Literal
 
-from annotation.answers.payloads import Payload
 from annotation.models import Assignment, Item
 from annotation.presentation import TURNED, ordered_texts, present, schema
-from annotation.protocols.base import ItemSpec, Text, UnitSpec, Variable
+from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 from annotation.protocols.units import beside, opening
 from judging.models import Judge
 

@@ -8,11 +8,11 @@ from typing import Any
 from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_judge
 from annotation.preparation.base import Result, Step
-from annotation.preparation.registry import STEPS
 from annotation.presentation import schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Door, RefusedError, check
+from annotation.registry import STEPS
 from judging.backends.base import Answer, Message, Request
 from judging.prompts.request import Prepared
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.answers.provenance import Bases
 from annotation.models import Assignment, Campaign
 from annotation.presentation import bring, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
+from annotation.provenance import Bases
 from datasets.db.prepared import Among
 from datasets.db.prepared import Prepared as PreparedQuery
 from datasets.models import Report

@@ -10,9 +10,9 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Campaign, Item, Rater
-from annotation.preparation.registry import declared
 from annotation.presentation import present, schema
 from annotation.protocols.base import kinds_of
+from annotation.registry import declared
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import FAMILIES, KINDS, paraphrase_of
 from judging.prompts.perturbations import VERSION as ATTACKS_VERSION

@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
-from annotation.preparation.registry import declared
 from annotation.prerequisites import asked_of_judges, ready_for_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import design
+from annotation.registry import declared
 from datasets.db.prepared import (
     Among,
     Given,

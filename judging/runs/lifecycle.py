@@ -12,13 +12,14 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
-from annotation.preparation.registry import declared
 from annotation.presentation import schema
+from annotation.registry import declared
 from audit.recording import folded, record
+from judging import lanes
 from judging.backends.base import SetupError
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import sha256_of
-from judging.runs import lanes, ledger
+from judging.runs import ledger
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import is_blind
 from annotation.models import User
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
-from annotation.views.access import is_blind
 from datasets.access import role_required
+from judging.access import BLIND, READERS, person, runs_of
 from judging.backends.base import SetupError
 from judging.backends.openai import base_of
 from judging.display import shown, standing_of, with_clock
@@ -24,7 +25,6 @@ from judging.models import ACTIVE, Judge
 from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
 from judging.servers import GUARDED, Server
-from judging.views.access import BLIND, READERS, person, runs_of
 
 BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
 RUNS_SHOWN = 50

@@ -14,56 +14,28 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.campaigns.design import DesignError
-from annotation.models import Campaign, Rater, Response, User, rater_of
+from annotation.models import Campaign, Rater, User, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
-from annotation.preparation.registry import STEPS
 from annotation.presentation import schema
 from datasets.access import role_required
 from datasets.models import Batch
 from datasets.rows import InputError
+from judging.access import READERS, blind_page, person, step_called, written_by
 from judging.models import Judge, Review
-from judging.preparation.build import accepted, build
+from judging.preparation.build import MOST_QUERIES, accepted, build
 from judging.preparation.review import (
+    LONGEST_NOTE,
     ProblemsError,
     Written,
     accept_all,
     judge_one,
-    with_all,
+    seen_of,
     written,
 )
 from judging.preparation.review_form import answer_in, fields_of, marked_texts
 from judging.preparation.status import Author, authors_of, campaign_for, name_of, queue_of, works_on
 from judging.prompts.repair import Units
-from judging.views.access import READERS, blind_page, person
-
-
-def step_called(name: str) -> Step:
-    if name not in STEPS:
-        raise Http404
-    return STEPS[name]
-
-
-def step_of(campaign: Campaign) -> Step:
-    """The step that a campaign is of; any other campaign is none of preparation."""
-    for step in STEPS.values():
-        asked = step.protocol == campaign.protocol
-        if asked and name_of(campaign.batch, step) == campaign.name:
-            return step
-    raise Http404
-
-
-def written_by(user: User, uid: uuid.UUID) -> Written:
-    """A standing answer by its assignment, of a campaign that the account may read."""
-    there = Response.objects.filter(
-        current=True,
-        assignment__uid=uid,
-        assignment__replicate=0,
-        assignment__item__campaign__in=readable(user),
-    )
-    response = get_object_or_404(with_all(there))
-    return Written(step_of(response.assignment.item.campaign), response)
-
 
 HIDDEN = (
     "This step is another researcher's work. Its people are named on the campaign's page; ask one "
@@ -145,7 +117,6 @@ def _is_key(given: str) -> bool:
     return given.isascii() and given.isdigit() and len(given) < 10
 
 
-LONGEST_NOTE = 2000
 WORDS = {
     Review.Verdict.ACCEPTED: ("Accepted", "yes"),
     Review.Verdict.CHANGED: ("Accepted with changes", "yes"),
@@ -180,11 +151,6 @@ def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         return _review_page(request, each, given, list(error.problems) or [str(error)], note, 422)
     after = queue_of(campaign, each.assignment.rater, uid).next_waiting
     return redirect("review", after) if after else redirect("preparation", campaign.batch_id)
-
-
-def seen_of(each: Written) -> str:
-    """Which review of an answer somebody has seen; empty where there was none."""
-    return each.review.made_at.isoformat() if each.review else ""
 
 
 def _given(request: HttpRequest, each: Written) -> Units:
@@ -237,8 +203,6 @@ def _review_page(
 
 
 TAKEN = "A batch has this name already; choose another."
-MOST_QUERIES = 2000
-"""More than these take longer than a page should; the command has no such bound."""
 
 
 class BuildForm(forms.Form):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, OuterRef, Q, Sum
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Assignment, Campaign, Label
+from annotation.access import is_blind
+from annotation.models import Campaign, Label
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
-from annotation.views.access import is_blind
 from audit.recording import record_export
 from datasets.access import role_required
+from judging.access import BLIND, READERS, blind_page, person, runs_of
 from judging.backends.base import SetupError
-from judging.costs import last_cost, spent
 from judging.display import (
     file_of,
     is_cut,
@@ -31,17 +30,17 @@ from judging.display import (
 )
 from judging.estimate import estimate
 from judging.forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.lanes import backend_of
+from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import can_be_read
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError, read_prompt
 from judging.robustness.effects import warning_of
 from judging.runs import lifecycle as runs
-from judging.runs.lanes import backend_of
+from judging.runs.comparison import compared
 from judging.runs.lifecycle import prompt_of
-from judging.runs.manifest import manifest_of
 from judging.tasks import NothingOpenError, begin, resume
-from judging.views.access import BLIND, READERS, blind_page, person, runs_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -278,50 +277,3 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "trials": [row for row in rows if row["judge"].base_id],
     }
     return render(request, "judges/compare.html", context)
-
-
-def compared(campaign: Campaign) -> list[dict[str, Any]]:
-    """One row for each judge that ran over a campaign: its requests by state, and their cost."""
-    runs = JudgeRun.objects.filter(campaign=campaign).order_by()
-    sums = {
-        each["judge"]: each
-        for each in runs.values("judge").annotate(
-            last=Max("pk"),
-            calls=Sum("calls"),
-            reused=Sum("reused"),
-            prompt_tokens=Sum("prompt_tokens"),
-            cached_tokens=Sum("cached_tokens"),
-            completion_tokens=Sum("completion_tokens"),
-            cost=Sum("cost"),
-            lane=Max("lane"),
-            last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
-        )
-    }
-    prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
-    counts = _counts(campaign)
-    rows = []
-    for judge in Judge.objects.filter(pk__in=sums).select_related("rater"):
-        states, total = counts[judge.rater_id], sums[judge.pk]
-        missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
-        rows.append({
-            "judge": judge,
-            "spent": total,
-            "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
-            "tokens": total["prompt_tokens"] + total["completion_tokens"],
-            "prompt": prompts[judge.pk][:12],
-            "done": sum(n for (state, _), n in states.items() if state == "done"),
-            "missing": sum(missing.values()),
-            "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
-            "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
-        })  # fmt: skip
-    return rows
-
-
-def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:
-    """How many requests each rater has, by state and reason."""
-    rows = Assignment.objects.filter(item__campaign=campaign, rater__judge__isnull=False)
-    counted = rows.order_by().values_list("rater", "status", "reason").annotate(n=Count("pk"))
-    found: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
-    for rater, status, reason, number in counted:
-        found[rater][status, reason] = number
-    return found

@@ -10,7 +10,7 @@ from annotation.adjudication.decisions import RATER, Case, NotYoursError, case_o
 from annotation.adjudication.disputes import adjudicable
 from annotation.answers.submission import Circumstances, ConflictError, submit
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exports.references import COLUMNS, references
 from annotation.models import Assignment, Decision, Label, Rater, Response, User, rater_of

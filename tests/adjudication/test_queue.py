@@ -16,7 +16,7 @@ from annotation.adjudication.disputes import (
     sizes,
 )
 from annotation.answers.submission import submit
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Item, Rater, rater_of
 from annotation.people.membership import exclude

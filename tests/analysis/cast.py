@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from analysis.data.frame import Frame, LabelFact, Scale, make_frame
-from analysis.report.resampling import Sample
+from analysis.data.resampling import Sample
 
 YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
 RATING = Scale(tuple("012345"), "ordinal")

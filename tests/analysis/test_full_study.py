@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.rows import Query

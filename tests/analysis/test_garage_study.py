@@ -10,7 +10,7 @@ import pytest
 
 from annotation.answers.submission import submit
 from annotation.api.assignments import presented
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Response
 from annotation.presentation import present

@@ -14,11 +14,11 @@ from django.test import Client
 from analysis.data.selection import Choices
 from analysis.formats.robustness import as_markdown
 from analysis.report.build import campaign_report
-from analysis.robustness import Samples, compared, sheet
+from analysis.report.robustness import Samples, compared, sheet
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
+from annotation.progress.counts import with_counts
 from annotation.protocols.base import Variable
-from annotation.views.campaigns import counted
 from judging.backends.base import Request
 from judging.robustness.effects import Pair, Place, Said, pairs
 from judging.robustness.trials import trials_of
@@ -417,7 +417,7 @@ def test_a_trial_stands_in_no_export(planted: Campaign, what: str) -> None:
 
 
 def test_a_trial_is_no_judge_of_the_campaign(planted: Campaign) -> None:
-    assert getattr(counted(Campaign.objects.all()).get(), "judges", None) == 1
+    assert getattr(with_counts(Campaign.objects.all()).get(), "judges", None) == 1
 
 
 @pytest.mark.parametrize("what", ["labels", "responses", "report"])

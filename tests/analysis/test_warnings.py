@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from analysis.data.contamination import prompts_that_saw
 from analysis.data.frame import LabelFact
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.report.agreement import agreement
 from analysis.report.build import labels_report
+from analysis.report.contamination import prompts_that_saw
 from analysis.report.judges import judges
 from analysis.report.warnings import warnings
 from annotation.answers.submission import submit
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from datasets.models import Batch, Report

@@ -19,8 +19,7 @@ from annotation.answers.drafts import (
     standing_of,
 )
 from annotation.answers.evidence import Located, locate
-from annotation.answers.payloads import Payload, from_api, from_form, from_judge
-from annotation.answers.provenance import Bases, Basis, basis_of, guideline_digest
+from annotation.answers.payloads import from_api, from_form, from_judge
 from annotation.answers.storage import _check_conflict
 from annotation.answers.submission import Circumstances
 from annotation.answers.types import ConflictError, Detail, _same_spans
@@ -29,7 +28,7 @@ from annotation.imports.importer import details_of, merged
 from annotation.models import Draft, Response
 from annotation.presentation import Kept
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, Text, UnitSpec
+from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec
 from annotation.protocols.schema import UnknownVariableError, schema_of
 from annotation.protocols.validation import (
     Entry,
@@ -40,6 +39,7 @@ from annotation.protocols.validation import (
     passage_of,
     quote_of,
 )
+from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import key_of, seconds_of, what_changed, whole
 from datasets.api import concurrency
 from datasets.api.errors import StandingError

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from annotation.campaigns.design import Design
+from annotation.item_context import Row, Sheet, sheet_of
 from annotation.models import Assignment, Campaign
 from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.views.item_context import Row, Sheet, sheet_of
 from annotation.views.protocol_pages import answer_rating, page_of
 from annotation.views.protocol_pages.answer_rating import Answer, Card, cut
 from judging.backends.base import Request

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from annotation.answers.payloads import Payload, from_api, from_form, from_judge
+from annotation.answers.payloads import from_api, from_form, from_judge
+from annotation.protocols.base import Payload
 from annotation.protocols.validation import RefusedError
 from tests.annotation.door_cast import CASES
 

@@ -24,9 +24,9 @@ from annotation.campaigns.sampling import (
     shuffle_units,
     shuffled,
 )
-from annotation.preparation.registry import DECLARED
 from annotation.progress.status import FARTHEST, NO_TIMES, NOTHING_LATELY, TOO_FAR, Left, left
 from annotation.protocols.base import UnitSpec
+from annotation.registry import DECLARED
 
 KEYS = [f"k{n}" for n in range(10)]
 ALL: Any = SimpleNamespace(drawn=False)

@@ -14,7 +14,6 @@ from analysis.data.selection import Choices
 from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.gold.loading import EVERY, LONGEST_REASON, MANY
 from annotation.gold.scoring import (
     Score,
     admit,
@@ -29,6 +28,7 @@ from annotation.gold.scoring import (
     scores,
     standings,
 )
+from annotation.imports.gold import EVERY, LONGEST_REASON, MANY
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater, rater_of
 from annotation.people.membership import end_membership
 from tests.api.cast import assert_told, place, script_of
@@ -264,9 +264,9 @@ class TestGold:
     def test_no_places_are_counted_for_them(self, folder: Path) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 2), "gold")
-        from annotation.views.campaigns import counted
+        from annotation.progress.counts import with_counts
 
-        row: Any = counted(Campaign.objects.all()).get()
+        row: Any = with_counts(Campaign.objects.all()).get()
         assert (row.items_total, row.places) == (REPORTS - 1, REPORTS - 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, User, rater_of
 from annotation.views.protocol_pages.grounded_answer import markers

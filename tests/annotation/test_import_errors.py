@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.exports.spreadsheet import armed, defused
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
+from annotation.spreadsheet import armed, defused
 from tests.cast import Line, campaign_of, exported, manage, manage_measured, run, write_lines
 
 MIB = 1024 * 1024

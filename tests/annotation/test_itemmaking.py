@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from annotation.campaigns import creation
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup import creation
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitDraw
 from datasets.models import Batch

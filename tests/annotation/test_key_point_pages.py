@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from annotation.answers.submission import submit
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Label, Response
 from annotation.protocols.base import Text

@@ -12,8 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.campaigns.design import Design
-from annotation.campaigns.dry_run import (
+from annotation.campaign_setup.dry_run import (
     MOST_PAIRED,
     Assumptions,
     Expected,
@@ -29,9 +28,9 @@ from annotation.campaigns.dry_run import (
     interval,
     sentences,
 )
+from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import EVALUATION, DrawnQuery, Role
-from annotation.gold import loading, scoring
-from annotation.gold.loading import Known, keep_known
+from annotation.gold import scoring
 from annotation.gold.scoring import (
     Checked,
     Score,
@@ -48,12 +47,14 @@ from annotation.gold.scoring import (
     standings,
     words,
 )
+from annotation.imports import gold as loading
+from annotation.imports.gold import Known, keep_known
 from annotation.imports.index import KnownItems
+from annotation.imports.responses import ResponseRow
 from annotation.label_rows import LabelRow
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
-from annotation.response_rows import ResponseRow
 from annotation.views import forms as sending
 from annotation.views.work import _row, _word
 from datasets.rows import InputError, Place

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import REASONS
-from annotation.exports.spreadsheet import read_rows, write_rows
 from annotation.imports.clapnq import Released, read_clapnq
 from annotation.imports.crux import looks_like_crux, rater_of, read_crux
 from annotation.imports.label_studio import Choice, Highlight, Said, read_label_studio
 from annotation.imports.labels import StandIn, read_labels, strict_json
+from annotation.imports.responses import looks_like_responses, quote_rows, read_responses
 from annotation.label_rows import LabelRow, SpanRow, as_line
-from annotation.response_rows import looks_like_responses, quote_rows, read_responses
+from annotation.spreadsheet import read_rows, write_rows
 from datasets.readers.jsonl import MAX_LINE_BYTES
 from datasets.rows import InputError, Place, ReadNotes
 

@@ -16,7 +16,7 @@ from annotation.answers.drafts import save_draft
 from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import take_again
 from annotation.campaigns.settings import Terms, change
-from annotation.gold.loading import keep_known
+from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
 from annotation.people.accounts import change_role, switch_off

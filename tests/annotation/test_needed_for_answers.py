@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from annotation.campaigns.replay import differences
+from annotation.campaign_setup.replay import differences
 from annotation.models import Assignment, Label, User
 from annotation.presentation import alias_of, present, schema
 from tests.blind_cast import LINE, SECRET, blind_study, needed_study, needed_study_before

@@ -21,11 +21,11 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.answers.provenance import Basis, basis_of
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
+from annotation.provenance import Basis, basis_of
 from tests.cast import ROOT, manage_all, run, write_lines
 from tests.databases import environment
 from tests.page_cast import PASSWORD, TEXT, Study, answers, client_of, make_study, page, payload

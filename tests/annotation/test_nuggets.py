@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.answers.submission import submit
 from annotation.assignments.context import nuggets_of
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Response, Span, rater_of
 from tests.cast import FULL

@@ -9,13 +9,13 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from annotation.answers.provenance import basis_of, guideline_digest
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.settings import open_now, read_deadline
 from annotation.models import Assignment, Campaign, Draft, Response
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
+from annotation.provenance import basis_of, guideline_digest
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt

@@ -16,7 +16,7 @@ from annotation.assignments.queue import (
     reopen,
 )
 from annotation.audit_log import count_answers
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.counters import answers_by_rater, numbers, raters_in, raters_with, tallied
 from annotation.models import Campaign, Item, Rater, Response, rater_of

@@ -11,7 +11,7 @@ import pytest
 from django.db import transaction
 
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.replay import differences
+from annotation.campaign_setup.replay import differences
 from annotation.campaigns.sampling import draws, query_rows, summary, unit_rows
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from tests.annotation.follow_cast import answer, coverage, rater, rating

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaign_setup.dry_run import Assumptions, rehearse
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.dry_run import Assumptions, rehearse
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run

@@ -14,7 +14,7 @@ from annotation.answers.submission import submit
 from annotation.api.assignments import presented
 from annotation.api.campaigns import OptionsShape
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
 from annotation.prerequisites.grounded_answer import first_answer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from annotation.exports.spreadsheet import armed, defused, write_rows
+from annotation.spreadsheet import armed, defused, write_rows
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
 PAYLOADS = (

@@ -18,7 +18,7 @@ from annotation.assignments.queue import (
     next_assignment,
     reopen,
 )
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, rater_of
 from annotation.people.leases import set_hold

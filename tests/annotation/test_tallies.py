@@ -16,11 +16,18 @@ from django.test.utils import CaptureQueriesContext
 from annotation import counters
 from annotation.answers.submission import fail, submit
 from annotation.campaigns.sampling import summary
-from annotation.counters import COUNTS, after_migrating, before_migrating, recount, standing, wrong
+from annotation.counters import (
+    COUNTS,
+    after_migrating,
+    before_migrating,
+    recount,
+    standing,
+    wrong,
+)
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.accounts import answering
 from annotation.people.leases import Ended, give_back, return_expired, set_hold
-from annotation.views.campaigns import counted
+from annotation.progress.counts import with_counts
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.people.cast import run_out
 
@@ -351,7 +358,7 @@ class TestPages:
 
     def test_a_campaign_is_listed_with_what_was_said_in_it(self, study: Study) -> None:
         plant(study)
-        row: Any = counted(Campaign.objects.all()).get()
+        row: Any = with_counts(Campaign.objects.all()).get()
         told = (row.items_total, row.places, row.places_done, row.imported, row.people, row.judges)
         assert told == (4, 8, 1, 0, 1, 1)
         assert row.people_done == 1

@@ -67,7 +67,7 @@ def judge_all(campaign: Campaign) -> None:
 
 def second(campaign: Campaign, name: str = "Second", **design: Any) -> Campaign:
     """Another campaign of the same protocol over the same batch."""
-    from annotation.campaigns.creation import create_campaign
+    from annotation.campaign_setup.creation import create_campaign
 
     batch = Batch.objects.get(pk=campaign.batch_id)
     return create_campaign(name, campaign.protocol, batch, Design(**design)).campaign

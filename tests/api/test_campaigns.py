@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError
 
-from annotation.campaigns import creation
+from annotation.campaign_setup import creation
 from annotation.models import Campaign, Item, User
 from tests import cast
 from tests.api.cast import Script, assert_told, script_of

@@ -31,8 +31,8 @@ from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Invitation, User, rater_of
 from annotation.people.invitations import invite
 from annotation.people.membership import add_member
-from annotation.preparation.registry import STEPS
 from annotation.preparation.steps.questions import CRITERIA
+from annotation.registry import STEPS
 from config.wsgi import application
 from datasets.models import Batch, Upload
 from judging.models import Judge, JudgeCall, JudgeRun

@@ -10,7 +10,7 @@ import pytest
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, User, rater_of
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch

@@ -12,7 +12,7 @@ import pytest
 
 from annotation.counters import numbers
 from annotation.models import Campaign, Label
-from annotation.views.campaigns import counted
+from annotation.progress.counts import with_counts
 from benchmarks.many_items import free, make
 from benchmarks.scale import BAR, NEXT, OPEN, READ, SAVE, WORK, lines
 from tests.annotation.answering import person
@@ -35,7 +35,7 @@ def test_a_bar_is_held_or_missed_by_the_95th_percentile() -> None:
 @pytest.mark.django_db
 def test_the_campaign_is_what_its_tables_say() -> None:
     made = make("c", items=25, people=3, others=2)
-    campaign: Any = counted(Campaign.objects.filter(pk=made["id"])).get()
+    campaign: Any = with_counts(Campaign.objects.filter(pk=made["id"])).get()
     assert (campaign.items_total, campaign.places, campaign.people_done) == (25, 50, 25)
     assert campaign.people == 5
     assert Label.objects.count() == 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Label
 from datasets.models import Grounding, Passage

@@ -15,9 +15,9 @@ from django.contrib.sessions.models import Session
 from playwright.sync_api import BrowserContext, Error, Page, Request, Route, expect
 from pytest_django.fixtures import Settings
 
-from annotation.answers.provenance import Basis
 from annotation.exports import rows as exporting
 from annotation.models import Draft, Response, Span
+from annotation.provenance import Basis
 from tests.browser.axe import violations
 from tests.browser.desk import Desk
 from tests.extent import Extent

@@ -22,8 +22,8 @@ from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from analysis.report.build import campaign_report
-from annotation.campaigns.dry_run import FEWEST_QUERIES, Assumptions
-from annotation.gold.loading import EVERY
+from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
+from annotation.imports.gold import EVERY
 from annotation.models import Campaign, Response, User, rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of

@@ -13,10 +13,10 @@ from annotation.models import Campaign
 from judging.backends.base import Request
 from judging.backends.scripted import Script, Scripted
 from judging.engine import Control, Ending
-from judging.engine.queue import Patience
 from judging.engine.worker import work
 from judging.judges import Definition, define
 from judging.models import Judge, JudgeRun
+from judging.retries import Patience
 from judging.runs import lifecycle
 
 HASTY = Patience(

@@ -17,8 +17,7 @@ from judging.backends.base import Request
 
 
 def hurry(seconds: float) -> None:
-    from judging import engine, tasks
-    from judging.runs import lanes
+    from judging import engine, lanes, tasks
 
     lanes.LEASE = timedelta(seconds=seconds)
     engine.RENEW_SECONDS = seconds / 4

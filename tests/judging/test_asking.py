@@ -9,7 +9,8 @@ import pytest
 from judging.answers.calls import Call
 from judging.answers.results import Failure
 from judging.backends.base import Answer, FinalError, Request, TransientError
-from judging.engine.queue import LONGEST_BACKOFF, Came, Patience, Row, attempt, reason_for
+from judging.engine.queue import Came, Row, attempt, reason_for
+from judging.retries import LONGEST_BACKOFF, Patience
 from tests.judging.virtual import Reply, Server, in_virtual_time, now, rows
 
 

@@ -15,9 +15,9 @@ from annotation.models import Assignment, Campaign, Label
 from datasets.rows import InputError
 from judging.batch_api import requests, results
 from judging.batch_api.results import Taken, take_in
+from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
-from judging.runs.manifest import is_sealed
 from tests.judging.cast import judge
 
 Line = dict[str, Any]

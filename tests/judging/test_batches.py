@@ -17,12 +17,13 @@ from django.core.management.base import CommandError
 from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Label, Response
+from judging import lanes
 from judging.answers.results import Result, record
 from judging.batch_api import format, requests
 from judging.batch_api.results import take_in
+from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger, lifecycle
-from judging.runs.manifest import is_sealed
+from judging.runs import ledger, lifecycle
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
 from tests.patience import PATIENCE

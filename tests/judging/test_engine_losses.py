@@ -19,9 +19,9 @@ from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.engine import Control
 from judging.engine.persistence import ENOUGH_FAILED, claimed, past
-from judging.engine.queue import Patience
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
+from judging.retries import Patience
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 from tests.judging.test_scoring import logprobs_of

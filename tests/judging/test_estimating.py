@@ -14,9 +14,9 @@ from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.estimate import Estimate, duration, estimate, length_of
+from judging.lanes import backend_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.runs import lifecycle
-from judging.runs.lanes import backend_of
 from tests.judging.cast import command, judge, run_scripted, yes
 
 TODAY = date(2026, 6, 1)

@@ -9,15 +9,15 @@ import pytest
 
 from annotation.models import Campaign
 from judging.backends.base import Answer, Request
+from judging.lanes import backend_of
+from judging.manifest import manifest_of
 from judging.models import Judge
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.robustness.effects import masses_of, warning_of
 from judging.robustness.trials import TrialError, trials_of
-from judging.runs.lanes import backend_of
 from judging.runs.ledger import LEAST_UNITS, Draw, draw_for, plan_trial, rows_of
 from judging.runs.lifecycle import prompt_of
-from judging.runs.manifest import manifest_of
 from tests.judging.cast import judge, run_scripted
 from tests.judging.test_scoring import logprobs_of
 

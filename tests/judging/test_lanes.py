@@ -10,11 +10,11 @@ from django.core.management.base import CommandError
 from django.db.models.functions import Now
 
 from annotation.models import Campaign
-from judging import tasks
+from judging import lanes, tasks
 from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeRun, Lane
-from judging.runs import lanes, ledger, lifecycle
+from judging.runs import ledger, lifecycle
 from tests.judging.cast import command, judge, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"

@@ -12,14 +12,14 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotation.models import Campaign
+from judging import manifest as manifests
 from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
+from judging.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import trials_of
 from judging.runs import lifecycle
-from judging.runs import manifest as manifests
 from judging.runs.ledger import Draw, plan_trial
-from judging.runs.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}

@@ -14,10 +14,10 @@ from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
 from judging.floor import floor_of
+from judging.manifest import manifest_of
 from judging.models import JudgeCall
 from judging.prompts.perturbations import emptied, exchanged, paraphrase_of
 from judging.runs.lifecycle import prompt_of
-from judging.runs.manifest import manifest_of
 from tests.blind_cast import needed_study_before
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge, run_scripted

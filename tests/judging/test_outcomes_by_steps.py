@@ -27,7 +27,8 @@ from judging.backends.base import (
 )
 from judging.costs import Budget, Estimate, Rates
 from judging.engine.dispatch import DEAD_AFTER, Means, Outcomes
-from judging.engine.queue import Came, Patience, Row
+from judging.engine.queue import Came, Row
+from judging.retries import Patience
 from tests.judging.clock import Clock
 from tests.judging.virtual import Server, refused_before, rows
 

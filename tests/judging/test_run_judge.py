@@ -15,9 +15,9 @@ from annotation.models import Assignment, Campaign, Label
 from judging import tasks
 from judging.backends.base import Answer, FatalError, TransientError
 from judging.backends.scripted import Scripted
-from judging.engine.queue import Patience
 from judging.management.commands import run_judge
 from judging.models import JudgeRun
+from judging.retries import Patience
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, command, judge, yes
 

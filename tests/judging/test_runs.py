@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
+from judging import lanes
 from judging.answers.cache import Equals
 from judging.answers.results import record
 from judging.backends.scripted import Scripted
@@ -23,7 +24,7 @@ from judging.engine.persistence import ENOUGH_FAILED, claimed, past
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
-from judging.runs import lanes, ledger, lifecycle
+from judging.runs import ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import HASTY, judge, yes
 

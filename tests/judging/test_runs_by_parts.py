@@ -15,13 +15,13 @@ from django.db import InterfaceError
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, User
-from judging import servers, tasks
+from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
 from judging.engine import GRACE_SECONDS, Control, Ending, drained, worker
 from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger, lifecycle, manifest
+from judging.runs import ledger, lifecycle
 from judging.runs.lifecycle import free, neglected, next_after
 from judging.servers import Server, known_servers, listed_hosts_for, new_server
 from tests.judging.cast import command, judge, yes

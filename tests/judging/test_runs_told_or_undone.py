@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from annotation.models import Campaign
 from audit.models import Event
-from judging import tasks
+from judging import lanes, tasks
 from judging.models import Judge, JudgeRun, Lane, Strike
-from judging.runs import lanes, ledger, lifecycle
+from judging.runs import ledger, lifecycle
 from tests.databases import state, undone
 from tests.judging.cast import judge
 from tests.judging.test_runs import SERVER, fresh, held, run_out

@@ -15,11 +15,12 @@ import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
 
 from annotation.models import Assignment, Campaign
+from judging import manifest
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending, worker
 from judging.engine.preflight import RefusedRunError
 from judging.models import JudgeRun, Lane
-from judging.runs import ledger, lifecycle, manifest
+from judging.runs import ledger, lifecycle
 from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.test_runs import fresh, held, served

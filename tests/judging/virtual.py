@@ -16,8 +16,8 @@ from judging.costs import Budget
 from judging.engine.dispatch import Dispatcher, Means
 from judging.engine.limits import Limit
 from judging.engine.persistence import Writer
-from judging.engine.queue import Patience
 from judging.prompts.request import Prepared
+from judging.retries import Patience
 
 T = TypeVar("T")
 Reply = Answer | BaseException

@@ -14,9 +14,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.access import progress_here
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, take_again
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Response, rater_of
 from annotation.people import leases
@@ -32,7 +33,6 @@ from annotation.people.leases import (
 )
 from annotation.people.membership import end_membership, set_most_items
 from annotation.views import answers as saving
-from annotation.views.access import progress_here
 from datasets.models import Batch
 from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run

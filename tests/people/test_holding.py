@@ -16,8 +16,8 @@ from django.utils import timezone
 from annotation.answers.storage import hold, hold_rows
 from annotation.assignments import queue
 from annotation.assignments.queue import next_assignment, take_again
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns import settings
-from annotation.campaigns.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import Terms, change, open_now
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of

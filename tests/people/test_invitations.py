@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Invitation, Membership, User
 from annotation.people import invitations

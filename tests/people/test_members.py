@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import has_all, next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Membership, User, rater_of
 from annotation.people.membership import (

@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.answers.submission import submit
 from annotation.api.access import visible_campaigns, visible_open_campaigns, visible_studies
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
 from annotation.people.accounts import forget

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exports import rows
 from annotation.models import Assignment, Membership, Participant, ProlificStudy, User, rater_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.models import User
 from annotation.preparation.base import Result
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from datasets import rows
 from datasets.models import Batch
 from judging.backends.base import Answer, Request

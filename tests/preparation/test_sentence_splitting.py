@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from annotation.models import Response, User
 from annotation.preparation.base import Result
-from annotation.preparation.registry import STEPS
 from annotation.preparation.steps.sentence_splitting import doubts, make_items, parts
+from annotation.registry import STEPS
 from datasets import rows
 from datasets.material import batch_rows
 from datasets.models import Batch

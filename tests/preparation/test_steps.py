@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from annotation.preparation.registry import DECLARED, STEPS
 from annotation.preparation.steps.merging import doubts
 from annotation.preparation.steps.missed_points import make_items as missed_items
 from annotation.preparation.steps.passages import make_items, pieces
 from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
 from annotation.protocols import PROTOCOLS
+from annotation.registry import DECLARED, STEPS
 from datasets import rows
 from judging.prompts.template import read_prompt
 from tests.preparation.cast import FERRY, PROVENANCE, point, result, topic

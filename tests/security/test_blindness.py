@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.gold.loading import set_known
+from annotation.imports.gold import set_known
 from annotation.models import Assignment, Campaign, rater_of
 from tests.api.cast import Script, script_of
 from tests.cast import Line, write_lines

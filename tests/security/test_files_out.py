@@ -59,7 +59,7 @@ def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
         for path in (ROOT / app).rglob("*.py")
         if writing.search(path.read_text("utf-8"))
     ]
-    assert found == ["annotation/exports/spreadsheet.py"]
+    assert found == ["annotation/spreadsheet.py"]
 
 
 def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:

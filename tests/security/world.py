@@ -15,13 +15,13 @@ from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Unit, User
 from annotation.people.invitations import invite
 from annotation.people.membership import set_pool
-from annotation.preparation.registry import STEPS
 from annotation.preparation.steps.questions import CRITERIA
+from annotation.registry import STEPS
 from datasets.models import Batch, Query, Upload
 from datasets.tokens import tokens_of
 from judging.models import Judge, JudgeCall, JudgeRun

@@ -30,7 +30,7 @@ STORED = """
 import json
 from django.db.models import Sum
 from annotation.models import Assignment, Campaign, Item, Label, Response, Tally
-from annotation.views.campaigns import counted
+from annotation.progress.counts import with_counts
 rows = Assignment.objects.values_list("item", "rater", "slot", "status", "uid")
 answers = Response.objects.values_list("assignment__uid", "revision", "current")
 print(json.dumps({
@@ -38,7 +38,7 @@ print(json.dumps({
     "answers": [[str(uid), *row] for uid, *row in answers],
     "taken": list(Item.objects.values_list("taken", flat=True)),
     "labels": Label.objects.count(),
-    "listed": list(counted(Campaign.objects.all()).values_list("places_done", "people")),
+    "listed": list(with_counts(Campaign.objects.all()).values_list("places_done", "people")),
     # On PostgreSQL rows that come to nothing together may be gone.
     "free": Tally.objects.filter(what="free/study").aggregate(n=Sum("number"))["n"] or 0,
 }))

@@ -14,8 +14,8 @@ from typing import Any
 
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, Started
 from judging.judges import Definition, define, read_params
+from judging.lanes import backend_of
 from judging.models import Judge
-from judging.runs.lanes import backend_of
 from tests.patience import PATIENCE
 
 PARAMS = ("max_model_len=16384", "dtype=float32", "gpu_memory=0.3", "max_tokens=800")

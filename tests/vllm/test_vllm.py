@@ -16,11 +16,11 @@ import pytest
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Findings
+from judging.lanes import backend_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import lifecycle
-from judging.runs.lanes import backend_of
 from tests.judging.cast import campaign_of, command, query
 from tests.patience import PATIENCE
 from tests.vllm import serving

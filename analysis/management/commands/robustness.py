@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from analysis.formats.robustness import as_markdown
-from analysis.robustness import Resampling, sheet
+from analysis.report.robustness import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.campaigns.creation import create_campaign
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaign_setup.dry_run import AssumptionError, Assumptions, rehearse, sentences
 from annotation.campaigns.design import Design, DesignError, design_of
-from annotation.campaigns.dry_run import AssumptionError, Assumptions, rehearse, sentences
 from annotation.campaigns.settings import Terms
 from annotation.management.base import add_terms, terms_of
 from annotation.protocols import PROTOCOLS

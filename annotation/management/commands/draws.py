@@ -11,11 +11,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.campaigns.replay import differences
+from annotation.campaign_setup.replay import differences
 from annotation.campaigns.sampling import COLUMNS, draws, summary
-from annotation.exports.spreadsheet import write_rows
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
+from annotation.spreadsheet import write_rows
 from datasets.console import Command as BaseCommand
 
 MOST = 20

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.gold.loading import set_known
+from annotation.imports.gold import set_known
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
 

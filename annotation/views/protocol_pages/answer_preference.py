@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from annotation.item_context import Choice, Row, Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
-from annotation.views.item_context import Choice, Row, Sheet
 from annotation.views.protocol_pages.base import Page
 
 SIDES = {"first": "Left", "second": "Right"}

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from annotation.item_context import Asked, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
 from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.views.item_context import Asked, Row, Sheet
 from annotation.views.protocol_pages.base import Page
 
 GRADE = "appropriate"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
-from annotation.views.item_context import Sheet
 
 Facts = Callable[[Assignment, ItemSpec, Sheet], Mapping[str, Any]]
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.item_context import Row, Sheet
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.presentation import answers_as_reports, asked_units, schema, validates_answers
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
 from annotation.protocols.validation import PASSAGE, passage_of
-from annotation.views.item_context import Row, Sheet
 from annotation.views.protocol_pages.base import Page
 from datasets.models import Grounding, Report
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.campaigns.rendering import age_between, in_words
+from annotation.item_context import Row, Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, Text, name_units
-from annotation.views.item_context import Row, Sheet
 from annotation.views.protocol_pages.base import Page
 
 UNTITLED = "Passage"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, Text
-from annotation.views.item_context import Sheet
 from annotation.views.protocol_pages.base import Page
 from datasets.text import find_quote
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
-from annotation.views.item_context import Sheet
 from annotation.views.protocol_pages.base import Page
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.campaigns.rendering import in_words
+from annotation.item_context import Asked, Choice, Sheet
 from annotation.models import Assignment
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec
-from annotation.views.item_context import Asked, Choice, Sheet
 from annotation.views.protocol_pages.base import Page
 
 _DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)

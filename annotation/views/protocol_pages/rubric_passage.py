@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.assignments.context import nuggets_of
+from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.base import ItemSpec, name_units
-from annotation.views.item_context import Sheet
 from annotation.views.protocol_pages.base import Page
 
 

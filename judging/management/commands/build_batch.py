@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.preparation.base import Step
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
 from judging.management.base import batch_called, work_called
 from judging.preparation.build import (

@@ -13,8 +13,8 @@ from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand
 from judging.jury import judges_of
 from judging.management.commands.run_judge import judge_called
+from judging.manifest import manifest_of
 from judging.models import JudgeRun
-from judging.runs.manifest import manifest_of
 
 
 class Command(BaseCommand):

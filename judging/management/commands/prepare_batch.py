@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaigns.design import DesignError
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.preparation.status import campaign_for

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.preparation.registry import STEPS
+from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
 from judging.management.base import batch_called, reviewer_called, work_called
 from judging.preparation.review import accept_all, review_line, take_in, written

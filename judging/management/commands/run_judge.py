@@ -19,6 +19,7 @@ from django.db import transaction
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from judging import lanes
 from judging.backends.base import Findings, SetupError
 from judging.batch_api.format import BatchError
 from judging.batch_api.results import exchange
@@ -27,7 +28,7 @@ from judging.engine.worker import standing_line, summary, work
 from judging.estimate import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
-from judging.runs import lanes, ledger, lifecycle
+from judging.runs import ledger, lifecycle
 from judging.tasks import ring
 
 PATIENCE_SECONDS = 30

@@ -12,7 +12,7 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 from analysis.statistics import (
     Bootstrap,
     Estimate,

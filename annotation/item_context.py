@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.answers.payloads import Payload
 from annotation.protocols.base import (
     Conditions,
     Evidence,
     ItemSpec,
     Listed,
+    Payload,
     Text,
     UnitSpec,
     Variable,

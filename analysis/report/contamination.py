@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from analysis.report.resampling import JSON
+from analysis.data.resampling import JSON
 from analysis.report.warnings import Warning
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QueryDraw

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.campaigns.creation import drafted_items, roles_before
+from annotation.campaign_setup.creation import drafted_items, roles_before
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import DrawnQuery, draw_queries, draw_several, draw_units
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
-from annotation.preparation.registry import declared
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
 from annotation.protocols.base import Protocol, UnitSpec, name_units
+from annotation.registry import declared
 
 CHUNK = 200
 CLOSE = 1e-9

@@ -11,7 +11,7 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
-from annotation.campaigns.creation import (
+from annotation.campaign_setup.creation import (
     check_references,
     checked_campaign,
     drafted_items,
@@ -27,7 +27,7 @@ from annotation.campaigns.sampling import (
 )
 from annotation.campaigns.settings import Terms, check_practice, check_terms
 from annotation.models import Campaign, User
-from annotation.preparation.registry import declared
+from annotation.registry import declared
 from datasets.models import Batch
 
 FEWEST_QUERIES = 10

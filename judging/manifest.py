@@ -29,14 +29,14 @@ from django.conf import settings
 from django.db.models import Count
 
 from annotation.models import Campaign
-from annotation.preparation.registry import declared
 from annotation.presentation import schema
+from annotation.registry import declared
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
 from judging.costs import spent_by
-from judging.engine.queue import Patience
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.perturbations import KINDS
+from judging.retries import Patience
 from judging.robustness.effects import (
     asks_for_mass,
     masses_of,

@@ -28,13 +28,13 @@ from annotation.campaigns.settings import (
     may_read,
 )
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
-from annotation.preparation.registry import DECLARED, declared
 from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.verdict_validation import check_validates, named
 from annotation.presentation import design as stored
 from annotation.presentation import items_of, schema
 from annotation.protocols.base import ItemSpec, Protocol
 from annotation.protocols.schema import UnknownVariableError, schema_of
+from annotation.registry import DECLARED, declared
 from audit.recording import record
 from datasets import models
 from datasets.db.bulk import Row, bulk_write, refresh_statistics, reserve

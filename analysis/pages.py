@@ -1,0 +1,23 @@
+"""What the pages of reports, measures and frozen reports share."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.urls import reverse
+
+from annotation.models import Campaign, User
+
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+
+
+def report_address(campaign: Campaign, query: str) -> str:
+    """The live report with these choices."""
+    address = reverse("report", args=[campaign.pk])
+    return f"{address}?{query}" if query else address
+
+
+def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
+    """Text or bytes as a file to keep."""
+    response = HttpResponse(content, content_type=media_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

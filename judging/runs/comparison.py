@@ -1,0 +1,59 @@
+"""Judges that ran over a campaign, side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Q, Sum
+
+from annotation.models import Assignment, Campaign
+from judging.costs import last_cost, spent
+from judging.models import Judge, JudgeRun
+
+
+def compared(campaign: Campaign) -> list[dict[str, Any]]:
+    """One row for each judge that ran over a campaign: its requests by state, and their cost."""
+    runs = JudgeRun.objects.filter(campaign=campaign).order_by()
+    sums = {
+        each["judge"]: each
+        for each in runs.values("judge").annotate(
+            last=Max("pk"),
+            calls=Sum("calls"),
+            reused=Sum("reused"),
+            prompt_tokens=Sum("prompt_tokens"),
+            cached_tokens=Sum("cached_tokens"),
+            completion_tokens=Sum("completion_tokens"),
+            cost=Sum("cost"),
+            lane=Max("lane"),
+            last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
+        )
+    }
+    prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
+    counts = _counts(campaign)
+    rows = []
+    for judge in Judge.objects.filter(pk__in=sums).select_related("rater"):
+        states, total = counts[judge.rater_id], sums[judge.pk]
+        missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
+        rows.append({
+            "judge": judge,
+            "spent": total,
+            "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
+            "tokens": total["prompt_tokens"] + total["completion_tokens"],
+            "prompt": prompts[judge.pk][:12],
+            "done": sum(n for (state, _), n in states.items() if state == "done"),
+            "missing": sum(missing.values()),
+            "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
+            "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
+        })  # fmt: skip
+    return rows
+
+
+def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:
+    """How many requests each rater has, by state and reason."""
+    rows = Assignment.objects.filter(item__campaign=campaign, rater__judge__isnull=False)
+    counted = rows.order_by().values_list("rater", "status", "reason").annotate(n=Count("pk"))
+    found: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for rater, status, reason, number in counted:
+        found[rater][status, reason] = number
+    return found
