@@ -1,0 +1,1 @@
+"""Who is asked what, and what they answer: people and judges alike."""

@@ -1,4 +1,4 @@
-"""A person's own assignments: the only way by which pages reach any."""
+"""A person's own assignments: the only way in which pages reach an assignment."""
 
 from __future__ import annotations
 

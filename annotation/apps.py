@@ -1,4 +1,4 @@
-"""What the app does when it is set up: its counts are put in place after each migration."""
+"""App configuration: installs the counters' triggers after each migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Audit trail search and wording; answer counts before a seal."""
+"""The audit trail as pages and the API show it: search, wording, and answer counts.
+
+Admins see all of it, researchers that of their campaigns. In a campaign's trail a pseudonym is
+never connected with an account: what a person did as a rater is shown under the pseudonym, all
+else under the account's name if it is a researcher's or an admin's, and as "an annotator"
+otherwise. Filters know people by these names only.
+
+First answers are not events: an answer is a row that never changes and says who gave it and when,
+and writing it twice would double the cost of a save. Instead the number of a campaign's answers is
+recorded before each seal.
+"""
 
 from __future__ import annotations
 

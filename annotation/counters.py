@@ -1,4 +1,16 @@
-"""Database-kept counts: what, how read, trigger SQL, installation."""
+"""Counts of a campaign's answers, kept by database triggers, so that pages need not count rows.
+
+Triggers keep the counts right whoever writes: a page, a judge, an import, or SQL by hand.
+
+On PostgreSQL people write side by side, and a row that all of them incremented would make them
+wait for each other. So each change is a row of its own there, and now and then the existing rows
+are folded into one; rows that another process is folding are skipped. SQLite has one writer, which
+increments the existing row; an index finds that row, because every answer of a judge waits for it.
+
+Triggers are removed before each migration and installed again after it. SQLite rebuilds a table
+that changes, and PostgreSQL changes no column that a trigger looks at. What was written meanwhile
+is counted when they are back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An item as its page shows it: the units with their questions, and what was answered so far."""
+"""An item as its page shows it: the units with their questions, and the answers so far."""
 
 from __future__ import annotations
 

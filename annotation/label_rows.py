@@ -1,4 +1,4 @@
-"""LabelRow/SpanRow: one line of the labels file."""
+"""LabelRow and SpanRow: one line of the labels file, and the reasons why a label may be missing."""
 
 from __future__ import annotations
 

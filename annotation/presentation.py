@@ -1,4 +1,14 @@
-"""What a rater is shown; blinding; first-round answers; per-process cache."""
+"""What a rater is shown of an item, without anything that names a system.
+
+A presentation is computed from the stored material and never copied into a table. The id of a
+report often contains the name of a system. So where a unit is a report, a part of one or a pair,
+all units of the item are numbered in the recorded order, as `u0`; other units keep their names. A
+pair's codes `first` and `second` follow the batch; on the page they follow what is shown.
+
+A campaign may show the written answers of an earlier one: in a second round each is shown to
+another person, in a validation pass its sentences are asked about. A response never changes, so
+neither does what such a campaign shows.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an answer was given to, in three digests: the questions, the texts, and the guideline.
+"""Three digests of what an answer was given to: the questions, the texts, and the guideline.
 
-A page that was opened before an upgrade, or before somebody changed a text behind our back, says
-what its rater saw. The digests hold nothing but what stood on the page: no id, no system's name.
+So a page that was opened before an upgrade, or before a text was changed in the database, tells
+what its rater saw. The digests cover only what the page showed: no id, no system's name.
 """
 
 from __future__ import annotations

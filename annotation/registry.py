@@ -1,4 +1,4 @@
-"""All tasks: protocols plus preparation steps."""
+"""Every task that a campaign may have: the protocols and the preparation steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet cannot be made to run, and that comes back as it was."""
+"""CSV that no spreadsheet runs as a formula, and that reads back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers do for campaigns."""
+"""Background tasks of campaigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URL table of all pages."""
+"""URLs of accounts, a person's work, campaigns, people, progress and adjudication."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The audit trail: who did what and when, sealed so that later changes show."""

@@ -1,8 +1,8 @@
-"""Triggers that refuse to change or delete what is written, on either database.
+"""Database triggers that refuse to change or delete a row of the audit trail.
 
-They stop a slip and a faulty query, not somebody who may drop them: that is what the seals are for.
-`manage.py flush` still empties everything. A later migration that makes a table of these anew on
-SQLite drops its triggers, and has to put them back.
+The triggers stop mistakes and faulty queries, not an administrator who may drop them: the seals
+are for that. `manage.py flush` still empties every table. A later migration that rebuilds one of
+these tables on SQLite drops its triggers and has to create them again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The audit trail: who did what and when."""
+"""App configuration of the audit trail."""
 
 from __future__ import annotations
 

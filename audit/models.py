@@ -1,7 +1,7 @@
-"""Who did what and when, and the seals over it. Rows are added, and never changed or deleted.
+"""Event and Seal: rows that are added, and never changed or deleted.
 
-Nothing points from here to other tables, so that a person or a campaign can go and the chain still
-holds: what is left of a person is the number of an account that is no more.
+Neither has a foreign key to another table, so a person or a campaign can be deleted and the chain
+still holds. What remains of a deleted person is the number of an account that no longer exists.
 """
 
 from __future__ import annotations

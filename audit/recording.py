@@ -1,4 +1,8 @@
-"""Record events within the transaction; request actor."""
+"""The kinds of events, and recording one in the transaction of the change that it is about.
+
+The change and its event are stored together or not at all. The request that is being answered
+tells on whose behalf something happens.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Seal and verify chains."""
+"""Sealing the newest events under a digest of all earlier ones, and verifying the chains.
+
+PostgreSQL assigns ids before their rows are visible, so a lower id may appear after a higher one.
+Every transaction that records an event therefore holds a shared lock until it ends, and the sealer
+reads the highest id at a moment when nobody holds that lock. The sealer tries and never waits, so
+that no writer waits for it. SQLite has one writer at a time and assigns ids in order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Log-ins and log-outs, as Django tells of them. Whoever counts wrong passwords tells of those."""
+"""Records log-ins and log-outs from Django's signals.
+
+Wrong passwords are recorded where they are counted, in `config.login_guard`.
+"""
 
 from __future__ import annotations
 

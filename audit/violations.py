@@ -1,4 +1,4 @@
-"""What must hold, and a place where it does not: the words of every check of what is stored."""
+"""Check and Violation: how every check of stored data names a rule and a place that breaks it."""
 
 from __future__ import annotations
 

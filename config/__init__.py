@@ -1,4 +1,4 @@
-"""Settings, addresses and the Celery application. Imported by nothing but Django and Celery."""
+"""Settings, URLs and the Celery application. Only Django and Celery import these."""
 
 from config.celery import app as celery_app
 

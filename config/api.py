@@ -1,4 +1,4 @@
-"""The addresses of the API, its description, and the page that shows it."""
+"""The root of the API: its URLs, its OpenAPI description, and the page that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staticfiles app and checks."""
+"""Django's own apps as Tandem uses them, and the checks of `manage.py check --deploy`."""
 
 from __future__ import annotations
 

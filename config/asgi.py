@@ -1,4 +1,4 @@
-"""The ASGI application, for servers that speak it."""
+"""The ASGI application, for servers that use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template context and hashed static files."""
+"""Variables of every template, and static files under names that hold a hash of their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment, read once and checked, with errors that say what to set."""
+"""Environment variables: read once and checked, with errors that say what to set."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Settings of the web server: `gunicorn -c config/gunicorn.py config.wsgi`.
 
-On TERM it takes no new connections and lets the requests under way end within the grace.
+On TERM it accepts no new connections and lets running requests finish within the grace period.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Health addresses for whatever watches over the site: the process lives, and it can do its work.
+"""Health endpoints for probes: the process is alive, and it can do its work.
 
-They stand before every other middleware, since a probe asks by an address that is none of
-ALLOWED_HOSTS, without TLS and without an account. They tell nothing but yes or no.
+They come before every other middleware, since a probe uses a host name that is not in
+ALLOWED_HOSTS, has no TLS and no account. They answer nothing but yes or no.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The log: one line an event, as JSON for a collector or as text for a terminal.
+"""The log: one line for each event, as JSON for a collector or as text for a terminal.
 
-Every line that a request causes carries the request's id, which the response and the error page
-carry too.
+Every line that a request causes carries the request's id, as do its response and its error page.
 """
 
 from __future__ import annotations

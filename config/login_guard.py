@@ -1,4 +1,4 @@
-"""The count of wrong passwords, by account and by address, over django-axes' table."""
+"""Counts wrong passwords by account and by address, in django-axes' table."""
 
 from __future__ import annotations
 

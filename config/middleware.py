@@ -1,4 +1,10 @@
-"""Request id, audit actor, timeouts, session end, body limits."""
+"""Middleware: request ids, headers, body limits, session lifetimes, timeouts, the audit actor.
+
+PostgreSQL may work on one statement of a request for 5 seconds, or 60 for requests known to be
+slow: other people's saves wait behind a page that asks for too much. The server ends the
+statement, and the person is told to ask for less. Commands and workers have no such limit, and
+neither has SQLite.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the REST face and of its description."""
+"""Settings of Django REST framework and of the API's description."""
 
 from __future__ import annotations
 

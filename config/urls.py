@@ -1,4 +1,4 @@
-"""All addresses of the site."""
+"""URLs of the whole site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version, read from the changelog's first release heading."""
+"""The version, read from the first release heading of the changelog."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What is judged: batches of queries, their readers, and their texts. Knows no rater."""

@@ -1,6 +1,6 @@
-"""Who may open a page, and where they ask from.
+"""Who may open a page, and the address that a request comes from.
 
-It stands in the leftmost app, since every other one has pages too.
+This is in the leftmost app because every other app has pages too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The terminal side of every command: progress, plain lines, and errors of one line."""
+"""The base class of every command: progress bar, plain lines, and errors in one line."""
 
 from __future__ import annotations
 

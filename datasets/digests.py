@@ -1,7 +1,8 @@
-"""Digests of what was loaded, query by query, and whether a batch still holds it.
+"""Digests of a batch and of each of its queries, and whether the batch still matches them.
 
-A batch's own digest says that something is another; those of queries say which text. They are made
-when a batch is loaded. Batches from before get theirs once, as long as the own one still fits.
+The digest of a batch says that something changed; the digests of its queries say which text. They
+are computed when a batch is loaded. Batches of older versions get theirs once, provided that the
+batch still matches its own digest.
 """
 
 from __future__ import annotations

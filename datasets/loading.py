@@ -1,4 +1,4 @@
-"""Load a batch, all or nothing."""
+"""Loading a batch into the database, all or nothing, with a report of what was left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Stored queries as rows and lines."""
+"""Stored queries as the plain rows of `datasets.rows`, and as lines of the native format.
+
+Exports, campaigns and the item page read these. Parts of queries are read as plain values, each
+kind in one database query for any number of batch queries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What is judged. A batch is loaded whole and never changes; identifiers are compared exactly."""
+"""Batch, Query and their parts. A batch is loaded whole and never changes.
+
+Identifiers are compared exactly. Uploads, tokens' grants and the API's stored answers are here
+too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native format as files to take along: its JSON Schema, and a small batch that shows it."""
+"""The native format to download: its JSON Schema, and a small batch as an example."""
 
 from __future__ import annotations
 

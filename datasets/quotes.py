@@ -1,4 +1,10 @@
-"""Find quotes: folded, fuzzy, in pieces."""
+"""Finding a quote in a text although it was not copied exactly: folded, fuzzy, or in pieces.
+
+`datasets.text.find_quote` tries the exact words first. *Folding* removes the differences that
+copying causes and keeps the way back to the text's own offsets. *Fuzzy* finds the stretch that a
+quote was most likely copied from. *Pieces* are several stretches of a text, written one after the
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The plain rows that readers yield and that exports write: one Query with all that belongs to it.
+"""The plain rows that every reader yields and every export writes: a Query with all of its parts.
 
-They are the native batch format as Python objects. Every reader, whatever it
-reads, ends here; whatever is stored comes back as these. Identifiers are compared exactly.
+They are the native batch format as Python objects. Stored queries are read back as these rows too.
+Identifiers are compared exactly.
 """
 
 from __future__ import annotations

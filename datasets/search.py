@@ -1,9 +1,9 @@
-"""Plain words in the texts of a batch: its queries, passages and reports.
+"""Searching for words in the texts of a batch: its queries, passages and reports.
 
-Every word must stand somewhere in one text, its title or its id, wherever in a word it stands: that
-holds in scripts without blanks too. Case does not count, nor whether an accent is a character of
-its own. The texts themselves are looked through, so a load has no index to write, and what is
-found is what is stored; 10,000 texts of 4 kB take a fraction of a second.
+Every word must occur in the same text, its title or its id, at any place within a word: this works
+in scripts without blanks too. Case is ignored, and so is whether an accent is a character of its
+own. The search scans the texts themselves, so loading writes no index and a hit is what is stored.
+10,000 texts of 4 kB take a fraction of a second.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Celery tasks; an upload in a process of its own; cleaning."""
+"""Background tasks of batches: working on an upload in a process of its own, and cleaning up.
+
+A message only says that work may be due; the row says what is due. So a message that arrives late
+or twice does no harm: either the row's turn is taken, or nothing is waiting. Uploads that nobody
+came back for are deleted after a day, files first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Offsets, quotes, sentences, stretches in order."""
+"""Offsets, exact quotes and sentences of texts that are stored verbatim.
+
+Offsets count Unicode code points. Sentences follow plain rules that are good enough, in most
+scripts, to ask about one sentence at a time. `find_in_order` finds stretches of a text that are
+given in order: each is searched for behind the one before it, so that words which occur twice are
+found where they are meant. It ignores differences in blanks, typography, Unicode form and case,
+and no others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: made with the scopes that somebody granted, listed, and taken back."""
+"""API tokens: creating one with the scopes that a person granted, listing them, revoking them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URL table."""
+"""URLs of batches and uploads."""
 
 from __future__ import annotations
 

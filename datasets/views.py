@@ -1,4 +1,4 @@
-"""Batch pages and format files."""
+"""Pages of batches, the search in one, and the native format's schema and example."""
 
 from __future__ import annotations
 

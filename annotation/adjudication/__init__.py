@@ -1,1 +1,5 @@
-"""Deciding what raters disagree on. A decision is a label of the Reference, and no rater's."""
+"""Adjudication: deciding the units on which raters disagree.
+
+`disputes` finds them and puts them in order, `decisions` shows one and stores the decision. A
+decision is a label of the Reference, and of no rater.
+"""

@@ -1,4 +1,9 @@
-"""One case, opinions side by side, decide(), export of references."""
+"""One disputed unit with all answers side by side, and storing the decision on it.
+
+Answers stand under letters instead of names. The order is drawn for each unit, so a letter says
+nothing about the next unit, and it is the same each time; people and judges are mixed. A decision
+goes through `submit`, like every answer, as an answer of the Reference.
+"""
 
 from __future__ import annotations
 

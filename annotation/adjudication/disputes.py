@@ -1,4 +1,10 @@
-"""Find, describe and order disputes; who may adjudicate."""
+"""Which units are in dispute, in which order they are decided, and who may decide them.
+
+A unit is in dispute if people disagree, or if a judge disagrees with most people. The labels that
+count are those that the report compares: labels of the study's items, without excluded raters, not
+made with a judge's label in view, and the first label of a judge that was asked several times. An
+escape counts as an answer like any other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unfinished work of people: kept as it comes, one version after the other."""
+"""Drafts: a person's unfinished work, saved as it arrives, one version after the other."""
 
 from __future__ import annotations
 

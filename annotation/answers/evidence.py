@@ -1,4 +1,10 @@
-"""Locate quotes; misplaced evidence."""
+"""Where the quotes of an answer are in the texts that were shown, and misplaced evidence.
+
+Evidence is misplaced if its quote is in another text of the query than the one being judged: a
+rater who quotes the report beside the rating of a passage may have rated the report, as most
+rationales of one annotator of the CRUX study do. Only quotes that were not found word for word are
+checked, so a campaign answered on the page, where every quote is exact, costs one query.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""From what came in to a payload: the page's form, the API's JSON, a judge's JSON.
+"""Turning input into a payload: from the page's form, the API's JSON, or a judge's JSON.
 
-A payload is `{"units": {name: answer}, "comment": text or null}`; `submit` takes nothing else.
+A payload is `{"units": {name: answer}, "comment": text or null}`; `submit` accepts nothing else.
 
-The page's form numbers the units as they stand on it, from 0. Unit N sends `unit-N` (its name),
-`unit-N-VARIABLE` (a code; absent where nothing is chosen), `unit-N-evidence` (JSON, a list of
+The page's form numbers the units in the order of the page, from 0. Unit N sends `unit-N` (its
+name), `unit-N-VARIABLE` (a code; absent if nothing is chosen), `unit-N-evidence` (JSON, a list of
 `{quote, start}` in code points), `unit-N-answer` (a text) and `unit-N-citations` (one field for
-each passage); a list of points and the numbers of points are JSON under their own keys
-(`unit-N-points`, `unit-N-matches`). The page as a whole sends `comment`. Any other field `unit-…`
+each passage). A list of points and the numbers of points are JSON under their own keys
+(`unit-N-points`, `unit-N-matches`). `comment` belongs to the whole page. Any other field `unit-…`
 is refused.
 """
 

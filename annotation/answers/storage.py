@@ -1,4 +1,9 @@
-"""The only writer of Response, Label, Span; row locks."""
+"""The only writer of Response, Label and Span, and the row locks that writing needs.
+
+`annotation.answers.submission` is the only caller. A group of answers is written in a handful of
+statements, however many there are. An error in one answer is reported for that answer and leaves
+the others unharmed.
+"""
 
 from __future__ import annotations
 

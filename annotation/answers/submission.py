@@ -1,6 +1,8 @@
-"""The waist: `submit` takes an answer through any of four doors, `submit_many` many at once. What
-they let through `annotation.writing` alone writes down. `fail` closes an assignment that gave no
-answer, with the reason and no label, and `fail_many` many of them.
+"""`submit`: the one function through which every answer passes, from people, judges and files.
+
+An answer comes through one of four channels: page, API, judge or import. `submit_many` takes many
+at once. `annotation.answers.storage` writes what they accept. `fail` closes an assignment that
+gave no answer, with the reason and without a label, and `fail_many` closes many.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answer, Circumstances, Outcome, ConflictError."""
+"""What goes into `submit` beside the payload and what comes out: Circumstances, Outcome, errors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The REST face of campaigns and of a person's work; the same `submit`, the same permissions."""
+"""The REST API of campaigns and of a person's work: the same `submit`, the same permissions."""

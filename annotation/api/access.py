@@ -1,4 +1,4 @@
-"""What an account may see: the only ways by which the API reaches campaigns and assignments."""
+"""The campaigns and assignments that an account may see: the API finds them only here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disputes and decisions."""
+"""API endpoints of adjudicators: the queue, one dispute, and the decision on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Own answers."""
+"""API endpoints: reading, giving and revising one's own answers, through the same `submit`.
+
+Units have the names that the page uses, because a stored name may tell whose text it is.
+"""
 
 from __future__ import annotations
 

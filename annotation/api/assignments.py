@@ -1,4 +1,4 @@
-"""Own work, practice feedback."""
+"""API endpoints of a person's own work: the list, the next item, an item, practice feedback."""
 
 from __future__ import annotations
 

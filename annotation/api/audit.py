@@ -1,4 +1,4 @@
-"""The audit trail by the API."""
+"""API endpoint of the audit trail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns, design, settings, known answers."""
+"""API endpoints of campaigns: list, create, dry run, sample, gold answers, settings."""
 
 from __future__ import annotations
 

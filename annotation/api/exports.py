@@ -1,4 +1,4 @@
-"""Lines and files of exports."""
+"""API endpoints of exports: pages of lines, and every export as a streamed file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels made elsewhere, by the API: lines of the labels format, all or nothing."""
+"""API endpoint that imports labels: lines of the labels format, all or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items and who was asked."""
+"""API endpoints of items, and of who was asked what; without anybody's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts, invitations, members."""
+"""API endpoints of accounts, invitations, and the people of a campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a campaign is and how each person works, by the API."""
+"""API endpoints of progress: a campaign's status, and how each person works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared serializers and examples."""
+"""Serializers that several endpoints share, and examples for the API's description."""
 
 from __future__ import annotations
 

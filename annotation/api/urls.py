@@ -1,4 +1,4 @@
-"""The API's addresses of campaigns and of a person's work."""
+"""URLs of the API of campaigns and of a person's work."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Assigning items to people, and what a person may see beside an item."""

@@ -1,4 +1,11 @@
-"""Judge verdicts and own nuggets shown beside an item."""
+"""What is shown beside an item: a judge's labels to validate, and one's own nuggets to correct.
+
+Only an assignment that was created for validation shows a judge's labels: one that is
+`assisted_by` the judge that its campaign validates. No other rater's answer is read here. Nuggets
+are what a rater marked in reports as the answer to a sub-question (CRUX, task 1). They are shown
+beside the same rater's rating of passages and may be corrected there; a correction is a revision
+of the rater's own report coverage, through `submit`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hand out the next item; late answers."""
+"""Handing out the next item: exactly as many people as the design asks for, never one twice.
+
+An answer that arrives after its lease expired counts if a slot is still free.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Create a campaign and its items from a batch."""
+"""Creating a campaign: its items and units from a batch, sampled as its design says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Dry run: workload and expected interval widths."""
+"""Dry run of a design: who would get what, and how wide the intervals are likely to be.
+
+Nothing is stored. Widths follow from counts and assumptions, before any label exists. Units of one
+query resemble each other, so n units count as n / deff with the design effect deff = 1 + (m - 1) *
+icc (Kish 1965), m being the units of a query, weighted by themselves. Widths are those of 95 %
+intervals by t with one degree of freedom less than there are queries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the stored draw of a campaign is the one that its seed gives: everything drawn anew."""
+"""Replay: repeats a campaign's sampling from its seed and compares it with what is stored."""
 
 from __future__ import annotations
 

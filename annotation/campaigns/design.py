@@ -1,4 +1,4 @@
-"""A campaign's design: how many people, which share, and the options of the protocol."""
+"""A campaign's design, fixed at creation: raters per item, the sample, the protocol's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passages a campaign's option `passages` leaves, and what people called each useful for."""
+"""The option `passages`: which passages a campaign keeps, by what people found them useful for."""
 
 from __future__ import annotations
 

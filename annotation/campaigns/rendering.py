@@ -1,4 +1,7 @@
-"""Guideline Markdown to HTML, passage ages."""
+"""Guidelines from Markdown to HTML, and the age of a passage from the dates of a batch.
+
+Guidelines have headings, paragraphs, lists, bold, emphasis and code, and nothing else of Markdown.
+"""
 
 from __future__ import annotations
 

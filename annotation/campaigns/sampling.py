@@ -1,4 +1,10 @@
-"""Seeded sampling of queries, items, units and splits; the stored draw as lines."""
+"""Seeded sampling of queries, items, units and splits, and the stored sample as lines.
+
+Every choice ranks keys by SHA-256 of the seed, the purpose and the key, so that anyone can repeat
+it in any language. `annotation.campaign_setup.creation` stores the sample, and `replay` compares
+it with a new one. Splits (development, evaluation, audit) are drawn separately among the queries
+that people are asked and among the others, so that each split has its share of both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Deadline, language, guideline, practice gate; open/close; referenced campaigns."""
+"""A campaign's settings, which may change while it runs: deadline, guideline, practice, closing.
+
+The server's clock decides whether a campaign is open. An answer that comes later is kept as a
+draft and counts once the campaign is open again. To name another campaign in a design or a setting
+is to read it, so a campaign that its maker may not read is refused in the same words as one that
+does not exist. A command may read everything.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Export offers, multi-file bundles, dataset card, manifest."""
+"""Which exports a page or script may offer, and several in one archive with a manifest and a card.
+
+Files come one after the other, and each has to be read to its end before the next. The manifest
+names campaign, batch, version and time, file by file. The card of a dataset folder is what the
+Hugging Face hub reads: YAML first, then text.
+"""
 
 from __future__ import annotations
 

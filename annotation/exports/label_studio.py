@@ -1,9 +1,9 @@
-"""A campaign as Label Studio's JSON: one task a unit, with what each rater said of it.
+"""A campaign as Label Studio's JSON: one task for each unit, with what each rater answered.
 
 People's answers are annotations, judges' are predictions, and a Reference is ground truth. A code
 is a `choices` result named after its variable, a span a `labels` result named `VARIABLE-evidence`.
-What that format has no place for stands under `tandem`, which Label Studio leaves aside and
-`import_labels` reads again.
+What that format has no place for is under `tandem`, which Label Studio ignores and `import_labels`
+reads again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Relevance judgements as TREC's tools read them, from the labels of people."""
+"""Relevance judgements for TREC's tools, from the labels of people."""
 
 from __future__ import annotations
 

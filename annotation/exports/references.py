@@ -1,4 +1,4 @@
-"""The decisions of a campaign, one line a label, for its export."""
+"""The decisions of adjudicators, one line for each label."""
 
 from __future__ import annotations
 

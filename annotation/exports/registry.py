@@ -1,4 +1,4 @@
-"""Every export by its name: what makes its lines, its columns, and the forms that it comes in."""
+"""The registry of exports: what makes the lines of each, its columns, and its forms."""
 
 from __future__ import annotations
 

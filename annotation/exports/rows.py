@@ -1,4 +1,8 @@
-"""Label, unit, response and span rows streamed from the database."""
+"""Lines of labels, units, responses and spans, streamed from the database.
+
+Rows are read in chunks of plain values, without model instances, because a campaign may have very
+many labels and each is read once. `since` leaves out the items before that position.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Spans as annotations of the W3C's Web Annotation Data Model (Recommendation of 2017).
 
-One annotation is one highlight: its target is the text with the place (in code points, as the model
-has it) and the quote, its body the code that it stands for. What the model has no word for, such as
-the unit, stands under terms of our own. A quote that stands nowhere in its text has no place.
+One annotation is one highlight. Its target is the text with the location (in code points, as the
+model has it) and the quote, its body the code that the highlight supports. What the model has no
+word for, such as the unit, is under terms of our own. A quote that is not in its text has no
+location.
 """
 
 from __future__ import annotations

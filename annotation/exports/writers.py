@@ -1,4 +1,9 @@
-"""JSON Lines, CSV, TREC, Parquet writers; ZIP."""
+"""Exports as bytes, in flat memory: JSON Lines, CSV, TREC's formats, Parquet, and ZIP archives.
+
+Parquet has the same rows as JSON Lines, in columns with types of their own. Lists and objects with
+known keys keep their structure. Objects with free keys (`meta`, `texts`, the answers of `units`)
+are JSON in a string column. What a line of JSON Lines leaves out is null.
+"""
 
 from __future__ import annotations
 

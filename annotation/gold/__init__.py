@@ -1,1 +1,1 @@
-"""Items whose answers are known beforehand: gold ones mixed in, and practice with feedback."""
+"""Items whose answers are known beforehand: gold items mixed in, and practice with feedback."""

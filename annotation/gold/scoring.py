@@ -1,4 +1,9 @@
-"""Score gold/practice answers; admission; which item next."""
+"""Scoring gold and practice answers, admission to a campaign, and which item comes next.
+
+The first answer to an item counts, because a rater who revises it has seen the feedback. Practice
+comes first, then study items in order, with a gold item in each run of `gold_every` items, at a
+position that the seed and the person's name give.
+"""
 
 from __future__ import annotations
 

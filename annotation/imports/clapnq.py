@@ -1,4 +1,13 @@
-"""CLAPnq's released answers."""
+"""CLAPnq's released answers as labels of each annotator (Rosenthal and others 2025).
+
+The release merges identical answers of the two rounds, so an output that two annotators share is
+the first one's answer, which the second one kept. Its flag `non_consecutive` is wrong for the
+second round (see `datasets.readers.clapnq`); whether sentences were selected with a gap between
+them follows from the labels. An answer was marked complete or partial when it was written, and the
+release does not say which, so it gets no `descriptor`. A skipped question has no label, with the
+reason that the annotator declined. A question released as unanswerable names no annotator: its
+label `no-answer` belongs to a reference rater.
+"""
 
 from __future__ import annotations
 

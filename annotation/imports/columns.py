@@ -1,4 +1,10 @@
-"""Labels files by columns."""
+"""Reading labels files by columns: whole blocks of lines at once, for files of a million labels.
+
+pyarrow takes a block only if each line is beyond doubt: an object of known keys, each of the one
+type that the format gives it, with a value that `read_labels` would accept unchanged.
+`read_labels` reads every other block line by line, as well as lines with spans or meta. So errors
+in a file are always reported by the same reader, with the same line.
+"""
 
 from __future__ import annotations
 

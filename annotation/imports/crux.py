@@ -1,8 +1,8 @@
 """CRUX's label files: `qlabels.jsonl` (task 1, a report's questions) and `qrels.jsonl` (task 2).
 
-In task 1, -2 stands where the question is null and -1 where none was chosen; in task 2, -1 stands
-where a question was not drawn. None of them is a label. Highlights stand under the question's
-text, since null questions share one key; the label's own place is the question's number.
+In task 1, -2 means that the question is null and -1 that none was chosen; in task 2, -1 means that
+a question was not in the sample. None of them is a label. Highlights are under the question's
+text, since null questions share one key; the label itself is under the question's number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Answers of a file to what nobody in its names has answered yet: many at once.
+"""Importing many first answers at once: answers to what no rater of the file has answered yet.
 
-A file of a million labels is nearly always of such answers. All else (an answer that stands, one
-that is revised in the same file, a label that is only missing) goes one by one.
+A file of a million labels consists nearly always of these. All else (an existing answer, an answer
+revised in the same file, a label that is only missing) goes one by one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Known answers from a labels file: its items become gold or practice, and leave the study."""
+"""Gold answers from a labels file: their items become gold or practice, and leave the study."""
 
 from __future__ import annotations
 

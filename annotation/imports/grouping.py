@@ -1,4 +1,4 @@
-"""Rows of a labels file gathered to what one rater said of one item at one time."""
+"""Grouping the rows of a labels file by rater, item and time: each group is one answer."""
 
 from __future__ import annotations
 

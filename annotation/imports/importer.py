@@ -1,4 +1,9 @@
-"""Recognise a file and import its labels through submit()."""
+"""Recognising a labels file and importing its rows, grouped by rater and item, through `submit`.
+
+A file may hold parts of an item: an imported answer is merged with the one that exists. Each doubt
+is a warning. Labels that a script sends go the same way, but never under the name of a person who
+answers on this site.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Label Studio JSON."""
+"""Label Studio's JSON as labels of a campaign: its tasks as units, its controls as variables.
+
+Annotations are people's, predictions are judges'. A task from our own export names its unit, under
+`data` and `tandem`. Any other task is the one unit of its query (the task's id is the query's, as
+the reader of batches has it) with variables that are named like the task's controls.
+"""
 
 from __future__ import annotations
 

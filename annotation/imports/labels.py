@@ -1,4 +1,7 @@
-"""Read the labels file."""
+"""Reading a labels file, JSON Lines or CSV: each line is checked by itself.
+
+JSON in the cells of a CSV file is checked as strictly as the lines of a JSON Lines file.
+"""
 
 from __future__ import annotations
 

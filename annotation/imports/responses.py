@@ -1,7 +1,7 @@
-"""Responses as a file: whole answers as they were given, with what raters wrote.
+"""Whole answers as lines of a file, with what raters wrote: read and written.
 
-One line is `{campaign, protocol, item, rater, rater_kind, replicate, revision, created_at, seconds,
-assisted_by, comment, units}`; `units` maps unit names to answers, as the API takes them.
+One line is `{campaign, protocol, item, rater, rater_kind, replicate, revision, created_at,
+seconds, assisted_by, comment, units}`; `units` maps unit names to answers, as the API takes them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whether what was answered is provably there: every check of assignments, answers and draws.
+"""Integrity checks of assignments, answers and samples: is every answer still as it was given?
 
-One pass goes over the assignments of each campaign, a chunk at a time, with all that hangs on them
-(`answered`). Each check in the other modules is a pair: what must hold and how to mend it, and a
-function that names each place of one assignment where it fails. Nothing is changed here.
+One pass goes over the assignments of each campaign, a chunk at a time, with all answers to them
+(`rows.answered`). Each check in the other modules is a pair: a rule with its remedy, and a
+function that names each place of one assignment that breaks the rule. Nothing is changed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Labels, revisions and status against the stored answers."""
+"""Checks that labels, revisions and status match the stored answers.
+
+Each payload is taken apart again and compared with the labels.
+"""
 
 from __future__ import annotations
 

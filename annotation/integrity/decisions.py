@@ -1,4 +1,4 @@
-"""Decisions and drafts."""
+"""Checks of adjudicators' decisions, and of people's drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the stored draws are those that the seed gives, and units are those that were drawn."""
+"""Checks that the stored sample follows from the seed, and that units are those of the sample."""
 
 from __future__ import annotations
 

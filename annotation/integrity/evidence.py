@@ -1,4 +1,4 @@
-"""Whether quotes stand where their spans say, and are those that the answer gave."""
+"""Checks that quotes are where their spans say, and that the answer gave them."""
 
 from __future__ import annotations
 

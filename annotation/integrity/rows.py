@@ -1,4 +1,8 @@
-"""Stored assignments and answers as plain values."""
+"""Stored assignments with all answers to them, in chunks of plain values.
+
+Memory holds one chunk and the texts of a few queries, however many labels a campaign has. No model
+instances are created.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Commands of `manage.py` for campaigns, people and labels."""

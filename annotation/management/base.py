@@ -1,4 +1,4 @@
-"""Shared arguments and output of commands."""
+"""What several commands share: finding a campaign, writing files, arguments of settings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may take part where: accounts, members, invitations, places held for a time, exclusions."""
+"""Who takes part: accounts, members of campaigns, invitations, leases on items, exclusions."""

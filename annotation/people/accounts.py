@@ -1,4 +1,4 @@
-"""Roles, deactivation, erasure; account overviews."""
+"""Accounts: roles, deactivation, log-out, erasure, and overviews. Labels stay in every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invitations: links that make one account each, or give one that is there a role in a campaign."""
+"""Invitations: links that create one account each, or give an existing one a role in a campaign."""
 
 from __future__ import annotations
 

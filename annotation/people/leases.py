@@ -1,7 +1,7 @@
-"""Places that people hold for a time: how long, and how they go back.
+"""Leases: how long a person may hold an item, and how its slot is released.
 
-Who takes or gives back a place holds the assignment first, then the rater, then the item, and waits
-for nobody behind it: so nobody waits in a circle.
+Code that takes or releases a slot locks the assignment first, then the rater, then the item, and
+waits for no lock out of this order, so that no two transactions wait for each other.
 """
 
 from __future__ import annotations

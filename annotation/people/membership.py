@@ -1,4 +1,8 @@
-"""Campaign roles, permissions, exclusions."""
+"""Roles in a campaign, who may take and read its items, and excluding a rater from statistics.
+
+In an open pool the account's own role decides for a person without a role in the campaign. A role
+in the campaign takes precedence there, and one that has ended keeps its person out.
+"""
 
 from __future__ import annotations
 

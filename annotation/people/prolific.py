@@ -1,7 +1,7 @@
-"""Studies on Prolific: who comes by its link, and the code with which they go back.
+"""Studies on Prolific: people who arrive by its link, and the code with which they return.
 
-Prolific's parameters say who somebody is and are not signed: the ids are long and random, and
-nobody is told those of another.
+Prolific's parameters identify a person and are not signed: the ids are long and random, and no
+person is shown another's.
 """
 
 from __future__ import annotations

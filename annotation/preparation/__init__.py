@@ -1,1 +1,1 @@
-"""What preparing a batch consists of: its steps, each with what its author is asked."""
+"""The steps of preparing a batch, each with what its author is asked."""

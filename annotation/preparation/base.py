@@ -1,4 +1,13 @@
-"""Step, and key-point numbering."""
+"""What a preparation step is: its author's task, and what an accepted answer changes.
+
+A step is one folder with `prompt.md` beside it, and one line in the registry. Its author (a judge
+or a person) answers a task, which is a protocol that no list shows to people. Accepted answers
+turn each query of the batch into the query of the next batch. Pure: no Django.
+
+The number of a key point is never given to another point, even after the point is gone. A key
+point is called `QUERY:kN` as it was found, and `QUERY:mN` once it was merged. Where points are
+dropped or replaced, the query's meta keeps the highest number of either kind.
+"""
 
 from __future__ import annotations
 

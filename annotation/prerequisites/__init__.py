@@ -1,4 +1,10 @@
-"""Which items must wait, and why; refuse impossible designs."""
+"""Which items have to wait for a prerequisite campaign or another condition, and why.
+
+`FOLLOWS` has the rule of each protocol that may follow another campaign. `WAITS` has every reason
+to wait, by the option of the campaign that brings it, and `PRACTICE` the one that is no option. A
+campaign with none of these skips all of this. A design that could not follow what it names is
+refused.
+"""
 
 from __future__ import annotations
 

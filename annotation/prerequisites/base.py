@@ -1,4 +1,7 @@
-"""Rule types and shared conditions."""
+"""The types of prerequisite rules, and the conditions that they share.
+
+A closed prerequisite makes nobody wait: no further answers will come to it.
+"""
 
 from __future__ import annotations
 

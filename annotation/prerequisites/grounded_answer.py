@@ -1,9 +1,9 @@
-"""The second round of grounded answers, and their validation: always by another person.
+"""Second round and validation of grounded answers: always by another person.
 
-An item of the second round is ready once somebody else's first answer to the same question stands;
-whoever was asked the question in any campaign before is not asked again. With the option `gate`
-only answers whose selected sentences leave a gap go on. In a validation pass nobody judges an
-answer to a question that they were asked themselves.
+An item of the second round is ready once another person's first answer to the same question
+exists. A person who was asked the question in any campaign before is not asked again. With the
+option `gate` only answers whose selected sentences leave a gap continue. In a validation pass
+nobody judges an answer to a question that they were asked themselves.
 """
 
 from __future__ import annotations

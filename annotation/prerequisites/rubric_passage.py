@@ -1,4 +1,15 @@
-"""Passage rating after report coverage."""
+"""Rating passages after report coverage: which sub-questions are asked about a passage.
+
+With `shared`, questions are sampled once for all raters, as soon as everybody is done with the
+query in the prerequisite, from the questions that most people (or a judge) found answered and from
+the others; the sample is stored with the item. With `own`, they are sampled for each rater from
+the rater's own answers, and stored with the assignment. With `all`, every question is asked, once
+everybody is done. Judges are asked the stored sample under `shared`, even if a person was asked
+another under `own`, and every question under `all`.
+
+A question counts as `yes` for a rater who found an answer in some text, and as `no` for one who
+found it in none. A majority of raters decides for all of them, and a tie decides nothing.
+"""
 
 from __future__ import annotations
 

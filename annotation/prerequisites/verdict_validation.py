@@ -1,8 +1,8 @@
-"""Campaigns in which people confirm or correct a judge's verdicts: an item waits for its verdict.
+"""Campaigns in which people confirm or correct a judge's labels: an item waits for the judge.
 
 The option `validates` is `JUDGE`, whose current answers in the campaign itself are shown, or
-`JUDGE@CAMPAIGN` for those in another. It parts at the last @; `JUDGE@` is this campaign too, for a
-judge that has an @ in its name.
+`JUDGE@CAMPAIGN` for those in another campaign. It is split at the last @; `JUDGE@` is this
+campaign too, for a judge whose name contains an @.
 """
 
 from __future__ import annotations

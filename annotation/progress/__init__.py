@@ -1,1 +1,1 @@
-"""How far a campaign is and how each person works in it, and what of that stands out."""
+"""A campaign's status, how each person works, and quality flags."""

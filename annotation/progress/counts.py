@@ -1,4 +1,8 @@
-"""Answers by person and day, cached."""
+"""How many answers each person gave on each day, cached if counting is slow.
+
+Small counts are always computed again. Of large ones the last result is shown until it is old, and
+while one request computes the next, others still get the old one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Quality flags and their evidence."""
+"""Quality flags on a person's work, each with the labels that are its evidence.
+
+A flag is no verdict. These need no statistics of labels; `analysis.monitoring.flags` has the
+others. A flag leads to the labels that it is about: `labels` is the query of the page that shows
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Campaign and person progress, speed, forecast."""
+"""A campaign's status: what is done and left, how fast people work, and a forecast.
+
+Speed is the median of the seconds on task.
+"""
 
 from __future__ import annotations
 

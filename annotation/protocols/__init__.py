@@ -1,4 +1,4 @@
-"""The protocols by name. A new one is one folder and two lines here."""
+"""The registry of protocols by name. A new one is one folder and two lines here."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The nouns of a protocol: variables, evidence, units, items. Data, not behaviour.
+"""What a protocol is made of: variables, evidence, units, items. Data, not behaviour.
 
 A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
-and `prompt.md` where the generic prompt does not serve. It knows neither Django nor any model.
-
-The first line of a prompt file is its version, `version: 2`; the prompt itself begins after it.
+and `prompt.md` if the generic prompt does not serve. It knows neither Django nor any model. The
+first line of a prompt file is its version, `version: 2`; the prompt itself begins after it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What a protocol may look at: the material of one query, by shape.
+"""The material that a protocol may look at, as typed shapes of one query.
 
-A protocol imports no other app, so it names what it reads; the rows of a batch have this shape.
+A protocol imports no other app, so it describes what it reads; the rows of a batch match these
+shapes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The response schema of a campaign: what an answer to some units must look like.
 
-One closed schema for the page, the API and judges: no unknown keys, no defaults, keyed by unit,
+One closed schema serves the page, the API and judges: no unknown keys, no defaults, keyed by unit,
 nullable rather than optional. A campaign chooses its variables; the schema follows.
 """
 

@@ -1,7 +1,7 @@
-"""What several protocols show and ask alike: passages with their dates, reports, sentences.
+"""Texts and units that several protocols share: dated passages, reports, sentences.
 
-No word that is shown names the system or the setting behind a report; nor do report ids stand in
-words, for they often hold such a name.
+No text that is shown names the system or setting behind a report, or its id, which often contains
+such a name.
 """
 
 from __future__ import annotations

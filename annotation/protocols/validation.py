@@ -1,4 +1,14 @@
-"""One answer checked against its schema."""
+"""Checking one answer against its schema: one function for all four channels.
+
+`page` and `api` are strict: every unit, every key, and evidence where it is owed. `judge` is as
+strict about what it was asked. `import` is lenient because history cannot be changed: an answer
+may hold a part of an item, and a label keeps its place without the evidence it owes, with a
+warning. Limits on size do not apply to files either.
+
+A list of points is `[{text, evidence: [{quote, start}]}]` in the rater's order; matches are
+numbers of its points, from 1. A written answer may cite passages of its item of which something
+was selected. Everything wrong becomes a message; the channel decides what follows.
+"""
 
 from __future__ import annotations
 

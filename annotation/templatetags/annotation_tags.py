@@ -1,4 +1,4 @@
-"""Template filters."""
+"""Template filters for campaigns, progress, stored texts and judges' labels."""
 
 from __future__ import annotations
 

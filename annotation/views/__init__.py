@@ -1,1 +1,1 @@
-"""The screens: accounts, a person's work, the item page and what saves it, campaigns."""
+"""Pages: accounts, a person's work, the item page and its saving, campaigns."""

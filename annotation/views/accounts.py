@@ -1,4 +1,4 @@
-"""Login, home, API tokens."""
+"""Pages of log-in and log-out, the home page of each role, and one's own API tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adjudicator's pages."""
+"""Pages of adjudicators: the queue of disputes, one dispute, and its decision."""
 
 from __future__ import annotations
 

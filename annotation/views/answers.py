@@ -1,4 +1,4 @@
-"""What the item page sends: drafts while the work goes on, and the answer at its end."""
+"""What the item page sends: drafts during the work, and the answer at its end."""
 
 from __future__ import annotations
 

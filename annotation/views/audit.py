@@ -1,4 +1,4 @@
-"""The pages of the audit trail, and the same as a file."""
+"""Pages of the audit trail, and the trail as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaign list, creation, settings page."""
+"""Pages of campaigns: the list, a new one with its dry run, and one with its settings."""
 
 from __future__ import annotations
 

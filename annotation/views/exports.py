@@ -1,4 +1,4 @@
-"""What a researcher takes along of a campaign: a page of all exports, and each as a file."""
+"""Page of a campaign's exports, and each export as a file."""
 
 from __future__ import annotations
 

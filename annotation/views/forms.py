@@ -1,4 +1,8 @@
-"""Forms of campaigns and people."""
+"""Forms of campaigns, settings, gold answers and people.
+
+The form of a new campaign shows only what its protocol uses, in the words of the command. An error
+in the design is shown at the field that it is about.
+"""
 
 from __future__ import annotations
 

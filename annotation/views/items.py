@@ -1,4 +1,4 @@
-"""The item page and nugget editing."""
+"""The item page, the parts of it that are loaded later, and the correction of one's own nuggets."""
 
 from __future__ import annotations
 

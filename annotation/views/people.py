@@ -1,4 +1,4 @@
-"""Accounts, members, invitations, Prolific."""
+"""Pages of people: accounts and invitations for admins, members for researchers, Prolific."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress pages."""
+"""Pages of progress: a campaign, a person in it, and the labels behind a flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""My work, next item, jump, practice feedback."""
+"""Pages of a person's work: the list, the next item, going to an item, practice feedback."""
 
 from __future__ import annotations
 

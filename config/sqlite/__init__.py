@@ -1,1 +1,1 @@
-"""Django's SQLite, with a queue in front of its one writer."""
+"""A database backend: Django's SQLite with a queue in front of its single writer."""

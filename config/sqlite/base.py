@@ -1,9 +1,10 @@
-"""Django's SQLite, with a queue in front of its one writer.
+"""Django's SQLite backend with a queue in front of its single writer.
 
-Whoever finds SQLite busy sleeps, ever longer, up to a tenth of a second, while the writer is gone
-after three milliseconds: that made the slowest saves. Here a transaction first takes its turn, a
-lock on a file beside the database, and looks for it every millisecond. The lock keeps nothing safe:
-SQLite's own does, as before, and a writer that does not queue is waited for as before.
+A writer that finds SQLite busy sleeps ever longer, up to a tenth of a second, although the other
+writer is done after three milliseconds: this caused the slowest saves. Here a transaction first
+takes its turn, a lock on a file beside the database, and checks for it every millisecond. The lock
+protects nothing: SQLite's own lock does, as before, and writers that do not queue are waited for
+as before.
 """
 
 from __future__ import annotations

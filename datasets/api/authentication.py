@@ -1,4 +1,4 @@
-"""Who asks: a token in a header, and nothing else. Cookies are not looked at."""
+"""Authentication by a token in a header. Cookies are ignored."""
 
 from __future__ import annotations
 

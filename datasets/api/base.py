@@ -1,4 +1,7 @@
-"""Resource, serializer bases, schema descriptions."""
+"""The base classes of the API: resources with their roles, pages of results, and serializers.
+
+Serializers of input are closed: an unknown key is an error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches and search."""
+"""API endpoints: batches, their queries, and the search in their texts."""
 
 from __future__ import annotations
 

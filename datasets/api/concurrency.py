@@ -1,4 +1,8 @@
-"""If-Match and Idempotency-Key."""
+"""The headers `If-Match` (change only what you have seen) and `Idempotency-Key` (write only once).
+
+The object that a request creates and the answer to the request are stored in one transaction. So
+the second of two equal requests waits for the first, and a process that dies leaves neither.
+"""
 
 from __future__ import annotations
 

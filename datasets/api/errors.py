@@ -1,7 +1,7 @@
-"""What the API answers when something is wrong: one sentence, and every problem that was found.
+"""How the API reports an error: one sentence, and every problem that was found.
 
-The body is `{"error": SENTENCE, "problems": [{"unit", "field", "wrong"}]}`; a conflict says besides
-what stands.
+The body is `{"error": SENTENCE, "problems": [{"unit", "field", "wrong"}]}`. A conflict also holds
+the current state.
 """
 
 from __future__ import annotations

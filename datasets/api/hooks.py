@@ -1,4 +1,7 @@
-"""DRF hooks named in settings: exception handler, schema class."""
+"""Classes that Django REST framework finds by name: the exception handler and the schema class.
+
+They are apart from the errors and the resources because the framework loads them before its views.
+"""
 
 from __future__ import annotations
 

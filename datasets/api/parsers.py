@@ -1,4 +1,4 @@
-"""Reading a body of JSON: within limits, without two readings, and with nothing unstorable."""
+"""Reading a JSON body: within limits, without duplicate keys, only text that can be stored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a token is for: its scopes, which narrow what its account may do and never widen it.
+"""The scopes of a token: they narrow what its account may do, and never widen it.
 
-Each address names by method the scopes of which one is enough (`Resource.scopes`); here stands what
-they mean, who may have which, and the one place where they are asked for.
+Each endpoint names, by method, the scopes of which one is enough (`Resource.scopes`). This module
+defines what the scopes mean and who may have which, and is the only place that checks them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lines of an export: a page of them at a time, or all of them as a stream of JSON Lines."""
+"""Lines of an export as an answer: one page at a time, or all of them streamed as JSON Lines."""
 
 from __future__ import annotations
 

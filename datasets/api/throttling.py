@@ -1,4 +1,4 @@
-"""How often one account may ask."""
+"""Rate limits of the API, by account."""
 
 from __future__ import annotations
 

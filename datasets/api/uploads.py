@@ -1,4 +1,4 @@
-"""Batches by the API: files sent, their preview, and what becomes of them, as on the pages."""
+"""API endpoints: uploading files, their preview, and keeping or discarding them as a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's addresses of batches."""
+"""URLs of the API of batches."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Fast ways to the database: bulk writing, and queries prepared once."""

@@ -1,7 +1,7 @@
-"""Many rows into one table at once: COPY on PostgreSQL, a prepared INSERT elsewhere.
+"""Writing many rows into a table at once: COPY on PostgreSQL, a prepared INSERT on SQLite.
 
-Rows are tuples in the order of the named columns. They pass by `save`, signals and defaults; types
-and constraints hold as ever, within the caller's transaction.
+Rows are tuples in the order of the named columns. They bypass `save`, signals and defaults. Types
+and constraints apply as usual, within the caller's transaction.
 """
 
 from __future__ import annotations

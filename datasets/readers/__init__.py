@@ -1,4 +1,4 @@
-"""File formats that batches are read from. A new one is a module here and a line in `READERS`.
+"""The registry of file formats that batches are read from: one module and one line for each.
 
 A reader is a module with `SUMMARY` (one line for `--help`), `recognises(path, first)` for a folder
 (`first` is None) or a file and the object on its first line, and `read(paths, notes)`.

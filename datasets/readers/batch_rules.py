@@ -1,4 +1,4 @@
-"""What must hold across the lines of a batch, checked as the rows pass.
+"""Rules across the lines of a batch, checked while the rows pass.
 
 Memory grows with identifiers and digests, never with texts.
 """

@@ -1,7 +1,7 @@
-"""CLAPnq's annotated JSON Lines: a question, its passage in sentences, and people's answers.
+"""Reader of CLAPnq's annotated JSON Lines: a question, its passage in sentences, people's answers.
 
-Answers stand verbatim, unusable ones too. The flag `non_consecutive` is kept in `meta` as it was
-released, though it is wrong for the second round: recompute it from the sentences' positions.
+Answers are kept verbatim, unusable ones too. The flag `non_consecutive` is kept in `meta` as
+released, although it is wrong for the second round: recompute it from the sentences' positions.
 """
 
 from __future__ import annotations

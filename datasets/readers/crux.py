@@ -1,4 +1,10 @@
-"""Kind."""
+"""Reader of CRUX's labelling files: reports with their questions, TREC runs, and passages.
+
+One topic is one query. A report's retrieval setting is the prefix of its topic in `qid`, and is
+given nowhere else. What was judged is `response`; `report` is what people wrote. A report id that
+occurs twice in files that were named one by one is an error. In a folder the file with most
+reports counts first, and a file that gives other texts to its ids is left out whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Take a JSON object apart."""
+"""Taking a JSON object apart by known keys; an error names the key and says what to do.
+
+An optional key that is null counts as absent. A boolean is never a number. Strings are kept as
+they are, including blanks around them.
+"""
 
 from __future__ import annotations
 

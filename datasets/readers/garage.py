@@ -1,8 +1,8 @@
-"""GaRAGe's benchmark (Sorodoc and others 2025): a question, its dated passages, and tags of each.
+"""Reader of GaRAGe's benchmark (Sorodoc and others 2025): a question with dated, tagged passages.
 
 The tags of passages are lists beside the passages, one entry for each. What the release says of a
-question becomes the `meta` of the query, in the codes of the protocol `question-typing` where the
-value is one of the paper's and as it stands where it is not.
+question becomes the `meta` of the query: in the codes of the protocol `question-typing` where the
+value is one of the paper's, verbatim where it is not.
 """
 
 from __future__ import annotations

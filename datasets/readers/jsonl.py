@@ -1,4 +1,10 @@
-"""JSON Lines and JSON lists."""
+"""Reading JSON Lines and JSON lists from files that nobody has checked: (line number, object).
+
+A file is split at the newline character only, so U+2028 or a lone CR inside a text ends no line.
+What Python's `json` accepts and a database or another parser does not (NUL, lone surrogates, NaN,
+a duplicate key) is refused here with the file and the line. A list is taken apart entry by entry,
+so that only one entry is in memory.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Label Studio's tasks of text: each task is a query, with its longer texts beside it.
+"""Reader of Label Studio's text tasks: each task is a query, with its longer texts beside it.
 
-What a key of a task's `data` is called says what it becomes; all other keys stand in `meta`. A task
-with a single text is a query of that text with a report of the same text under it, so that
-protocols of queries and of reports can both ask about it. Annotations are no part of a batch:
+The name of a key in a task's `data` decides what the key becomes; all other keys go into `meta`. A
+task with a single text is a query of that text, with a report of the same text, so that protocols
+of queries and of reports can both ask about it. Annotations are not part of a batch:
 `import_labels` reads them from the same file.
 """
 

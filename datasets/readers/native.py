@@ -1,4 +1,4 @@
-"""The native batch format of `docs/formats.md`, section 1: one JSON line is one query."""
+"""Reader of the native batch format: one JSON line is one query."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Batches in the browser and by the API: files received, looked through, then kept or discarded.
+"""Uploading a batch, in the browser or by the API: receive files, inspect them, keep them.
 
-`receiving` takes the files into the `quarantine`; `launching` has a process of its own look through
-them (`working`), on a worker or beside the web server; `deciding` is what somebody may then order.
-Nothing is a batch before it is kept, and then `datasets.loading` loads it as the command does.
+`receiving` takes the files into the `quarantine`; `launching` starts a process of its own that
+inspects them (`worker`), on a Celery worker or beside the web server; `decisions` is what a person
+may then order. An upload becomes a batch only when it is kept, and `datasets.loading` then loads
+it as the command does.
 """

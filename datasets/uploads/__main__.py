@@ -1,4 +1,4 @@
-"""`python -m datasets.uploads KEY TURN`: the process that works on an upload, within limits."""
+"""`python -m datasets.uploads KEY TURN`: the process that works on one upload, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Keep, discard, reread; preview."""
+"""Decisions about an upload: keep, discard, read again; and the preview that they rest on.
+
+Each decision is a conditional update of the state that the person saw. So of two people who decide
+at once, the second is told what the first did, and nobody decides on an outdated preview.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Who works on an upload: a worker where there are any, else a process beside the web server.
+"""Starting the process that works on an upload: a Celery worker, or one beside the web server.
 
-With the file system as the queue, which is what holds where nothing is set, there is often no
-worker at all; so there the web server starts the process itself. With a real broker it rings for a
-worker, and where none comes the page says so and lets somebody start it here.
+With the file system as the broker, which is the default, there is often no worker, so the web
+server starts the process itself. With a real broker it sends a message to the workers. If none
+answers, the page says so and offers to start the process here.
 """
 
 from __future__ import annotations

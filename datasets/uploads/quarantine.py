@@ -1,4 +1,9 @@
-"""Received files, content sniffing."""
+"""Where uploaded files wait until they become a batch, and what kind of file each one is.
+
+Files are kept under names of our own in TANDEM_DATA_DIR/uploads/KEY/, numbered, beside the
+progress of their process. No URL serves them. The kind follows from the content alone: neither the
+file's name nor the type sent with it is trusted.
+"""
 
 from __future__ import annotations
 

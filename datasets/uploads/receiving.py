@@ -1,4 +1,4 @@
-"""Taking files in: how often, how many at once, and as a row with the files in the quarantine."""
+"""Receiving files: rate limits, and a row with the files in the quarantine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of uploads: sending files, watching them being read, keeping or discarding them."""
+"""Pages of uploads: sending files, watching them being read, keeping or discarding them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Inspect or load in a process of its own."""
+"""Inspecting or loading an upload, in a process of its own.
+
+Inspecting reads and checks the files as loading does, and stores nothing. The process that takes
+the turn works, and only the process that still holds the turn may write the result.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, write, say how far it goes.
+"""Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, then write an answer.
 
-Where a passage has sentences they are what is selected, else the passage is. A validation pass
-asks `grounded` of each sentence of the query's reports instead.
+Where a passage has sentences, these are selected, else the passage is. A validation pass asks
+`grounded` about each sentence of the query's reports instead.
 """
 
 from __future__ import annotations

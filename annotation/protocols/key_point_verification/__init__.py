@@ -1,9 +1,9 @@
 """Key-point verification (Long2RAG): is the point in its source, and does it matter?
 
 With `--option points=answers` the points are those that a report itself makes, and its context
-takes the place of their source: only whether it supports them is asked. Precision of key points
-rests on that (Long2RAG, section 6.4), and so does GaRAGe's check of claims against the passages
-that ground them.
+takes the place of their source: only whether the context supports them is asked. Precision of key
+points rests on that (Long2RAG, section 6.4), and so does GaRAGe's check of claims against the
+passages that ground them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Key-point writing (the human reference of Long²RAG): list a passage's key points by oneself, then
-match the extracted ones to that list.
+"""Key-point writing (the human reference of Long²RAG): list a passage's points, then match.
 
-The share of extracted points that are matched is the precision of the extraction; the share of the
-written points that any extracted point is matched to is its recall. A passage from which nothing
-was extracted is asked for its list alone.
+A person writes a list of the passage's key points without help, and then matches the extracted
+ones to that list. The share of extracted points that are matched is the precision of the
+extraction; the share of the written points that any extracted point is matched to is its recall.
+If nothing was extracted from a passage, only the list is asked for.
 """
 
 from __future__ import annotations

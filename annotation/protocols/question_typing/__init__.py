@@ -1,8 +1,8 @@
-"""Question typing (GaRAGe): may the question pass, and what kind of question is it?
+"""Question typing (GaRAGe): is the question usable, and what kind of question is it?
 
-GaRAGe's own list of 25 categories stands only in its data, which is not ours to ship, so the
-default list is our own: 24 plain topics and `other`. A campaign whose batch comes with categories
-brings them with its option `categories`.
+GaRAGe's own list of 25 categories is only in its data, which we may not ship, so the default list
+is our own: 24 plain topics and `other`. A campaign whose batch has categories sets them with its
+option `categories`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The protocols' own pages by name; a protocol that brings none has the plain one.
+"""The item pages of protocols by name; a protocol without one of its own gets the generic page.
 
-Another reading of a protocol stands under its slug.
+A protocol whose options change the page has that page under a slug of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page of answer preference: two answers beside each other, left and right.
 
-On the page `first` is the answer that is shown first, which is the left one; `annotation.blinding`
-turns it into the batch's first or second.
+On the page `first` is the answer shown first, on the left; `annotation.presentation` turns it into
+the batch's first or second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The page of answer rating: each answer by steps, first without the passages and then with them.
+"""The page of answer rating: each answer in steps, first without the passages, then with them.
 
-The writer's references, where eligibility is held to them, are closed and open like the passages.
-
+If eligibility is held against the writer's references, they are closed and opened like passages.
 Answers are numbered in the recorded order; nothing on the page comes from the id of a report.
 """
 

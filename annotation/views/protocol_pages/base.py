@@ -1,4 +1,4 @@
-"""What a protocol's own page adds to the plain one. Data, not behaviour."""
+"""What a protocol's own page adds to the generic one. Data, not behaviour."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The page of grounded answers: sentences to tick and an answer to write, or sentences to validate.
+"""The page of grounded answers: sentences to tick, an answer to write, or sentences to validate.
 
-A marker `[n]` in an answer names the n-th passage of the query in the batch's order, whatever order
-a rater sees, so that two people's answers mean the same by it.
+A marker `[n]` in an answer names the n-th passage of the query in the batch's order, whatever
+order a rater sees, so that it means the same in two people's answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of grounding relevance: passages as cards, with what dates them."""
+"""The page of grounding relevance: passages as cards with their dates."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The page of key-point recall: a report, its key points at a glance, and the kinds of failure.
+"""The page of key-point recall: a report, its key points, and the kinds of failure.
 
-The points of answers stand on it too, before the passages of their context.
+It also serves points of answers, which are shown before the passages of their context.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of key-point verification: the document with what was suggested, and the point."""
+"""The page of key-point verification: the point, and the document with the suggested evidence."""
 
 from __future__ import annotations
 

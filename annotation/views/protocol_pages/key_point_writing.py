@@ -1,6 +1,6 @@
 """The page of key-point writing: one's own list first, the extracted points only after it.
 
-Until the list is stored as complete, no word of the extracted points comes to the browser.
+Until the list is stored as complete, the browser gets no word of the extracted points.
 """
 
 from __future__ import annotations

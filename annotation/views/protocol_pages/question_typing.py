@@ -1,4 +1,4 @@
-"""The page of question typing: one question, seven variables, what each code means beside it."""
+"""The page of question typing: one question, seven variables, and what each code means."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From answers to the key points that they make, with quotes of the answer (Long²RAG, section 6.4).
 
-Precision asks of each point in a generated response whether the retrieved documents hold it, so
-somebody has to take the response apart first. Its points stay with the report.
+Precision asks of each point in a generated response whether the retrieved documents support it, so
+an author takes the response apart first. Its points stay with the report.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Key points of all passages of a query, with those that say the same merged (Long²RAG, B22).
+"""Merging key points of all passages of a query that say the same (Long²RAG, B22).
 
-The author lists the merged points and says of each point that it was given to which of these it
-went. Every one must have gone to exactly one, and none of the list may come from nowhere: that is
-the consistency check, and what fails it is not accepted before somebody has mended it.
+The author lists the merged points and says, for each given point, which of them it became. Every
+given point must have become exactly one, and every listed point must come from at least one: an
+answer that fails this consistency check is not accepted until it is corrected.
 """
 
 from __future__ import annotations

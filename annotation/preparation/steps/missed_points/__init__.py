@@ -1,7 +1,8 @@
-"""Another round of extraction: what the rounds before have missed in a passage (Long²RAG, B21).
+"""Another round of extraction: what earlier rounds missed in a passage (Long²RAG, B21).
 
-The paper draws key points in several rounds. Each round is a step of its own here, from a batch to
-the next, so that it is reviewed like the first; when a round brings nothing more, it was the last.
+The paper extracts key points in several rounds. Here each round is a step of its own, from one
+batch to the next, so that it is reviewed like the first. When a round adds nothing, it was the
+last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From documents to passages that can be read by themselves (CRUX: about 200 words each).
 
-A document above `LONGEST` words is cut at the ends of sentences first, and each piece is asked
-about by itself. Passages are named for their query and document, since two queries may share one.
+A document longer than `LONGEST` words is first cut at the ends of sentences, and each piece is
+asked about separately. A passage's name contains its query and document, since two queries may
+share a passage.
 """
 
 from __future__ import annotations

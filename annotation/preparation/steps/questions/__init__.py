@@ -1,7 +1,7 @@
-"""The five criteria that a question must mostly meet, and its kind and domain (Long²RAG, B14).
+"""The five criteria that a question should meet, and its kind and domain (Long²RAG, B14).
 
-The paper keeps a question that meets at least four of its five; `keep` is that number. Which five
-they are, in which words, and the ten domains are our own: the paper's stand in its appendix.
+The paper keeps a question that meets at least four of its five; `keep` is that number. The
+criteria, their wording and the ten domains are our own: the paper's are in its appendix.
 """
 
 from __future__ import annotations

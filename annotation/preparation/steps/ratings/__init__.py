@@ -1,8 +1,8 @@
 """The matrix of ratings, passages against sub-questions, and the filter by it (CRUX, B6 and B7).
 
-The task is the protocol `rubric-passage` as it stands, with every question of every passage asked.
-A question that no passage answers at `eta` is dropped. Where some of its ratings are missing and
-the others stay below `eta`, nobody knows: it is kept, and its meta says so.
+The task is the unchanged protocol `rubric-passage`, with every question of every passage asked. A
+question that no passage answers at `eta` is dropped. If some of its ratings are missing and the
+others are below `eta`, the answer is unknown: the question is kept, and its meta says so.
 """
 
 from __future__ import annotations

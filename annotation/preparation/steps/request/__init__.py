@@ -1,6 +1,6 @@
-"""From a reference to the request that it would answer, and to the sub-questions of that (CRUX).
+"""From a reference to the request that it would answer, and to that request's sub-questions (CRUX).
 
-A query's first reference is used. The words that the query had before are kept in its meta.
+A query's first reference is used. The query's previous text is kept in its meta.
 """
 
 from __future__ import annotations

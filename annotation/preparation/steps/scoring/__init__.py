@@ -1,8 +1,8 @@
 """How likely a key point is one: the probability of yes against no (Long²RAG, B20).
 
 p = exp(a) / (exp(a) + exp(b)), with a and b the log probabilities of the two codes; the engine
-computes it where the server gives these. Points below `cut` are dropped. A point without a
-probability is no point with the probability 0: it is kept, with what was answered in its meta.
+computes it if the server gives these. Points below `cut` are dropped. A point without a
+probability does not count as 0: it is kept, with the answer in its meta.
 """
 
 from __future__ import annotations

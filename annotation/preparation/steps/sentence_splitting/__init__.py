@@ -1,9 +1,9 @@
-"""The sentences of answers, by an author: where the rule of the step `sentences` errs too often.
+"""The sentences of answers, by an author: where the rule of `sentences` errs too often.
 
-The author copies the sentences in order. They may leave over nothing of the answer but blanks, and
-what becomes part of a batch are the answer's own words. An answer with more than `MOST` sentences
-by rule is asked about in parts, since one list holds only so much; it is cut where a line ends, if
-one does.
+The author copies the sentences in order. They may leave out nothing of the answer but blanks, and
+the answer's own words become part of the batch. An answer with more than `MOST` sentences by rule
+is asked about in parts, since one list holds only so much; it is cut at the end of a line, if
+there is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The sentences of answers, by rule: no author is asked, and none has to be believed.
+"""The sentences of answers, by rule: no author is asked.
 
-The splitter is the platform's own (`datasets.sentence_ends`), the same by which sentences are asked
-about where a batch brings none. Sentences that a batch brought stay.
+The splitter is the platform's own (`datasets.text.sentences`), which also serves batches that
+bring no sentences. Sentences that a batch brought stay.
 """
 
 from __future__ import annotations
