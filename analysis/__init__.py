@@ -1,0 +1,1 @@
+"""From labels to reports: statistics, the papers' measures, figures, formats. Writes no label."""

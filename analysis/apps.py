@@ -1,4 +1,4 @@
-"""The app of reports."""
+"""App configuration of analysis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Accounts and worker of the demonstration."""
+"""Accounts and the worker of `make demo`.
+
+Passwords are generated once and kept, so that a second run prints the same ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that stay as they were: what a paper cites."""
+"""Frozen reports, which never change: what a paper cites."""
 
 from __future__ import annotations
 

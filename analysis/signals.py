@@ -1,4 +1,4 @@
-"""A frozen report keeps who froze it, until that person is forgotten."""
+"""A frozen report names who froze it, until that person's account is erased."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The addresses of reports; a format of the registry has one of its own by its file's ending.
+"""URLs of reports; each format of the registry has one of its own, by its file's ending.
 
-A robustness sheet is of a judge over a campaign, which a run of it names.
+A robustness sheet is about a judge over a campaign, which a run of it names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The report's page: a frame at once, its numbers as soon as they are computed."""
+"""Pages of the report: a frame at once, its numbers as soon as they are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees what on the pages of judges."""
+"""Which pages of judges and of preparation an account may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Prices, budgets, spending."""
+"""Prices of models by date, a run's budget in tokens and money, and what runs have cost.
+
+A budget is reserved before a call and settled after it. `rates_of` asks the database once;
+`Rates.cost` is arithmetic alone, because it runs for every call. The cost is unknown if the price
+of the model is.
+"""
 
 from __future__ import annotations
 

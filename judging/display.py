@@ -1,4 +1,4 @@
-"""How runs and calls look to people: their standing in words, and foreign texts made harmless."""
+"""How runs and calls are shown: their status in words, and foreign texts made harmless."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a run will ask, cost and take, before anything is asked.
+"""What a run will ask, cost and take, estimated before anything is asked.
 
 Prompts are measured on a sample of the requests themselves. What only earlier calls of the model
-can tell (characters for a token, lengths of answers, seconds) is learned from the newest of them;
-where there are none a stated guess stands in, and time and money are unknown rather than guessed.
+can tell (characters per token, lengths of answers, seconds) is learned from the newest of them.
+Without any, a stated guess takes their place, and time and money are unknown rather than guessed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The floor: what the lexical rule says of a campaign's items, so that judges stand beside it.
+"""The floor: what word overlap answers on a campaign's items, shown beside every judge.
 
-It is no rater: nobody is asked, no run is made, nothing is written where labels stand. What it says
-follows from the batch, the protocol and the campaign's options, none of which ever change; it is
-computed once for them, kept in the cache `floors`, and computed again where that was emptied.
+The floor is no rater: nobody is asked, no run is created, nothing is stored among labels. It
+follows from the batch, the protocol and the campaign's options, none of which ever change. It is
+computed once, kept in the cache `floors`, and computed again after that cache was emptied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The forms of judges: one to define a judge, one to try it, one to start a run."""
+"""Forms of judges: define one, try one, start a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Consistency checks of the database."""
+"""Checks of what must hold at any instant, whatever failed: each yields a line for each violation.
+
+I1 one answer counts for each question; I2 nothing acknowledged is lost; I3 no item has more people
+than planned; I4 every row of the ledger is in one state, and runs count the rows that were closed;
+I5 a failure is no label; I6 nothing is asked without need; I7 a fault never shows as a wrong page;
+I8 what runs cost is what their calls cost.
+
+`violations` runs every check by name in one pass. `datasets` checks texts, `annotation` answers
+and samples, `audit` the trail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define and validate a judge."""
+"""Defining a judge: its parameters are checked once, and it never changes afterwards."""
 
 from __future__ import annotations
 

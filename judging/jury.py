@@ -1,4 +1,10 @@
-"""Juries and votes."""
+"""Juries: several judges, or several samples of one, whose votes become one judge's labels.
+
+A jury is a rater of kind judge whose labels are computed from its members' current ones and put
+through `submit` like imported labels. So they have revisions, and computing them again writes only
+what has changed. A jury has no definition of its own: each label says in its `meta` who votes by
+which rule, and how the votes fell.
+"""
 
 from __future__ import annotations
 

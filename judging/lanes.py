@@ -1,6 +1,7 @@
-"""Lanes: which server a judge asks under which key, and that one run at a time asks it.
+"""Lanes: which server a judge asks under which key; one run at a time may use a lane.
 
-A run takes the lease of its lane together with its own (`judging.rows.runs`), under the same token.
+A run takes the lease of its lane together with its own (`judging.runs.lifecycle`), under the same
+token.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What a run was made with and what it came to, as JSON that names its own hash.
+"""A run's manifest: how it was made and what came of it, as JSON that names its own hash.
 
-Whoever works on a run calls two functions under its lease:
+A worker calls two functions under the run's lease:
 
-- `begin(run, backend, findings)` once the server was probed. Calling it again, as the next worker
-  does, keeps what was written and notes that the run was taken up.
-- `end(run, findings=None, limits=())` after `runs.finish`. `findings` are of a probe at the end,
-  where there was one; `limits` the history of the limit, as pairs of seconds and calls at once.
+- `begin(run, backend, findings)` after the server was probed. A second call, by the next worker,
+  keeps what was written and notes that the run was resumed.
+- `end(run, findings=None, limits=())` after `finish`. `findings` are of a probe at the end, if
+  there was one; `limits` is the history of the limit, as pairs of seconds and calls at once.
 
-A run whose process died has no end of its own: `manifest_of` makes it from what is stored. It also
-brings `controls` up to date, as trials come after the run that they try: `run_sha256` is over all
-but these and stays what it was when the run ended, `sha256` is over everything.
+A run whose process died has no end of its own: `manifest_of` computes it from what is stored. It
+also updates `controls`, as trials come after the run that they test: `run_sha256` is over all but
+these and stays what it was when the run ended, `sha256` is over everything.
 """
 
 from __future__ import annotations

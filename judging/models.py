@@ -1,6 +1,6 @@
-"""Raters that are models: how each one asks, its runs over campaigns, and every call it made.
+"""Models of judges: the definition of each, its runs over campaigns, and every call it made.
 
-Which work is open stands in `annotation.Assignment`, the ledger that judges share with people.
+Open work is in `annotation.Assignment`, the ledger that judges share with people.
 """
 
 from __future__ import annotations

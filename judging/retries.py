@@ -1,4 +1,4 @@
-"""How often and how long a call is tried again."""
+"""How often a call is tried again, and how long to wait before each attempt."""
 
 from __future__ import annotations
 

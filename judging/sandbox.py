@@ -1,4 +1,7 @@
-"""Try a judge on one item, rate limited."""
+"""Trying a judge on one item, limited by account. Nothing is stored.
+
+Each try asks a server, and keeps one of our threads busy.
+"""
 
 from __future__ import annotations
 

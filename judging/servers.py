@@ -1,8 +1,8 @@
-"""Judges of the browser: which servers they may ask, and with which keys.
+"""Which servers judges from the browser may ask, and with which keys.
 
-Whoever may choose both an address and the name of a key could send himself any secret of the
-server's environment. So a key goes only where it went before, or an admin brings the two together,
-and only keys that the operator set aside for this.
+A person who could choose both an address and the name of a key could have any secret of the
+server's environment sent to that address. So a key goes only where it went before, or an admin
+combines the two, and only keys that the operator reserved for this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Celery tasks; start a run for workers."""
+"""Background tasks that start and resume runs, and the sweep that finds runs nobody works on.
+
+A message says only that a run may be due; what is due is in the database. So a message that is
+lost, late or doubled does no harm: the first worker takes the lease, and the sweep sends a new
+message for runs that nobody works on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of judges, their runs and calls."""
+"""URLs of judges, runs, calls and preparation."""
 
 from __future__ import annotations
 

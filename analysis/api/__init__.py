@@ -1,1 +1,1 @@
-"""The REST face of reports: the live one, and those that were frozen."""
+"""The REST API of reports and measures."""

@@ -1,4 +1,4 @@
-"""The papers' measures by the API: the same object as the command's."""
+"""API endpoint of the papers' measures: the same JSON as the command's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of people with each other while they work, and what stands out, by the API."""
+"""API endpoints of live agreement among people, and of quality flags."""
 
 from __future__ import annotations
 

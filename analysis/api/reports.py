@@ -1,4 +1,4 @@
-"""Live and frozen reports."""
+"""API endpoints of reports: the live one, and frozen ones to create, list and read."""
 
 from __future__ import annotations
 

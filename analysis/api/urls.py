@@ -1,4 +1,4 @@
-"""The API's addresses of reports."""
+"""URLs of the API of reports."""
 
 from __future__ import annotations
 

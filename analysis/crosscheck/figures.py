@@ -1,4 +1,4 @@
-"""Which figures of a report others' libraries have as well, and what they are computed from."""
+"""Which figures of a report other libraries compute as well, and from which labels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The child process: figures by krippendorff, statsmodels and SciPy, and nothing of ours.
+"""The child process: figures by krippendorff, statsmodels and SciPy, and no code of ours.
 
-It reads a job from standard input, a NumPy archive of label matrices with the list of figures that
-are wanted, and writes their values to standard output, null where a library has none.
+It reads a job from standard input, a NumPy archive of label matrices with the list of figures, and
+writes their values to standard output, null where a library has none.
 """
 
 from __future__ import annotations

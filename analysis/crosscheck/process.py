@@ -1,4 +1,4 @@
-"""Starts the child process, and tells in one line whether its figures are ours."""
+"""Starts the child process, and says in one line whether its figures match ours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Labels that were made with a judge's verdict in view: how they stand to that verdict.
+"""Labels that were given with a judge's label in view: how often they follow it.
 
-They stay out of agreement, of what judges are held against, and of every estimate, since whoever
-sees an answer first tends to give the same.
+They are left out of agreement, of the labels that judges are compared with, and of every estimate,
+because people who see an answer first tend to give the same.
 """
 
 from __future__ import annotations

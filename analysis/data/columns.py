@@ -1,4 +1,7 @@
-"""Labels files read by columns, and the frame made from them."""
+"""Labels files read by columns, the frame built from them, and the digest of their labels.
+
+The frame is the same that `make_frame` builds, without a Python object for each row.
+"""
 
 from __future__ import annotations
 

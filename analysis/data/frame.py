@@ -1,7 +1,7 @@
-"""Labels as columns: the only way from labels, stored or in a file, to the statistics.
+"""The frame: labels as columns. Every statistic takes its labels from here.
 
-A frame knows raters by kind, because people are compared among themselves first and judges are
-then held against them; nothing is pooled.
+A frame knows each rater's kind, because people are compared among themselves first and judges with
+them afterwards; nothing is pooled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One label, its scale, its evidence marks."""
+"""One label as analysis takes it, its scale, and the marked evidence behind it."""
 
 from __future__ import annotations
 

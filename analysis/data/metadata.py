@@ -1,4 +1,4 @@
-"""Strata from what a batch's rows say of themselves in their meta, and from lengths."""
+"""Strata from the metadata of a batch's rows, and from lengths of texts."""
 
 from __future__ import annotations
 

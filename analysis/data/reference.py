@@ -1,7 +1,7 @@
-"""What people together say of a unit. Reports and measures both ask here, so that they agree.
+"""The reference labels of people together, in one place so that reports and measures agree.
 
-*people* are decided unit by unit: the most frequent label, or a mean where labels are numbers.
-*mean of people* is another figure: each person's own labels first, and then the mean over people.
+*people* are decided unit by unit: the most frequent label, or a mean if labels are numbers. *mean
+of people* is another figure: each person's own labels first, and then the mean over people.
 """
 
 from __future__ import annotations

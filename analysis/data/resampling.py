@@ -1,4 +1,4 @@
-"""Samples and cluster resampling for every section."""
+"""Samples of units with their queries resampled, and scores by item, for every section."""
 
 from __future__ import annotations
 

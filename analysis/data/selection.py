@@ -1,4 +1,8 @@
-"""Report options from query string or form."""
+"""A report's options: which labels count and how numbers are computed.
+
+Page, downloads and command take the same options, from a form, an address or flags, and the report
+states them all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaign or labels file to a frame; strata from metadata."""
+"""Where labels come from: a campaign or a labels file, as a frame with strata and the floor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which labels may stand where people and judges are taken together: those of evaluation queries.
+"""Labels that may be used where people and judges are combined: those of evaluation queries.
 
-What a prompt was tuned on says nothing about the judge on other queries, and audit queries stay
-aside. Agreement among people takes all of their labels.
+What a prompt was tuned on says nothing about the judge on other queries, and audit queries are
+left aside. Agreement among people uses all of their labels.
 """
 
 from __future__ import annotations

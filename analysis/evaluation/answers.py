@@ -1,4 +1,4 @@
-"""Inputs for answer measures."""
+"""Inputs of the measures of answers: coverage, key points, sentences, citations, preferences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of measures, as JSON: each measure of each system, by people and by each judge."""
+"""The report of measures as JSON: each measure of each system, by people and by each judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Parts, voices, drawn queries."""
+"""What all measures take: rows of systems and queries, each rater's labels, sampled queries.
+
+Raters are people together, each person and each judge; nothing else is pooled. If queries have
+splits, only evaluation queries combine people and judges.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values by system, boards."""
+"""Leaderboards: systems by measures for each evaluator, systems in pairs, and rank correlations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts a campaign has, by its protocol: one line a protocol."""
+"""Which inputs a campaign can give, by its protocol: one line for each protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs for passage measures."""
+"""Inputs of the measures of contexts: ratings of passages, rankings, the oracle's contexts."""
 
 from __future__ import annotations
 

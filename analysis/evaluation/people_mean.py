@@ -1,7 +1,7 @@
-"""The mean of people: each person by itself first, and then the mean of what they reach.
+"""The mean of people: each person's own figure first, and then the mean over people.
 
-People together decide unit by unit first (`analysis.measuring.voices`). Where they differ, the two
-are two figures, and stand in two rows.
+People together are decided unit by unit first (`analysis.evaluation.inputs`). If people differ,
+these are two figures, in two rows.
 """
 
 from __future__ import annotations

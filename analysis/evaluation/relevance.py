@@ -1,4 +1,4 @@
-"""Rankings whose relevant passages are those that ratings call so, and not the batch."""
+"""Rankings whose relevant passages are those with high ratings, instead of the batch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables, documents, long CSV."""
+"""The report of measures as tables, Markdown, LaTeX, and one long CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options from query string or form."""
+"""Options of measures from an address or a form, checked against what the campaign has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices by labels of another campaign."""
+"""Slices: measures within parts of the queries, by people's labels in another campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs and qrels as TREC's tools read them, so that these give the numbers of the report."""
+"""Runs and qrels as TREC's tools read them, so that these compute the numbers of the report."""
 
 from __future__ import annotations
 

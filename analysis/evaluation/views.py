@@ -1,4 +1,4 @@
-"""Page of measures."""
+"""Pages of measures: a frame at once, the numbers when they are computed, and files."""
 
 from __future__ import annotations
 

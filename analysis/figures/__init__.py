@@ -1,4 +1,4 @@
-"""The figures of the report: one module each, one line here. All are drawn of the same JSON."""
+"""The registry of the report's figures: one module and one line for each, all from its JSON."""
 
 from __future__ import annotations
 

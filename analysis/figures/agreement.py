@@ -1,4 +1,4 @@
-"""The agreement of each two people, and of each judge with each person."""
+"""Figure: agreement of each two people, and of each judge with each person."""
 
 from __future__ import annotations
 

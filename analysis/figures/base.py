@@ -1,4 +1,4 @@
-"""Figure types, axes, panels, grids."""
+"""What a figure is, and what figures share: scales, axes, keys, panels, grids."""
 
 from __future__ import annotations
 

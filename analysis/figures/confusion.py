@@ -1,4 +1,4 @@
-"""What each judge says where most people say something: a table for each judge."""
+"""Figure: each judge's labels against the majority of people, one table for each judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score of each report: people as points, their mean as a bar, each judge as a line."""
+"""Figure: the score of each report, by each person, by people's mean and by each judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The alternative annotator test over epsilon: how far the verdict hangs on what was chosen."""
+"""Figure: the alternative annotator test over epsilon, which shows how the result depends on it."""
 
 from __future__ import annotations
 

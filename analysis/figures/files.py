@@ -1,4 +1,4 @@
-"""SVG, PDF and CSV files."""
+"""A figure as a file: SVG, PDF with embedded fonts, or its data as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many labels of each judge are missing, and why."""
+"""Figure: how many labels of each judge are missing, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a judge's probabilities mean what they say: the share of yes in each bin of them."""
+"""Figure: a judge's probabilities against the share of yes in each bin of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SVG drawing."""
+"""Drawing with SVG: marks and texts, with colours from one style sheet, `figures.css`."""
 
 from __future__ import annotations
 

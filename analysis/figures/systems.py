@@ -1,4 +1,4 @@
-"""Each system's score under people, under a judge, and corrected from both, with intervals."""
+"""Figure: each system's score by people, by a judge, and by both together, with intervals."""
 
 from __future__ import annotations
 

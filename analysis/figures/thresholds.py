@@ -1,4 +1,4 @@
-"""Ratings cut at each threshold: kappa, precision and recall of both its sides, with bands."""
+"""Figure: ratings cut at each threshold, with kappa, precision and recall of both sides."""
 
 from __future__ import annotations
 

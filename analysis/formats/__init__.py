@@ -1,4 +1,8 @@
-"""The formats of the report: one module each, one line here. All are made of the same JSON."""
+"""The registry of the report's formats: one module and one line for each, all from its JSON.
+
+`build` turns the JSON into a document of sections, tables and cells (`base`), with the help of
+`sections`, `people_sections` and `methods`; the other modules write it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Format; tables and cells of a document."""
+"""What a format is, and the document that formats print: sections of tables of cells.
+
+The document knows no format. Every format prints these cells with the digits that are rounded
+here, so that no two formats can disagree.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Every number as a row; CSV."""
+"""The report as one long table: one row for each number, in full precision, with its place.
+
+Texts that a spreadsheet would run as a formula are defused; numbers stay numbers. The walk knows
+which objects map names (of judges, raters, categories …) and which have fixed keys. An object that
+it does not know counts as one with fixed keys, so that nothing is ever left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HTML and JSON files."""
+"""The whole report in one file: HTML without scripts or links, or JSON in full precision.
+
+The HTML file is the page's own content in a frame of its own, with the site's style sheets inside.
+"""
 
 from __future__ import annotations
 

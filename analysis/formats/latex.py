@@ -1,4 +1,9 @@
-"""LaTeX tables."""
+r"""The report as LaTeX tables (booktabs), for `\input` in a paper.
+
+The file is plain ASCII and needs `booktabs`, and `longtable` if a table is longer than a page. A
+command that a paper may redefine sets a number with its interval. An undefined number is a dash
+whose reason is under the table.
+"""
 
 from __future__ import annotations
 

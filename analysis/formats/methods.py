@@ -1,4 +1,8 @@
-"""Methods paragraph and its citations."""
+"""The methods paragraph of a paper, from the report's JSON: what was computed, by whose method.
+
+Statistics and intervals are read from the `method` of each estimate, so that the text mentions
+nothing that was not computed. A method without a known citation is named without one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections on crowds, floors and variance components."""
+"""Sections on many people, on the floor, and on the sources of noise in a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function per section."""
+"""The sections of the report's document, one function for each."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Frozen reports: stored as they were, and two of them compared."""

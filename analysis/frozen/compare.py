@@ -1,4 +1,9 @@
-"""Two reports compared."""
+"""Two reports compared: which labels were added, and how each estimate changed.
+
+Only scores are tested for a difference, paired by query, on the items that both reports hold. A
+report keeps no coefficients by query, and two reports of a campaign partly use the same labels, so
+their intervals say nothing about the difference.
+"""
 
 from __future__ import annotations
 

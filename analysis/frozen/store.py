@@ -1,4 +1,4 @@
-"""Freezing a report: the numbers on the page become a row that nobody changes."""
+"""Freezing a report: the numbers on the page become a row that never changes."""
 
 from __future__ import annotations
 

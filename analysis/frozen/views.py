@@ -1,4 +1,4 @@
-"""The pages of frozen reports, and of two reports side by side."""
+"""Pages of frozen reports, and of two reports side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' measures, as pure functions of labels and texts. A measure is a module and a line."""
+"""The registry of the papers' measures: pure functions of labels and texts, declared one by one."""
 
 from analysis.measures import answers, coverage, grounding, key_points, retrieval
 from analysis.measures.base import Measure

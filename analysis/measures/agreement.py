@@ -1,4 +1,8 @@
-"""Do evaluators rank systems alike; prediction-powered means."""
+"""Whether evaluators rank systems alike, and systems' means from people and a judge together.
+
+For prediction-powered means the labelled queries must be a random sample of all, with known
+probabilities: a set of queries that happened to be finished is no such sample.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Measure and its options, slices, tokens."""
+"""What a measure is: a declaration with options, and a function from rows to values.
+
+Options are the choices that the papers leave open, each with its default and the reason for it. A
+preset holds what one paper says, or what its figures can only have come from. Labels (U,) are 1 =
+yes, 0 = no, -1 = missing, and `row` (U,) says to which of N rows a unit belongs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""CRUX."""
+"""CRUX's measures: which sub-questions contexts and reports answer (Ju and others 2025).
+
+Q queries, P passages and M sub-questions are the largest number of each. A query with fewer is
+padded, and `passages` and `questions` mask the padding. The passages of a query are in the order
+of their identifiers, which decides ties as the TREC tools do, and not in the order of the batch. A
+cell is a passage and a sub-question of its query.
+
+A cell without a rating is one of three things. Outside the query's scope it is a no; asked about
+in vain it follows the option `missing`; never asked about it follows `unrated`.
+"""
 
 from __future__ import annotations
 

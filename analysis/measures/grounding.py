@@ -1,4 +1,4 @@
-"""GaRAGe."""
+"""GaRAGe's measures: eligibility, factuality, citations, and declining where no passage helps."""
 
 from __future__ import annotations
 

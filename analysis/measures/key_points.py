@@ -1,4 +1,9 @@
-"""Long2RAG."""
+"""Long2RAG's measures: which key points of the documents an answer makes (Qi and others 2024).
+
+`from_context` is not the paper's precision, which asks about the answer's own points
+(`precision`): points that were drawn from the documents that an answer was given are in them
+whatever it says.
+"""
 
 from __future__ import annotations
 

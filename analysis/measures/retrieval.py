@@ -1,6 +1,6 @@
 """Rankings against relevance: average precision, recall, nDCG, as trec_eval defines them.
 
-`relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the places of
+`relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the positions of
 passages among these in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant
 passage is undefined (NaN): trec_eval gives 0 there, which says nothing about the ranking.
 """

@@ -1,1 +1,1 @@
-"""People of a campaign against each other while they work: agreement, and what stands out."""
+"""Watching people while they work: live agreement among them, and outlying raters."""

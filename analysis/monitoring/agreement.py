@@ -1,4 +1,9 @@
-"""Live agreement while labelling."""
+"""How well each person agrees with the others, and these with each other, while they work.
+
+Both use the same coefficients, over all pairs of labels of a unit. Only the newest labels of a
+campaign are read, so that it takes no longer for a large campaign than for a middle-sized one; the
+report uses all.
+"""
 
 from __future__ import annotations
 

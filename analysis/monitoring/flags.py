@@ -1,4 +1,4 @@
-"""Outlying raters."""
+"""Quality flags on raters whose labels differ from those of others on the same units."""
 
 from __future__ import annotations
 

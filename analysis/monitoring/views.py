@@ -1,4 +1,7 @@
-"""What stands out, as parts of the pages of progress; each is a page of its own without scripts."""
+"""Live agreement and quality flags, as parts of the pages of progress.
+
+Each part is a page of its own without scripts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement among people, pairs, distributions."""
+"""Section: agreement among people, overall, in pairs, and the distribution of their labels."""
 
 from __future__ import annotations
 

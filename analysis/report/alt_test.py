@@ -1,4 +1,4 @@
-"""The alternative annotator test of a judge, its verdict by other rules, and its power."""
+"""Section: the alternative annotator test of a judge, its result by other rules, and its power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: agreement among people, each judge against them, and the scores of systems."""
+"""The report: agreement among people, each judge compared with them, and scores of systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of campaigns, kept for as long as their labels and choices are the same."""
+"""A cache of reports, valid as long as a campaign's labels and the options are the same."""
 
 from __future__ import annotations
 

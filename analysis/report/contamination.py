@@ -1,4 +1,4 @@
-"""Judges whose prompt holds the very texts that they are evaluated on."""
+"""Warning: judges whose prompt contains the very texts that they are evaluated on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Above 30 people: how pairwise agreement is distributed, and who stands out, in place of pairs."""
+"""Section for more than 30 people: distribution of pairwise agreement and outliers, not pairs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Agreement on evidence: do raters mark the same words of a text?
+"""Section: agreement on evidence. Do raters mark the same words of a text?
 
-A document is what is marked in one text for one unit by those who answered the unit. Raters are
-people, or people and one judge as one more annotator, never as gold. Two readings: of all documents
-(marking nothing is an answer: who says no has no evidence), and of those pairs in which both
-marked something.
+A document is what was marked in one text for one unit by the raters who answered the unit. Raters
+are people, or people and one judge as one more annotator, never as gold. There are two readings:
+all documents (marking nothing is an answer: a rater who says no has no evidence), and only pairs
+in which both raters marked something.
 """
 
 from __future__ import annotations

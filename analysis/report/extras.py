@@ -1,4 +1,4 @@
-"""Soft labels and written answers."""
+"""Sections: soft labels (Dawid and Skene), and written answers with what a second round kept."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A judge beside people and beside the floor: its gap to people, and what overlap of words reaches.
+"""Section: a judge beside people and beside the floor, with its gap to people.
 
-The kappa with people's majority stands elsewhere and is not compared with these: a majority is less
-noisy than a person, so that a judge may reach more with it than people reach with each other.
+The kappa with people's majority is elsewhere and is not compared with these: a majority is less
+noisy than a person, so a judge may agree with it better than people agree with each other.
 """
 
 from __future__ import annotations

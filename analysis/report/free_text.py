@@ -1,4 +1,4 @@
-"""What people wrote in a campaign, from its stored responses."""
+"""The texts that people wrote in a campaign, from its stored responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge against people: alignment, bounds, calibration, curves, thresholds, references."""
+"""Section: each judge compared with people: alignment, bounds, calibration, curves, references."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How many more queries or raters would narrow the intervals of a report's headlines.
+"""Section: how many more queries or raters would narrow the intervals of the headlines.
 
-A unit's labels count as exchangeable: with fewer raters a unit keeps a drawn part of its labels,
-and the widths found so, by number of raters, tell what more of them would add.
+A unit's labels count as exchangeable: with fewer raters a unit keeps a random part of its labels,
+and the widths found in this way, by number of raters, tell what more of them would add.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Robustness sheet of a judge."""
+"""The robustness sheet of a judge: its labels under perturbations compared with its own.
+
+Trials (`judging.robustness.trials`) are compared with the judge's own labels of the same units.
+Whole queries are resampled for every interval. Every rate comes with what is missing of it by
+reason, and with its bounds: its value if everything missing were for the best, and for the worst.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System scores, comparisons, prediction-powered estimates."""
+"""Section: scores of systems, compared in pairs, and estimated from people and a judge together."""
 
 from __future__ import annotations
 

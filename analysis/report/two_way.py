@@ -1,4 +1,4 @@
-"""Intervals over queries and raters in place of those over queries alone, where they can be had."""
+"""Intervals over queries and raters instead of over queries alone, where they can be computed."""
 
 from __future__ import annotations
 

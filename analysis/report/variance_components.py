@@ -1,4 +1,4 @@
-"""Where the noise of a score comes from: queries, systems, people, and their interplay."""
+"""Section: where the noise of a score comes from: queries, systems, people, and their interplay."""
 
 from __future__ import annotations
 

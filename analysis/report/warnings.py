@@ -1,4 +1,4 @@
-"""Warnings and quality flags."""
+"""Warnings that a reader should know before believing a number, and flags on label quality."""
 
 from __future__ import annotations
 

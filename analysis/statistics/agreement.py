@@ -1,4 +1,9 @@
-"""Kappas, alpha, AC1/AC2."""
+"""Agreement on categories, corrected for chance: kappas, Krippendorff's alpha, Gwet's AC1 and AC2.
+
+Every coefficient is a function of the counts (U, K) and optionally of unit weights (B, U): one
+number without, one per resample with. A weight of 2 is the same as having the unit twice.
+Undefined is NaN.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge held against a reference: tables have people in the rows and the judge in the columns."""
+"""A judge against a reference: tables have people in the rows and the judge in the columns."""
 
 import numpy as np
 

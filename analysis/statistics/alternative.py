@@ -1,4 +1,19 @@
-"""Alternative annotator test."""
+"""The alternative annotator test: may a judge replace a person? (Calderon, Reichart, Dror 2025)
+
+Each annotator is left out in turn. On each of the annotator's items the judge wins if it is at
+least as close to the remaining annotators as the annotator is, and the other way round; a tie is a
+win for both. The annotator loses to the judge if wins_annotator - wins_judge is on average below
+epsilon, by a one-sided t test with the false discovery rate controlled over annotators
+(Benjamini-Yekutieli). The winning rate is the share of annotators who lose; 0.5 is a pass.
+
+With few queries the t test alone is too sure of itself: a judge that is broken on every fifth
+query shows no broken one in .8^n of the samples, and its differences then have no variance. So by
+query the p-value is never below the bound of `markov`.
+
+An epsilon at which the floor passes, a rule that compares words and understands nothing, is too
+large to tell a judge from such a rule. A pass then says nothing; a judge that fails has failed all
+the same. Power and the results by other rules are shown beside the test, never instead of it.
+"""
 
 from __future__ import annotations
 

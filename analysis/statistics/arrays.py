@@ -1,4 +1,8 @@
-"""Array types, safe division, normal/t/beta quantiles."""
+"""What all statistics share: array types, division that may be undefined, quantiles.
+
+Quantiles use scipy.special: importing scipy.stats takes as long as everything else that a command
+or the site imports, so only the few functions that need its tests import it.
+"""
 
 from typing import Literal
 

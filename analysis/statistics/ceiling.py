@@ -1,4 +1,9 @@
-"""Agreement of people with each other, and the gap of a judge to it."""
+"""What people reach with each other, in pairs, and a judge's gap to it.
+
+A majority is less noisy than a person. So a judge's kappa with the majority cannot be compared
+with what people reach with each other: it may be higher even for a judge that is worse than each
+of them. The gap compares like with like: the judge with each person, and people with each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All coefficients of some labels at once, with intervals over clusters resampled whole."""
+"""All coefficients of some labels at once, with intervals over whole resampled clusters."""
 
 from __future__ import annotations
 

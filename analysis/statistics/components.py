@@ -1,4 +1,7 @@
-"""Variance components and decision studies."""
+"""Variance components of query, system and rater, and what narrower intervals would take.
+
+As in a generalizability study and its decision study (Brennan 2001).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pearson, Spearman, Kendall."""
+"""Pearson, Spearman and Kendall correlations of two scores, with intervals over clusters.
+
+A weight of 2 is the same as having the unit twice. Undefined (a constant score) is NaN.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration, ROC and precision-recall curves."""
+"""A judge's score over all thresholds: calibration, ROC and precision-recall curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate, registry entry."""
+"""Estimate: one number with its interval, or the reason why it has none; and registry entries."""
 
 import math
 import tomllib

@@ -1,4 +1,4 @@
-"""Paired tests, system comparison."""
+"""Two systems on the same queries: tests of paired differences, and rankings of systems."""
 
 from __future__ import annotations
 

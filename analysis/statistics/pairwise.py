@@ -1,4 +1,11 @@
-"""Agreement pair by pair, also of crowds."""
+"""Agreement pair by pair and person by person, at a cost that grows with the labels.
+
+Everything is a sum over existing labels, by sparse products: no pair without a common unit is
+formed, and no table of a pair is stored. With many people the tables of all pairs in all resamples
+would be the square of the people times the resamples. So the mean over pairs is computed once,
+with its derivative by the weight of each unit, and on a resample it counts as linear in the
+weights (the infinitesimal jackknife, Efron 1982, chapter 6).
+"""
 
 from __future__ import annotations
 

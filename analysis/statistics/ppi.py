@@ -1,4 +1,12 @@
-"""Prediction-powered inference."""
+"""Prediction-powered inference: estimates from few human and many judge labels (PPI, PPI++).
+
+After Angelopoulos and others 2023. The units are query means, or a numerator and a denominator for
+each query, (n, 2), for a ratio of sums such as F1 or micro-averaged recall; with a denominator of
+1 everywhere the two agree. `human` and `judge` (n,) belong to the labelled queries, in the same
+order, `judge_only` (N,) to the others. The labelled queries must be a random sample of all. If
+they had unequal chances, as when difficult queries are labelled more often, the chances must be
+known.
+"""
 
 from __future__ import annotations
 

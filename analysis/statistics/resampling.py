@@ -1,4 +1,9 @@
-"""Tallies, cluster bootstrap, BCa."""
+"""Intervals over whole queries: percentile bootstrap, BCa, t on means; and tallies for speed.
+
+A coefficient of counts sees no difference between two units with the same counts. So units are
+sorted into P kinds, and a resample is a weight for each kind and not for each unit: with three
+raters and five categories a million units are 35 kinds.
+"""
 
 from __future__ import annotations
 

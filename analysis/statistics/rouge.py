@@ -1,4 +1,4 @@
-"""ROUGE-L: how much of two texts stands in both, in the same order.
+"""ROUGE-L: how much of two texts occurs in both, in the same order.
 
 After Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.
 """

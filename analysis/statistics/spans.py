@@ -1,4 +1,10 @@
-"""Span F1, token alpha, unitising alpha."""
+"""Agreement on marked spans: F1 by overlap, characters or tokens, and unitising alpha.
+
+Offsets are code points, ends exclusive. A span is a set of fragments with a label; a document is
+what one text's raters marked, None meaning a rater who has not worked on it. A rater who marked
+nothing has an empty list. Two raters who both marked nothing agree fully (1); if only one marked
+something they do not agree at all (0).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Coefficients on resamples of queries and of raters: intervals for other raters, too.
+"""Coefficients on resamples of queries and of raters: intervals that hold for other raters too.
 
-Queries alone say nothing of how much a figure hangs on who happened to label. So both are drawn
-with replacement, each by itself, and a label weighs by the product of how often its query and its
-rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater who is drawn twice is no second
-opinion: pairs of one rater with itself never count.
+Resampling queries alone says nothing about how much a figure depends on who happened to label. So
+both are resampled with replacement, separately, and a label has the weight of the product of how
+often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater who is
+drawn twice is no second opinion: pairs of a rater with itself never count.
 """
 
 from __future__ import annotations

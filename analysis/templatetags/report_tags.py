@@ -1,4 +1,4 @@
-"""Tables and figures in templates."""
+"""Template tags for the tables and figures of a report."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Answers that equal requests were given before, taken over instead of being paid again.
+"""Reusing the answer that an equal request got before, instead of paying for it again.
 
-A request is equal where its hash is: the same endpoint, model, messages, form of the answer and
-sampling. A taken answer is a call of its own that names where it came from and cost nothing; it is
-stored with its labels, so that a run that dies before takes it again.
+Two requests are equal if their hashes are: the same endpoint, model, messages, form of the answer
+and sampling. A reused answer is a call of its own that names its origin and costs nothing. It is
+stored together with its labels, so that a run that dies before reuses it again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attempts as they are stored, and what they add to their run."""
+"""Storing each attempt as a call, and adding its tokens and cost to the run."""
 
 from __future__ import annotations
 

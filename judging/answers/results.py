@@ -1,4 +1,4 @@
-"""Writing down what calls brought: the calls and the answers, a group at a time."""
+"""Storing results: the calls of a group of rows, and their answers through `submit`."""
 
 from __future__ import annotations
 

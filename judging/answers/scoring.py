@@ -1,7 +1,7 @@
-"""Scores from the probabilities that a server gives with its tokens.
+"""Scores of labels, from the probabilities that a server returns with its tokens.
 
-A score is the probability of yes, where that can be answered, or the expected rating of an ordered
-scale. No threshold is applied here: that is for the analysis, which can then try many.
+A score is the probability of yes, where that is a possible answer, or the expected rating on an
+ordered scale. No threshold is applied here: the analysis does that, and can then try many.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The REST face of judges: their definitions, runs and calls; for researchers and admins."""
+"""The REST API of judges, their runs and their calls, for researchers and admins."""

@@ -1,4 +1,4 @@
-"""What of judges an account may see. A judge is the site's; its runs are their campaigns'."""
+"""What an account may see of judges. A judge belongs to the site, its runs to their campaigns."""
 
 from __future__ import annotations
 

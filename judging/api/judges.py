@@ -1,4 +1,4 @@
-"""Judges, estimate, try."""
+"""API endpoints of judges: list, create, estimate a run, try one item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preparation endpoints."""
+"""API endpoints of preparing a batch: steps, authored answers, reviews, the new batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, calls, comparison."""
+"""API endpoints of runs: start, watch, pause, stop; their calls, manifests and comparison."""
 
 from __future__ import annotations
 

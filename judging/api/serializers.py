@@ -1,4 +1,4 @@
-"""Serializers and examples of judges, runs, calls."""
+"""Serializers of judges, runs and calls, and examples for the API's description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's addresses of judges, and of what they write as authors."""
+"""URLs of the API of judges and of preparation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backends by name. A new one is one module here and one line below."""
+"""The registry of backends by name. A new one is one module here and one line below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judge is asked and what comes back, as plain data; and how asking can fail.
+"""What a backend is: request and answer as plain data, and the ways in which a call can fail.
 
 A backend is one module here and one line in the registry. It knows neither Django nor a protocol.
 """

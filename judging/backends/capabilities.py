@@ -1,4 +1,10 @@
-"""Probe a server: model identity, logprobs, schema support."""
+"""Probing a server before a run: which model answers, log probabilities, support of schemas.
+
+A probe makes at most ten completions. It asks for the list of models, for a label made of words
+that no model would choose by itself, for a long text twice, and a few short questions whose
+answers tell one model from another. Nothing that a server wrote is repeated, except names of
+models.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Token-overlap baseline."""
+"""A baseline from word overlap: no model, no network. A judge has to beat it.
+
+A unit's share is the part of its content words that occur in the best one or two neighbouring
+sentences of the texts. A yes needs a share of at least `ENOUGH`, an ordered scale is cut into
+equal parts, and any other unit gets its first code.
+"""
 
 from __future__ import annotations
 

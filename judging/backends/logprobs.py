@@ -1,4 +1,10 @@
-"""Tokens and label likelihoods (pure)."""
+"""Which codes a judge could have given, and how likely each was, from log probabilities.
+
+A server that gives log probabilities lists, for each token it wrote, the likeliest tokens in its
+place. The code that was written is followed token by token. At each one the listed tokens are
+alternatives: those that continue another code give that code's probability, which is the product
+along the way. Blanks, quotation marks and case do not make another word of a token.
+"""
 
 from __future__ import annotations
 

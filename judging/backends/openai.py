@@ -1,4 +1,4 @@
-"""OpenAI-compatible client."""
+"""The backend for any server with OpenAI's chat completions, hosted or local."""
 
 from __future__ import annotations
 

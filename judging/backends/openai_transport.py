@@ -1,4 +1,7 @@
-"""HTTP, response parsing, Retry-After."""
+"""HTTP for judges: sending requests, reading replies, and how long a server asks to be left alone.
+
+Bodies have a size limit, failures have names, and neither an error nor a log contains a key.
+"""
 
 from __future__ import annotations
 

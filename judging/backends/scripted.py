@@ -1,4 +1,4 @@
-"""A judge that says what it is told: a real backend, so that every path runs offline."""
+"""A judge that gives the answers it is told: a real backend, so that every path runs offline."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The guard around judges that somebody defined in the browser: it asks no server inside the house.
+"""The guard against requests to internal servers, for judges that are defined in the browser.
 
-A name is looked up when a connection is made, and may then lead elsewhere than when it was checked.
-So what counts is each address that a socket is opened to. Hosts that the operator listed may be
+A name is resolved when a connection is made, and may then lead elsewhere than when it was checked.
+So the guard checks each address to which a socket is opened. Hosts that the operator listed may be
 private.
 """
 

@@ -1,4 +1,4 @@
-"""A vLLM server that comes up with its judge and goes with it."""
+"""The backend that starts a vLLM server with its judge and stops it afterwards."""
 
 from __future__ import annotations
 

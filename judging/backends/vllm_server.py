@@ -1,4 +1,9 @@
-"""VLLM server processes, their command line and logs."""
+"""vLLM servers of this process: their command line, start, restart, stop, and why one ended.
+
+A server outlives the engines that ask it: the same settings find the same server again. Each runs
+under a watchdog (`vllm_watchdog`), which ends it as soon as this process is gone, however it
+ended.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Runs a command in a group of its own, and ends the whole group when whoever started us is gone.
+"""Runs a command in a process group of its own, and ends the group when the parent is gone.
 
-A program by itself (`python vllm_guard.py COMMAND…`): it imports nothing of ours, so that it is
-small and starts at once. Its standard input is a pipe that only its parent holds: the end of the
-pipe is the word to stop, and it comes from a parent that was killed as well. `vllm serve` starts
-processes of its own, which would outlive it.
+It is a program by itself (`python vllm_watchdog.py COMMAND…`) that imports nothing of ours, so
+that it is small and starts at once. Its standard input is a pipe that only its parent holds: the
+end of the pipe is the signal to stop, and it also comes from a parent that was killed. `vllm
+serve` starts processes of its own, which would otherwise outlive it.
 """
 
 from __future__ import annotations

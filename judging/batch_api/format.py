@@ -1,4 +1,10 @@
-"""OpenAI batch lines and atomic part files."""
+"""The lines of batch files, and files that appear only when all of them are complete.
+
+Results look alike whoever wrote them: `custom_id`, with `response` (its `status_code` and `body`)
+or `error`. An error is in the response's body or beside the response. Files are written beside
+their places and then moved; the file that a dead process was about to move is found by what it
+recorded.
+"""
 
 from __future__ import annotations
 

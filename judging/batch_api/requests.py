@@ -1,8 +1,9 @@
-"""Requests in a file, for a run that is made elsewhere: OpenAI's batch format, one request a line.
+"""Writing a run's requests to files in OpenAI's batch format, one request in each line.
 
 While a run's requests are out, its rows stay open, but no other run of the judge over the campaign
-may begin: `JudgeRun.manifest["batch"]` names the files with their hashes. `judging.batches.results`
-takes the answers in; `runs.ask_to_stop` gives the batch up.
+may begin. `JudgeRun.manifest["batch"]` names the files with their hashes.
+`judging.batch_api.results` takes the answers in; `judging.runs.lifecycle.ask_to_stop` gives the
+batch up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Take results in."""
+"""Taking in a file of results, written by `vllm run-batch` or a provider's batch service.
+
+Lines are matched with rows by their custom id alone, in any order, and are treated like answers of
+a server. A line with an error leaves its row open, unless the error is the row's own result, such
+as a text that is too long. The whole file is checked before anything is stored.
+"""
 
 from __future__ import annotations
 

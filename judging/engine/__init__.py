@@ -1,4 +1,11 @@
-"""The pump: the face of the engine."""
+"""The engine: keeps calls in flight, stores their results in groups, and renews the run's lease.
+
+Calls run on an event loop in a thread of its own. All database work stays in the thread that
+called `pump`, one piece after the other, so that it works with any database and delays no call.
+`worker` works on a run from lease to end, `persistence` claims rows and stores results, `dispatch`
+asks, `queue` puts rows in order, `limits` protects the server, and `preflight` finds out
+beforehand what a server can do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Event loop: ask, and settle result, retry or open question."""
+"""Which row is asked next and when, and what follows from its call: a result or another attempt.
+
+Everything runs on one event loop between two calls, so nothing is locked and nothing waits. A call
+holds a place; a row that waits for its next attempt holds none. A row counts as failed only if the
+server answers others. A server that fails or refuses everything is waited for, and no row loses an
+attempt by it.
+"""
 
 from __future__ import annotations
 

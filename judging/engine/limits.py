@@ -1,4 +1,11 @@
-"""Adaptive concurrency, circuit breaker, retry budget."""
+"""How many calls a server can take, and what protects a failing one: arithmetic with a clock.
+
+The limit doubles until the server refuses for the first time, or the maximum is reached. A refusal
+cuts it by a quarter the first time and by a twentieth later, once in an episode; then it rises
+slowly to just below the last ceiling, and now and then probes above that. Failures of the server's
+own (5xx) change nothing; calls that run out of time count as refusals when they are many. A
+circuit breaker, a budget of retries and deadlines spare a server that fails.
+"""
 
 from __future__ import annotations
 

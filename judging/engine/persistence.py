@@ -1,4 +1,8 @@
-"""Claim rows, write results in groups."""
+"""Claiming rows, turning them into requests, and storing results in groups.
+
+A row that an earlier answer can serve is answered from what is stored. Only a limited number of
+results is ever waiting to be written.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a server can do, found out before a run; and whether it is the same one to its end.
+"""What a server can do, found out before a run, and whether it is still the same at the end.
 
-A backend may have an `async fingerprint(answers)`, a mapping: which model under which version
-answers and, with `answers`, hashes of a few answers, for which it is asked. Where that changed
-under a run, its labels are of two judges. With `recall(facts)` it hears what was found out before.
+A backend may have an `async fingerprint(answers)`, which returns a mapping: which model under
+which version answers and, with `answers`, hashes of a few answers, which it asks for. If the
+fingerprint changed during a run, its labels are from two judges. `recall(facts)` gives the backend
+what was found out before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Rows waiting, order, one attempt with its deadline."""
+"""The order in which rows are asked, and one attempt at a row with its deadline.
+
+Requests that share their texts begin alike, and a server computes that beginning once, if it is
+done before the next request arrives. So the first request of an item goes ahead alone and the
+others follow when it is back, while several items take turns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Work on a run from lease to end."""
+"""Working on a run from its lease to its end, in the foreground and in workers alike.
+
+A worker that is told to end signals its engines, so that they begin no more calls. Celery's warm
+shutdown waits for tasks, and an engine works for two minutes: longer than any deployment waits
+before it kills. The children of a worker learn of a shutdown by a signal of ours.
+"""
 
 from __future__ import annotations
 

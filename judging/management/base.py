@@ -1,4 +1,4 @@
-"""What the commands of preparation name: batches, authors, reviewers."""
+"""What commands of preparation name: batches, authors, reviewers."""
 
 from __future__ import annotations
 

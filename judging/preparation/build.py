@@ -1,7 +1,7 @@
-"""From accepted answers to a new batch: its lines in the native format, with where they came from.
+"""From accepted answers to a new batch: its lines in the native format, with their origin.
 
-A batch is never changed. Each step makes another, whose parts say in `meta` under `prepared`, by
-step, who wrote them with which prompt in which run, and who accepted them.
+A batch never changes. Each step creates another one, whose parts say in `meta` under `prepared`,
+by step, who wrote them with which prompt in which run, and who accepted them.
 """
 
 from __future__ import annotations

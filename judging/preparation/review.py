@@ -1,4 +1,4 @@
-"""Authored answers, reviews, accept."""
+"""Authored answers of a step, their problems, and their reviews: one by one, or in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""An authored answer as form fields, quotes highlighted."""
+"""An authored answer as fields of a form, and back, with its quotes marked in the text.
+
+Fields are named by the position of their unit: `0.usable`, `0.point.2`, `0.point.2.quote`. A point
+or quote without words is left out, so that emptying a field removes it and filling a blank one
+adds it. Points that are words of the text itself are split at an empty line that is not part of
+the text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps, authors and their progress."""
+"""The status of a step over a batch: who wrote, how much was reviewed and how, what is missing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""From an assignment to the messages that a judge gets: template, masking, perturbation, repair."""

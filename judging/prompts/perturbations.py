@@ -1,4 +1,15 @@
-"""Attacks, null controls, paraphrases."""
+"""Perturbations: hostile texts, null controls, paraphrased prompts, changed order.
+
+`KINDS` has every kind; one that changes an item brings a function. A function changes texts and
+the wording of units only, never the names of units, and so never the keys of answers. Choices are
+drawn from the perturbation's seed and the item's key, so that they are the same every time.
+
+*Attacks* are a fixed, versioned set of hostile texts, each put into one text of an item. They ask
+for the label that an author of the text would want (`favourable`). *Null controls* take the texts
+away or exchange them for those of another query: a judge that still finds what is asked reads
+something else than the texts. A judge that follows the meaning of a prompt, and not its wording,
+gives the same labels under our *paraphrase*.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""One retry for an unreadable answer."""
+"""Asking once more for an answer that cannot be read: at most one call, recorded.
+
+The judge is shown its reply and what is wrong with the form; nothing is said about what it chose.
+This is another request than the first, with a hash of its own, and its answer may differ in more
+than the form. So repairs are off unless a judge asks for them, and their share is reported. An
+author's answer that is readable but inconsistent (a quote that is in no text, key points merged
+into none or several) is sent back in the same way: it is a text and no label, and people review
+what comes.
+"""
 
 from __future__ import annotations
 

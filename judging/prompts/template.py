@@ -1,4 +1,11 @@
-"""Prompt files, slots, wording."""
+"""Prompt files, their slots, and the words in which texts, units and the answer are described.
+
+A prompt is text with fixed slots, and no code. The part before the first line `---` is the system
+message, the rest the user's. Slots are filled in one pass, so nothing in a text is ever read as a
+slot. Nothing here names a system, a setting, a run or another rater. Ids of texts, which often
+contain such a name, are left out: texts are numbered. Material is between delimiters or in JSON
+strings, so that it cannot pass for words of the prompt.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Trials of a judge under perturbations, and their effects on its labels."""

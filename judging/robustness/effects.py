@@ -1,4 +1,11 @@
-"""Label changes and label mass under a perturbation."""
+"""What a perturbation did to a judge's labels, as counts; and label mass.
+
+Counts only, as a run's manifest holds them; `analysis.report.robustness` computes rates with
+intervals from the same pairs. Label mass is how likely a judge was, at the place of a label, to
+write any label at all. If it is small, the model preferred to say something else, and scores rest
+on little. A server that enforces the form of an answer may return probabilities of labels alone;
+then label mass can only be taken from answers without an enforced form.
+"""
 
 from __future__ import annotations
 

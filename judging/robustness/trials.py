@@ -1,4 +1,4 @@
-"""Trials: judges under changed conditions, each made once and named after the judge it tries."""
+"""Trials: a judge under a perturbation, created once and named after the judge that it tests."""
 
 from __future__ import annotations
 

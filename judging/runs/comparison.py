@@ -1,4 +1,4 @@
-"""Judges that ran over a campaign, side by side."""
+"""Comparing the judges that ran over a campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Plan, claim and lease rows."""
+"""The ledger of a judge over a campaign: planning, claiming, leasing and closing its rows.
+
+There is one row, an assignment, for each request. A row is open, leased to the holder of the run's
+lease, or closed. Every change is conditional, so that a process that comes late changes nothing. A
+row whose holder died gets a strike, which its answer removes: with two strikes it is given out
+alone, so that it harms no other row, with three it is closed. Planning again does no harm.
+
+Transactions over a run and its rows block other workers, so they must be short
+(`brief_transaction`). A trial repeats whole items, in the order of a hash of the seed and their
+keys; so a larger sample contains every smaller one with the same seed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Start, pause, resume, end, fairness between runs."""
+"""The life of a run: start, lease, renew, pause, stop, end, and which run is next.
+
+Times are those of the database's clock. A run whose judge asks a server holds the lease of its
+lane too, so that one run at a time asks that server.
+"""
 
 from __future__ import annotations
 

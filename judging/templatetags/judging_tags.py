@@ -1,6 +1,4 @@
-"""Words and numbers of a machine in a template: `{{ detail|shown }}`, `{{ tokens|counted }}`,
-`{{ run|cost }}`, `{{ amount|dollars }}`.
-"""
+"""Template filters for texts and numbers of judges: `shown`, `counted`, `cost`, `dollars`."""
 
 from __future__ import annotations
 

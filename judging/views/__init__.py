@@ -1,1 +1,1 @@
-"""The pages of judges, for researchers and admins; annotators learn nothing of judges here."""
+"""Pages of judges, for researchers and admins; annotators learn nothing about judges here."""

@@ -1,4 +1,4 @@
-"""The list of judges, a new one, and the page of one with its item to try."""
+"""Pages of judges: the list, a new one, and one with an item to try."""
 
 from __future__ import annotations
 

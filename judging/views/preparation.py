@@ -1,4 +1,4 @@
-"""Preparation pages."""
+"""Pages of preparing a batch: its steps, the review of an answer, building the new batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run, call and comparison pages."""
+"""Pages of runs: start after an estimate, watch, control; every call; judges compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CLAPnq."""
+"""CLAPnq's measures: written answers compared by words, by people's grades and by preference."""
 
 from __future__ import annotations
 

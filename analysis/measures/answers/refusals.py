@@ -1,4 +1,4 @@
-"""Lists of refusals: files beside this module, each with its version in its name, or one's own."""
+"""Lists of phrases that decline to answer: versioned files beside this module, or one's own."""
 
 from __future__ import annotations
 
