@@ -74,18 +74,51 @@ def _with_all_beside() -> QuerySet[Assignment]:
 
 
 COLUMNS = {
-    "": ("id", "uid", "item_id", "rater_id", "asked", "shown", "status", "reason", "seconds",
-         "assisted_by"),
-    "item": ("id", "campaign_id", "key", "position", "query_id", "shown_passages",
-             "passage_uses", "use"),
+    "": (
+        "id",
+        "uid",
+        "item_id",
+        "rater_id",
+        "asked",
+        "shown",
+        "status",
+        "reason",
+        "seconds",
+        "assisted_by",
+    ),
+    "item": (
+        "id",
+        "campaign_id",
+        "key",
+        "position",
+        "query_id",
+        "shown_passages",
+        "passage_uses",
+        "use",
+    ),
     "item__campaign": (
-        "id", "name", "protocol", "protocol_version", "raters_per_item", "overlap", "human_share",
-        "options", "is_open", "pool", "hold_minutes", "items_per_person", "deadline", "guideline",
-        "gold_every", "practice_of_id", "qualify", "created_at",
+        "id",
+        "name",
+        "protocol",
+        "protocol_version",
+        "raters_per_item",
+        "overlap",
+        "human_share",
+        "options",
+        "is_open",
+        "pool",
+        "hold_minutes",
+        "items_per_person",
+        "deadline",
+        "guideline",
+        "gold_every",
+        "practice_of_id",
+        "qualify",
+        "created_at",
     ),
     "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
     "rater": ("id", "name"),
-}  # fmt: skip
+}
 _one = PreparedModels(
     lambda: own(
         Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))

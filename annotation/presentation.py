@@ -107,9 +107,11 @@ def with_a_gap(answers: QuerySet[Response]) -> QuerySet[Response]:
     It is the gate of CLAPnq's second round (Rosenthal and others 2025).
     """
     chosen = Label.objects.filter(response=OuterRef("pk"), variable="selected", value="yes")
-    spread = chosen.order_by().values("response").annotate(
-        n=Count("pk"), low=Min("unit__position"), high=Max("unit__position")
-    )  # fmt: skip
+    spread = (
+        chosen.order_by()
+        .values("response")
+        .annotate(n=Count("pk"), low=Min("unit__position"), high=Max("unit__position"))
+    )
     return answers.filter(Exists(spread.filter(n__gte=2, high__gte=F("low") + F("n"))))
 
 

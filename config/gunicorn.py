@@ -50,8 +50,10 @@ def on_starting(_: Any) -> None:
     # In a process of its own: the workers shall not inherit what the checks have opened.
     done = subprocess.run(
         [sys.executable, env.BASE_DIR / "manage.py", "check", *strict],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         found = [line.removeprefix("?: ") for line in done.stderr.splitlines() if "?: " in line]
         sys.exit(f"Not started: {'; '.join(found) or done.stderr.strip()}")

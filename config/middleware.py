@@ -45,14 +45,26 @@ HEADERS = {
     "Permissions-Policy": ", ".join(
         f"{feature}=()"
         for feature in (
-            "accelerometer", "browsing-topics", "camera", "display-capture", "geolocation",
-            "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
-            "publickey-credentials-get", "serial", "usb", "xr-spatial-tracking",
+            "accelerometer",
+            "browsing-topics",
+            "camera",
+            "display-capture",
+            "geolocation",
+            "gyroscope",
+            "hid",
+            "magnetometer",
+            "microphone",
+            "midi",
+            "payment",
+            "publickey-credentials-get",
+            "serial",
+            "usb",
+            "xr-spatial-tracking",
         )
     ),
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Permitted-Cross-Domain-Policies": "none",
-}  # fmt: skip
+}
 
 
 def headers(handle: Handler) -> Handler:
@@ -161,14 +173,41 @@ def _look(request: HttpRequest, now: int) -> None:
 
 SHORT, LONG = "5s", "60s"
 LONG_ONES = (
-    "export-file", "campaign-draws", "campaign-audit-file", "audit-file",
-    "api-units", "api-labels", "api-responses", "api-draws", "api-report", "api-reports",
-    "report", "freeze", "frozen", "judges-compared", "judge-robustness", "judge-run-manifest",
-    "api-run-manifest", "campaign-new", "campaign-known", "api-campaigns", "api-rehearsal",
-    "api-known", "api-imports", "judge-start", "api-runs", "api-judge-estimate", "api-export",
-    "campaign-quality", "rater-quality", "api-quality", "adjudication", "api-disputes",
-    "measures", "api-measures",
-)  # fmt: skip
+    "export-file",
+    "campaign-draws",
+    "campaign-audit-file",
+    "audit-file",
+    "api-units",
+    "api-labels",
+    "api-responses",
+    "api-draws",
+    "api-report",
+    "api-reports",
+    "report",
+    "freeze",
+    "frozen",
+    "judges-compared",
+    "judge-robustness",
+    "judge-run-manifest",
+    "api-run-manifest",
+    "campaign-new",
+    "campaign-known",
+    "api-campaigns",
+    "api-rehearsal",
+    "api-known",
+    "api-imports",
+    "judge-start",
+    "api-runs",
+    "api-judge-estimate",
+    "api-export",
+    "campaign-quality",
+    "rater-quality",
+    "api-quality",
+    "adjudication",
+    "api-disputes",
+    "measures",
+    "api-measures",
+)
 """Exports, imports, reports, and what draws, plans or looks through a whole campaign; each is a
 route or a family of them."""
 

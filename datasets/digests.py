@@ -37,11 +37,18 @@ AS_READ = 10**15
 """Numbers from here on PostgreSQL may give back in another form of the same number."""
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
-_PARTS = {"questions": "question", "passages": "passage", "key_points": "key-point",
-          "reports": "report"}  # fmt: skip
+_PARTS = {
+    "questions": "question",
+    "passages": "passage",
+    "key_points": "key-point",
+    "reports": "report",
+}
 _TABLES: dict[str, type[models.Model]] = {
-    "question": Question, "passage": Passage, "key-point": KeyPoint, "report": Report,
-}  # fmt: skip
+    "question": Question,
+    "passage": Passage,
+    "key-point": KeyPoint,
+    "report": Report,
+}
 
 
 def line_digest(position: int, query: rows.Query) -> str:
@@ -161,8 +168,7 @@ def _words(kind: str, key: str) -> str:
 
 
 def _wrong(batch: Batch, wrong: str, query: Query | None = None, **where: str | int) -> Violation:
-    place: Place = {"batch": batch.name, "table": Batch._meta.db_table,
-                                   "id": batch.pk}  # fmt: skip
+    place: Place = {"batch": batch.name, "table": Batch._meta.db_table, "id": batch.pk}
     if query:
         place |= {"query": query.key, "table": Query._meta.db_table, "id": query.pk}
     return Violation(TEXTS.name, f"batch {batch.name}: {wrong}", place | where)

@@ -29,11 +29,28 @@ _DIGEST = ("query_id", "line", "texts")
 _PASSAGE = ("id", "batch_id", "key", "text")
 _PART = ("batch_id", "query_id", "key", "position", "text", "meta")
 _GROUNDING = (
-    "query_id", "passage_id", "position", "title", "source", "published_at", "age", "sentences",
-    "relevant", "use", "meta",
-)  # fmt: skip
-_REPORT = (*_PART, "system", "setting", "context", "citations", "sentences", "deflected",
-           "key_points")  # fmt: skip
+    "query_id",
+    "passage_id",
+    "position",
+    "title",
+    "source",
+    "published_at",
+    "age",
+    "sentences",
+    "relevant",
+    "use",
+    "meta",
+)
+_REPORT = (
+    *_PART,
+    "system",
+    "setting",
+    "context",
+    "citations",
+    "sentences",
+    "deflected",
+    "key_points",
+)
 
 
 class Writer:
@@ -107,8 +124,15 @@ class Writer:
     def _query(self, key: int, query: rows.Query, position: int) -> Row:
         references = [part_of_line(reference) for reference in query.references]
         return (
-            key, self.batch, query.id, position, query.text, query.asked_at, references, query.meta,
-        )  # fmt: skip
+            key,
+            self.batch,
+            query.id,
+            position,
+            query.text,
+            query.asked_at,
+            references,
+            query.meta,
+        )
 
     def _part(self, query: int, row: Any, position: int) -> tuple[Any, ...]:
         return self.batch, query, row.id, position, row.text, row.meta

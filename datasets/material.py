@@ -106,9 +106,18 @@ def _questions(queries: Keys) -> Parts:
 
 
 _passages_of = _of(
-    models.Grounding, "passage__key", "passage__text", "title", "source", "published_at", "age",
-    "sentences", "relevant", "use", "meta",
-)  # fmt: skip
+    models.Grounding,
+    "passage__key",
+    "passage__text",
+    "title",
+    "source",
+    "published_at",
+    "age",
+    "sentences",
+    "relevant",
+    "use",
+    "meta",
+)
 
 
 def _passages(queries: Keys) -> Parts:
@@ -126,9 +135,18 @@ def _key_points(queries: Keys) -> Parts:
 
 
 _reports_of = _of(
-    models.Report, "key", "text", "system", "setting", "context", "citations", "sentences",
-    "deflected", "key_points", "meta",
-)  # fmt: skip
+    models.Report,
+    "key",
+    "text",
+    "system",
+    "setting",
+    "context",
+    "citations",
+    "sentences",
+    "deflected",
+    "key_points",
+    "meta",
+)
 
 
 def _reports(queries: Keys) -> Parts:

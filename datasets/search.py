@@ -49,10 +49,17 @@ class Kind:
 
 KINDS = (
     Kind("query", Query, "batch", "position", "key", "text"),
-    Kind("passage", Grounding, "query__batch", "query__position", "passage__key", "passage__text",
-         "title"),
+    Kind(
+        "passage",
+        Grounding,
+        "query__batch",
+        "query__position",
+        "passage__key",
+        "passage__text",
+        "title",
+    ),
     Kind("report", Report, "batch", "query__position", "key", "text"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, order=True)

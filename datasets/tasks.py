@@ -40,9 +40,13 @@ def run_apart(key: str) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "datasets.uploads", key, str(turn)],
-            cwd=settings.BASE_DIR, env=kept, timeout=WAIT_SECONDS, check=False,
-            start_new_session=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=settings.BASE_DIR,
+            env=kept,
+            timeout=WAIT_SECONDS,
+            check=False,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+        )
         status = done.returncode
     except subprocess.TimeoutExpired:
         status = -1

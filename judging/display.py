@@ -86,8 +86,12 @@ def standing_of(run: Any) -> Standing:
         # While it is at work its error is what is wrong with the server at the moment.
         return Standing("Running", "warn" if run.error else "plain", run.error)
     if run.lane is not None and (other := lanes.holder(run.lane)) is not None:
-        return Standing("Waiting", "warn", f"{str(other).capitalize()} of judge {other.judge} asks "
-                        "this server now; this one is next when that ends.")  # fmt: skip
+        return Standing(
+            "Waiting",
+            "warn",
+            f"{str(other).capitalize()} of judge {other.judge} asks "
+            "this server now; this one is next when that ends.",
+        )
     return _untaken(run)
 
 
@@ -104,9 +108,13 @@ def _untaken(run: Any) -> Standing:
     since = run.lease_until or run.started_at
     if run.now - since < timedelta(seconds=UNTAKEN_SECONDS):
         return Standing("Queued", "other", "A worker takes it up in a moment.")
-    return Standing("No worker", "no", "No worker has taken it up for over "
-                    f"{UNTAKEN_SECONDS} seconds. Start one with make worker, or celery -A config "
-                    "worker; the run then goes on by itself.")  # fmt: skip
+    return Standing(
+        "No worker",
+        "no",
+        "No worker has taken it up for over "
+        f"{UNTAKEN_SECONDS} seconds. Start one with make worker, or celery -A config "
+        "worker; the run then goes on by itself.",
+    )
 
 
 def file_of(run: JudgeRun) -> str:

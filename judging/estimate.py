@@ -217,8 +217,12 @@ def _characters(calls: QuerySet[JudgeCall]) -> float | None:
 
 
 def _with_rows(calls: QuerySet[JudgeCall]) -> QuerySet[JudgeCall]:
-    needed = ("run__campaign", "run__judge__rater", "assignment__item__campaign",
-              "assignment__item__query")  # fmt: skip
+    needed = (
+        "run__campaign",
+        "run__judge__rater",
+        "assignment__item__campaign",
+        "assignment__item__query",
+    )
     return calls.select_related(*needed).order_by("-id")[:MEASURED]
 
 

@@ -61,8 +61,16 @@ def _key(campaign: Campaign, asked: Schema) -> str:
     own = [campaign.pk, campaign.created_at] if validates_answers(campaign, asked) else None
     variables = [[v.name, v.kind, v.answers, v.level, dict(v.asked_if)] for v in asked.variables]
     items = _items(campaign).values_list("key", "shown_passages")
-    told = [FORM, VERSION, campaign.batch.digest, asked.protocol.slug, campaign.protocol_version,
-            variables, list(items), own]  # fmt: skip
+    told = [
+        FORM,
+        VERSION,
+        campaign.batch.digest,
+        asked.protocol.slug,
+        campaign.protocol_version,
+        variables,
+        list(items),
+        own,
+    ]
     return sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
@@ -102,10 +110,16 @@ def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, Place]]:
     named = name_units(spec.units)
     kinds = {unit.kind: asked_of(asked, unit.kind) for unit in spec.units}
     units = tuple(
-        AskedUnit(name, unit.kind, unit.text, about=about(unit, fields, item.query.key),
-                  answer=answer_of(unit, fields), **kinds[unit.kind])
+        AskedUnit(
+            name,
+            unit.kind,
+            unit.text,
+            about=about(unit, fields, item.query.key),
+            answer=answer_of(unit, fields),
+            **kinds[unit.kind],
+        )
         for name, unit in named.items()
-    )  # fmt: skip
+    )
     texts = tuple(text.text for text in spec.texts)
     places = {name: (item.key, unit.kind, unit.key) for name, unit in named.items()}
     return Facts(item.query.text, texts, units, unit_by_unit=False), places

@@ -221,24 +221,36 @@ class StartForm(forms.Form):
     """How far a run may go."""
 
     limit = forms.IntegerField(
-        label="Most requests", required=False, min_value=1, max_value=2**31 - 1,
+        label="Most requests",
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
         help_text="Empty: all that is open. Try 20 first.",
-    )  # fmt: skip
+    )
     most_tokens = forms.IntegerField(
         required=False, min_value=1, max_value=2**53, help_text="Of prompts and answers together."
     )
     most_cost = forms.DecimalField(
-        label="Most US dollars", required=False, min_value=Decimal("0.000001"), max_digits=12,
-        decimal_places=6, help_text="Counts only where a price of the model is known.",
-    )  # fmt: skip
+        label="Most US dollars",
+        required=False,
+        min_value=Decimal("0.000001"),
+        max_digits=12,
+        decimal_places=6,
+        help_text="Counts only where a price of the model is known.",
+    )
     concurrency = forms.IntegerField(
-        label="Requests at once", required=False, min_value=1, max_value=MOST_TRIED,
+        label="Requests at once",
+        required=False,
+        min_value=1,
+        max_value=MOST_TRIED,
         help_text="The most; how many the server bears is found out on the way.",
-    )  # fmt: skip
+    )
     reuse = forms.ChoiceField(
-        label="Earlier answers", choices=REUSE, initial=JudgeRun.Reuse.NEVER,
+        label="Earlier answers",
+        choices=REUSE,
+        initial=JudgeRun.Reuse.NEVER,
         widget=forms.RadioSelect,
-    )  # fmt: skip
+    )
 
 
 class ConcurrencyForm(forms.Form):

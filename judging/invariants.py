@@ -214,8 +214,10 @@ def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _most_at_once() -> int:
-    told = [run.concurrency or run.judge.params.get("concurrency", CONCURRENCY)
-            for run in JudgeRun.objects.select_related("judge")]  # fmt: skip
+    told = [
+        run.concurrency or run.judge.params.get("concurrency", CONCURRENCY)
+        for run in JudgeRun.objects.select_related("judge")
+    ]
     return max(map(int, told), default=0)
 
 

@@ -152,11 +152,16 @@ def _said(labels: QuerySet[Label]) -> Iterable[_Said]:
     rows = (
         labels.filter(unit__in=several.values("unit"))
         .values_list(
-            "unit__item__position", "unit__item_id", "unit__position", "unit_id",
-            "variable", "value", "response__assignment__rater__kind",
+            "unit__item__position",
+            "unit__item_id",
+            "unit__position",
+            "unit_id",
+            "variable",
+            "value",
+            "response__assignment__rater__kind",
         )
         .annotate(number=Count("pk"))
-    )  # fmt: skip
+    )
     for item_position, item, position, unit, *said in rows.iterator(chunk_size=5000):
         yield _Said((item_position, item, position, unit), *said)
 

@@ -341,9 +341,16 @@ def _drop_draft(held: Locked) -> None:
 
 
 _RESPONSE = (
-    "assignment_id", "revision", "current", "payload", "comment", "door", "key", "created_at",
+    "assignment_id",
+    "revision",
+    "current",
+    "payload",
+    "comment",
+    "door",
+    "key",
+    "created_at",
     "basis",
-)  # fmt: skip
+)
 REVISION = _RESPONSE.index("revision")
 _respond = PreparedInsert(Response, _RESPONSE)
 _label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "score", "meta"))

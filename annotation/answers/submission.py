@@ -32,9 +32,23 @@ from annotation.protocols.validation import Door, RefusedError, check, check_cit
 from annotation.provenance import basis_of
 
 __all__ = [
-    "REASONS", "Circumstances", "ConflictError", "Detail", "Held", "LostLeaseError", "Outcome",
-    "Ready", "Stands", "Wrong", "fail", "fail_many", "prepare", "store", "submit", "submit_many",
-]  # fmt: skip
+    "REASONS",
+    "Circumstances",
+    "ConflictError",
+    "Detail",
+    "Held",
+    "LostLeaseError",
+    "Outcome",
+    "Ready",
+    "Stands",
+    "Wrong",
+    "fail",
+    "fail_many",
+    "prepare",
+    "store",
+    "submit",
+    "submit_many",
+]
 
 REASONS = (
     "unreadable",

@@ -93,9 +93,11 @@ class TermsShape(Strict):
         required=False, min_value=0, max_value=999, help_text="one gold item in so many; 0 for none"
     )
     practice_of = serializers.CharField(
-        required=False, allow_blank=True, trim_whitespace=False,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
         help_text="the campaign whose practice people pass first, by name",
-    )  # fmt: skip
+    )
     qualify = Number(
         required=False, min_value=0, max_value=1, help_text="the share right that lets them in"
     )
@@ -201,9 +203,10 @@ class RehearsalShape(serializers.Serializer[Any]):
     unfilled = serializers.IntegerField(help_text="places for which so many people do not suffice")
     shares = ShareShape(many=True, help_text="what each person gets, all at the same pace")
     common = serializers.ListField(
-        child=serializers.IntegerField(), allow_null=True,
+        child=serializers.IntegerField(),
+        allow_null=True,
         help_text="the fewest and the most units that two people share",
-    )  # fmt: skip
+    )
     kappa = ExpectedShape()
     share = ExpectedShape(help_text="of a share such as coverage, by people alone")
     powered = ExpectedShape(allow_null=True, help_text="the same with a judge on all queries")
@@ -322,9 +325,15 @@ def terms_tag(campaign: Campaign) -> str:
     """The ETag of what may change while a campaign runs."""
     guideline = guideline_digest(campaign.guideline) if campaign.guideline else ""
     return etag_of(
-        campaign.pk, campaign.deadline, campaign.language, guideline, campaign.gold_every,
-        campaign.practice_of_id, campaign.qualify, campaign.is_open,
-    )  # fmt: skip
+        campaign.pk,
+        campaign.deadline,
+        campaign.language,
+        guideline,
+        campaign.gold_every,
+        campaign.practice_of_id,
+        campaign.qualify,
+        campaign.is_open,
+    )
 
 
 class Campaigns(List):
@@ -401,9 +410,13 @@ def _made(user: User, wanted: dict[str, Any]) -> Made:
     batch = batch_named(user, wanted["batch"])
     try:
         return create_once(
-            wanted["name"], wanted["protocol"], batch, design_from(wanted), terms_from(wanted),
+            wanted["name"],
+            wanted["protocol"],
+            batch,
+            design_from(wanted),
+            terms_from(wanted),
             user,
-        )  # fmt: skip
+        )
     except DesignError as error:
         wrong = problem(str(error))
         raise RefusedBodyError("this campaign cannot be made", [wrong]) from error
@@ -412,9 +425,14 @@ def _made(user: User, wanted: dict[str, Any]) -> Made:
 def terms_from(wanted: dict[str, Any]) -> Terms:
     """Raises DesignError where the deadline is no moment."""
     names = (
-        "language", "guideline", "gold_every", "practice_of", "qualify", "no_deadline",
+        "language",
+        "guideline",
+        "gold_every",
+        "practice_of",
+        "qualify",
+        "no_deadline",
         "no_qualify",
-    )  # fmt: skip
+    )
     deadline = wanted.get("deadline")
     return Terms(
         deadline=read_deadline(deadline) if deadline else None,
@@ -450,10 +468,21 @@ A_REHEARSAL: dict[str, Any] = {
     "assumptions": asdict(Assumptions()),
 }
 A_DRAW = {
-    "of": "query", "query": "q1", "item": None, "unit": None, "unit_kind": None, "kind": "simple",
-    "seed": 7, "wave": 1, "stratum": None, "probability": 0.2, "drawn": True,
-    "role": "evaluation", "role_probability": 0.8, "use": None,
-}  # fmt: skip
+    "of": "query",
+    "query": "q1",
+    "item": None,
+    "unit": None,
+    "unit_kind": None,
+    "kind": "simple",
+    "seed": 7,
+    "wave": 1,
+    "stratum": None,
+    "probability": 0.2,
+    "drawn": True,
+    "role": "evaluation",
+    "role_probability": 0.8,
+    "use": None,
+}
 
 
 class ChangedShape(ErrorShape):
@@ -486,9 +515,16 @@ class Rehearsals(Resource):
         try:
             given = Assumptions(**wanted.get("assumptions", {}))
             found = rehearse(
-                wanted["name"], wanted["protocol"], batch, design_from(wanted), terms_from(wanted),
-                wanted.get("people"), given, most=MOST_ITEMS, by=person(request),
-            )  # fmt: skip
+                wanted["name"],
+                wanted["protocol"],
+                batch,
+                design_from(wanted),
+                terms_from(wanted),
+                wanted.get("people"),
+                given,
+                most=MOST_ITEMS,
+                by=person(request),
+            )
         except (DesignError, AssumptionError) as error:
             sentence = "this campaign cannot be made"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error

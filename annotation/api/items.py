@@ -257,8 +257,12 @@ class AskedInCampaign(List):
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
         check_blind(user, campaign)
-        paths = {"item": "item__key", "rater": "rater__name", "rater_kind": "rater__kind",
-                 "status": "status"}  # fmt: skip
+        paths = {
+            "item": "item__key",
+            "rater": "rater__name",
+            "rater_kind": "rater__kind",
+            "status": "status",
+        }
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
         rows = visible_asked(user, campaign).filter(**exact)
         return self.page(rows, partial(rendered, AskedOfShape))

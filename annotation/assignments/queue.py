@@ -66,9 +66,14 @@ def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
         if slot is not None:
             seen = prerequisites.verdicts_seen(campaign)
             taken = Assignment(
-                item=item, rater=rater, slot=slot, asked=asked, shown=shown, assisted_by=seen,
+                item=item,
+                rater=rater,
+                slot=slot,
+                asked=asked,
+                shown=shown,
+                assisted_by=seen,
                 held_until=until(campaign),
-            )  # fmt: skip
+            )
             _assign.run(taken)
             return taken
     return None

@@ -43,14 +43,33 @@ from datasets.text import number_of_words
 
 CHUNK = 500
 _ITEM = (
-    "id", "campaign_id", "key", "position", "query_id", "report_id", "passage_id",
-    "key_point_id", "shown_passages", "passage_uses", "quota", "taken", "probability",
+    "id",
+    "campaign_id",
+    "key",
+    "position",
+    "query_id",
+    "report_id",
+    "passage_id",
+    "key_point_id",
+    "shown_passages",
+    "passage_uses",
+    "quota",
+    "taken",
+    "probability",
     "words",
-)  # fmt: skip
+)
 _UNIT = ("item_id", "kind", "key", "name", "position")
 _DRAW = (
-    "item_id", "unit_kind", "key", "position", "kind", "seed", "wave", "probability", "drawn",
-)  # fmt: skip
+    "item_id",
+    "unit_kind",
+    "key",
+    "position",
+    "kind",
+    "seed",
+    "wave",
+    "probability",
+    "drawn",
+)
 
 
 @dataclass(frozen=True)
@@ -143,10 +162,19 @@ class ItemWriter:
             about = reports[spec.report], passages[spec.passage], points[spec.key_point]
             quota = self.design.raters_per_item if query.drawn else 0
             yield (
-                key, self.campaign.pk, spec.key, position, drafted.query, *about,
-                drafted.passages, drafted.uses, quota, 0, query.probability,
+                key,
+                self.campaign.pk,
+                spec.key,
+                position,
+                drafted.query,
+                *about,
+                drafted.passages,
+                drafted.uses,
+                quota,
+                0,
+                query.probability,
                 sum(number_of_words(text.text) for text in spec.texts),
-            )  # fmt: skip
+            )
 
     def _stored(
         self,
@@ -175,9 +203,16 @@ def _draws(item: int, units: Iterable[DrawnUnit], seed: int) -> Iterator[Row]:
 
 
 _DRAW_COLUMNS = (
-    "campaign_id", "query_id", "kind", "seed", "wave", "probability", "drawn", "role",
+    "campaign_id",
+    "query_id",
+    "kind",
+    "seed",
+    "wave",
+    "probability",
+    "drawn",
+    "role",
     "role_probability",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,11 @@ def differences_of_units(
         if unit.kind == "turns" and row.drawn is not None:
             drawn, chance = unit.name in later, later.get(unit.name, row.probability)
         same = (row.kind, row.wave, row.seed, row.drawn) == (
-            unit.kind, unit.wave, design.seed, drawn,
-        )  # fmt: skip
+            unit.kind,
+            unit.wave,
+            design.seed,
+            drawn,
+        )
         if not same or (chance is not None and abs((row.probability or 0.0) - chance) > CLOSE):
             yield f"unit {row.key!r} of item {item!r} is stored otherwise than it is drawn anew"
 

@@ -89,9 +89,21 @@ Line = dict[str, Any]
 CHUNK = 2000
 _SHARED = ("kind", "seed", "wave", "probability", "drawn")
 COLUMNS = (
-    "of", "query", "item", "unit", "unit_kind", "kind", "seed", "wave", "stratum", "probability",
-    "drawn", "role", "role_probability", "use",
-)  # fmt: skip
+    "of",
+    "query",
+    "item",
+    "unit",
+    "unit_kind",
+    "kind",
+    "seed",
+    "wave",
+    "stratum",
+    "probability",
+    "drawn",
+    "role",
+    "role_probability",
+    "use",
+)
 
 
 def draws(campaign: Campaign) -> Iterator[Line]:
@@ -122,9 +134,16 @@ def unit_line(row: Any) -> Line:
     """Of one of `unit_rows`."""
     item = row.item
     return _line(
-        row, of="unit", query=item.query.key, item=item.key, unit=row.key,
-        unit_kind=row.unit_kind, stratum=row.stratum or None, role=row.role, use=item.use,
-    )  # fmt: skip
+        row,
+        of="unit",
+        query=item.query.key,
+        item=item.key,
+        unit=row.key,
+        unit_kind=row.unit_kind,
+        stratum=row.stratum or None,
+        role=row.role,
+        use=item.use,
+    )
 
 
 def _line(row: QueryDraw | UnitDraw, **known: Any) -> Line:

@@ -24,8 +24,13 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
 from annotation.presentation import schema
 from annotation.registry import declared
 
-SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
-         (10**7, "1M<n<10M"))  # fmt: skip
+SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+)
 
 
 def card(campaign: Campaign, manifest: Mapping[str, Any]) -> str:
@@ -148,9 +153,15 @@ class Exporting:
 
     def written(self) -> ExportedFile:
         return ExportedFile(
-            self.path, self.what, self.form, self.rows, self.bytes, self._hash.hexdigest(),
-            EXPORTS[self.what].columns, self.form == "csv",
-        )  # fmt: skip
+            self.path,
+            self.what,
+            self.form,
+            self.rows,
+            self.bytes,
+            self._hash.hexdigest(),
+            EXPORTS[self.what].columns,
+            self.form == "csv",
+        )
 
     def _counted(self, lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         for line in lines:

@@ -90,10 +90,14 @@ def _by_item(campaign: Campaign, graded: Grades) -> Iterator[list[Line]]:
             if row.variable == graded.variable and row.rater_kind == "human" and row.value:
                 votes[_subject(row, graded)][bool(row.assisted_by)].append(_grade(row.value))
         yield [
-            {"query": query, "subtopic": subtopic, "passage": passage,
-             "grade": median_low(blind or assisted)}
+            {
+                "query": query,
+                "subtopic": subtopic,
+                "passage": passage,
+                "grade": median_low(blind or assisted),
+            }
             for (query, subtopic, passage), (blind, assisted) in votes.items()
-        ]  # fmt: skip
+        ]
 
 
 def _subject(row: LabelRow, graded: Grades) -> tuple[str, str, str]:

@@ -9,9 +9,19 @@ from annotation.exports.rows import CHUNK, chunks
 from annotation.models import Campaign, Decision, Label
 
 COLUMNS = (
-    "campaign", "item", "unit", "kind", "query", "variable", "value", "spans", "reason",
-    "decided_by", "decided_at", "revision",
-)  # fmt: skip
+    "campaign",
+    "item",
+    "unit",
+    "kind",
+    "query",
+    "variable",
+    "value",
+    "spans",
+    "reason",
+    "decided_by",
+    "decided_at",
+    "revision",
+)
 Line = dict[str, Any]
 
 

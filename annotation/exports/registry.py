@@ -25,10 +25,32 @@ Line = dict[str, Any]
 TABLE = ("jsonl", "csv", "parquet")
 QRELS = ("query", "subtopic", "passage", "grade")
 _UNITS = ("item", "unit", "kind", "query", "system", "variables", "texts")
-_SPANS = ("item", "unit", "kind", "variable", "value", "rater", "rater_kind", "replicate",
-          "field", "start", "end", "text")  # fmt: skip
-_BATCH = ("id", "text", "asked_at", "questions", "passages", "key_points", "reports", "rankings",
-          "references", "meta")  # fmt: skip
+_SPANS = (
+    "item",
+    "unit",
+    "kind",
+    "variable",
+    "value",
+    "rater",
+    "rater_kind",
+    "replicate",
+    "field",
+    "start",
+    "end",
+    "text",
+)
+_BATCH = (
+    "id",
+    "text",
+    "asked_at",
+    "questions",
+    "passages",
+    "key_points",
+    "reports",
+    "rankings",
+    "references",
+    "meta",
+)
 _ANNOTATION = ("@context", "id", "type", "motivation", "created", "creator", "body", "target")
 _TASK = ("id", "data", "meta", "annotations", "predictions")
 

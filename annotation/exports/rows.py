@@ -49,10 +49,22 @@ class _Answered(NamedTuple):
 
 
 _ANSWERED = (
-    "pk", "item_id", "item__key", "item__query__key", "item__report__system",
-    "item__report__setting", "rater__name", "rater__kind", "replicate", "status", "reason",
-    "missing", "asked", "seconds", "assisted_by",
-)  # fmt: skip
+    "pk",
+    "item_id",
+    "item__key",
+    "item__query__key",
+    "item__report__system",
+    "item__report__setting",
+    "rater__name",
+    "rater__kind",
+    "replicate",
+    "status",
+    "reason",
+    "missing",
+    "asked",
+    "seconds",
+    "assisted_by",
+)
 
 
 class UnitFacts(NamedTuple):
@@ -185,9 +197,16 @@ def _labels(assignments: Sequence[int]) -> dict[tuple[int, int, str], _Label]:
     current = Label.objects.filter(
         response__assignment__in=assignments, response__current=True
     ).values_list(
-        "response__assignment_id", "unit_id", "variable", "pk", "value", "score", "meta",
-        "response__created_at", "response__revision",
-    )  # fmt: skip
+        "response__assignment_id",
+        "unit_id",
+        "variable",
+        "pk",
+        "value",
+        "score",
+        "meta",
+        "response__created_at",
+        "response__revision",
+    )
     return {(held, unit, name): _Label._make(label) for held, unit, name, *label in current}
 
 
@@ -204,8 +223,14 @@ def _spans(assignments: Sequence[int]) -> dict[int, list[SpanRow]]:
 
 ITEMS_AT_ONCE = 200
 COLUMNS = (
-    "pk", "key", "query_id", "query__key", "report__system", "shown_passages", "passage_uses",
-)  # fmt: skip
+    "pk",
+    "key",
+    "query_id",
+    "query__key",
+    "report__system",
+    "shown_passages",
+    "passage_uses",
+)
 """Of an item, as `ShownItem` has them."""
 
 

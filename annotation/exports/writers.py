@@ -83,9 +83,11 @@ _JSON = pa.field("json", pa.string(), metadata={"content": "json"})
 
 def _schema(columns: Mapping[str, pa.DataType | pa.Field]) -> pa.Schema:
     return pa.schema(
-        [kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind)
-         for name, kind in columns.items()]
-    )  # fmt: skip
+        [
+            kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind)
+            for name, kind in columns.items()
+        ]
+    )
 
 
 def _rows(columns: Mapping[str, pa.DataType | pa.Field]) -> pa.DataType:
@@ -97,26 +99,42 @@ def _strings(names: str) -> dict[str, pa.DataType]:
 
 
 SCHEMAS: Mapping[str, pa.Schema] = {
-    "units": _schema(_strings("item unit kind query system")
-                     | {"variables": _TEXTS, "texts": _JSON}),
+    "units": _schema(
+        _strings("item unit kind query system") | {"variables": _TEXTS, "texts": _JSON}
+    ),
     "labels": _schema(
         _strings("campaign protocol item unit kind variable value missing rater rater_kind")
-        | {"replicate": pa.int64(), "created_at": _MOMENT, "revision": pa.int64(),
-           "seconds": pa.float64(), "score": pa.float64(), "spans": pa.list_(_SPAN)}
+        | {
+            "replicate": pa.int64(),
+            "created_at": _MOMENT,
+            "revision": pa.int64(),
+            "seconds": pa.float64(),
+            "score": pa.float64(),
+            "spans": pa.list_(_SPAN),
+        }
         | _strings("assisted_by batch query system setting")
         | {"meta": _JSON}
     ),
     "responses": _schema(
         _strings("campaign protocol item rater rater_kind")
-        | {"replicate": pa.int64(), "revision": pa.int64(), "created_at": _MOMENT,
-           "seconds": pa.float64()}
+        | {
+            "replicate": pa.int64(),
+            "revision": pa.int64(),
+            "created_at": _MOMENT,
+            "seconds": pa.float64(),
+        }
         | _strings("assisted_by comment")
         | {"units": _JSON}
     ),
     "spans": _schema(
         _strings("item unit kind variable value rater rater_kind")
-        | {"replicate": pa.int64(), "field": pa.string(), "start": pa.int64(), "end": pa.int64(),
-           "text": pa.string()}
+        | {
+            "replicate": pa.int64(),
+            "field": pa.string(),
+            "start": pa.int64(),
+            "end": pa.int64(),
+            "text": pa.string(),
+        }
     ),
     "references": _schema(
         _strings("campaign item unit kind query variable value")
@@ -142,9 +160,14 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             ),
             "reports": _rows(
                 _strings("id text system setting")
-                | {"context": _TEXTS, "citations": _TEXTS, "sentences": _TEXTS,
-                   "deflected": pa.bool_(),
-                   "key_points": _rows(_strings("id text") | {"spans": _TEXTS}), "meta": _JSON}
+                | {
+                    "context": _TEXTS,
+                    "citations": _TEXTS,
+                    "sentences": _TEXTS,
+                    "deflected": pa.bool_(),
+                    "key_points": _rows(_strings("id text") | {"spans": _TEXTS}),
+                    "meta": _JSON,
+                }
             ),
             "rankings": _rows({"system": pa.string(), "passages": _TEXTS}),
             "references": _rows(
@@ -153,7 +176,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "meta": _JSON,
         }
     ),
-}  # fmt: skip
+}
 """The columns of each export."""
 
 

@@ -74,9 +74,12 @@ def scores(campaign: Campaign, raters: Collection[int], use: str) -> dict[int, S
         item__in=items, rater__in=raters, replicate=0, scope="", status=Assignment.Status.DONE
     )
     known = _known(items)
-    said = {(held, unit, name): value for held, unit, name, value in Label.objects.filter(
-        response__assignment__in=done, response__revision=1
-    ).values_list("response__assignment", "unit", "variable", "value")}  # fmt: skip
+    said = {
+        (held, unit, name): value
+        for held, unit, name, value in Label.objects.filter(
+            response__assignment__in=done, response__revision=1
+        ).values_list("response__assignment", "unit", "variable", "value")
+    }
     found = dict.fromkeys(raters, Score(0, of, 0, 0))
     for pk, rater, item, asked in done.values_list("pk", "rater", "item", "asked"):
         named = set(asked)
@@ -107,8 +110,9 @@ def _known(items: QuerySet[Item]) -> dict[int, list[_Known]]:
 def checked(assignment: Assignment) -> Iterator[Checked]:
     """The known answers to the units that were asked, in their order, with the first answer."""
     labels = Label.objects.filter(response__assignment=assignment, response__revision=1)
-    said = {(unit, name): value for unit, name, value in labels.values_list(
-        "unit", "variable", "value")}  # fmt: skip
+    said = {
+        (unit, name): value for unit, name, value in labels.values_list("unit", "variable", "value")
+    }
     known = KnownAnswer.objects.filter(
         unit__item=assignment.item_id, unit__name__in=assignment.asked
     )

@@ -90,11 +90,17 @@ def _answers(fields: Fields) -> Iterator[Released]:
             second = output.round == 2 and (place > 0 or 1 in rounds)
             # Who of two wrote it, the release does not say: its order is taken.
             yield Released(
-                item, rater, had[rater], output.number,
+                item,
+                rater,
+                had[rater],
+                output.number,
                 round=1 if output.round == 2 and not second else output.round,
                 action=_action(output, place) if second else None,
-                text=output.answer, selected=output.selected, meta=output.meta, place=fields.place,
-            )  # fmt: skip
+                text=output.answer,
+                selected=output.selected,
+                meta=output.meta,
+                place=fields.place,
+            )
             had[rater] += 1
 
 
@@ -221,6 +227,14 @@ class _Answer:
     ) -> Iterator[LabelRow]:
         if self.known.schema.variable(variable, unit.kind):
             yield LabelRow(
-                self.answer.item, unit.key, variable, self.rater, value, missing, kind=unit.kind,
-                rater_kind=self.kind, replicate=self.answer.replicate, place=self.answer.place,
-            )  # fmt: skip
+                self.answer.item,
+                unit.key,
+                variable,
+                self.rater,
+                value,
+                missing,
+                kind=unit.kind,
+                rater_kind=self.kind,
+                replicate=self.answer.replicate,
+                place=self.answer.place,
+            )

@@ -32,9 +32,23 @@ from datasets.readers.jsonl import MAX_LINE_BYTES
 
 BLOCK = 4 * 1024 * 1024
 TEXTS = (
-    "campaign", "protocol", "item", "unit", "kind", "variable", "value", "missing", "rater",
-    "rater_kind", "created_at", "assisted_by", "batch", "query", "system", "setting",
-)  # fmt: skip
+    "campaign",
+    "protocol",
+    "item",
+    "unit",
+    "kind",
+    "variable",
+    "value",
+    "missing",
+    "rater",
+    "rater_kind",
+    "created_at",
+    "assisted_by",
+    "batch",
+    "query",
+    "system",
+    "setting",
+)
 WHOLE = {"replicate": 0, "revision": 1}
 """Whole numbers, and the least that each may be."""
 MEASURED = ("seconds", "score")

@@ -65,9 +65,15 @@ def _answers(fields: Fields, rater: str, texts: Texts) -> Iterator[LabelRow]:
         quote = str(quotes.get(asked.get(unit, "")) or "")
         spans = (SpanRow("report", None, None, quote),) if quote.strip() else ()
         yield LabelRow(
-            item, unit, "answerable", rater, _ANSWERS[label], kind="question", spans=spans,
+            item,
+            unit,
+            "answerable",
+            rater,
+            _ANSWERS[label],
+            kind="question",
+            spans=spans,
             place=fields.place,
-        )  # fmt: skip
+        )
 
 
 def _ratings(fields: Fields, rater: str, texts: Texts, notes: ReadNotes) -> Iterator[LabelRow]:
@@ -83,9 +89,15 @@ def _ratings(fields: Fields, rater: str, texts: Texts, notes: ReadNotes) -> Iter
         rationale = str(rationales.get(number) or "")
         spans = (SpanRow("passage", None, None, rationale),) if rationale.strip() else ()
         yield LabelRow(
-            item, f"{topic}:q{number}", "rating", rater, str(rating),
-            kind="question", spans=spans, place=fields.place,
-        )  # fmt: skip
+            item,
+            f"{topic}:q{number}",
+            "rating",
+            rater,
+            str(rating),
+            kind="question",
+            spans=spans,
+            place=fields.place,
+        )
 
 
 def _topic(report: str) -> str:

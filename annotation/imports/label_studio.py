@@ -107,16 +107,24 @@ class _Task:
         highlights = (*self._highlights(fields), *_unanchored(own))
         timed = (own, "seconds") if "seconds" in own.raw else (fields, "lead_time")
         return Said(
-            task=self.name, item=self.data.optional_string("item"),
-            unit=self.data.optional_string("unit"), kind=self.data.optional_string("kind"),
-            rater=name, rater_kind=kind, replicate=replicate, place=fields.place,
-            choices=tuple(self._choices(fields)), highlights=highlights,
+            task=self.name,
+            item=self.data.optional_string("item"),
+            unit=self.data.optional_string("unit"),
+            kind=self.data.optional_string("kind"),
+            rater=name,
+            rater_kind=kind,
+            replicate=replicate,
+            place=fields.place,
+            choices=tuple(self._choices(fields)),
+            highlights=highlights,
             declined=bool(fields.boolean("was_cancelled")),
-            missing=own.object("missing") or {}, meta=own.object("meta") or {},
-            revision=whole(own, "revision", MAX_COUNT, 1), created_at=moment(fields),
+            missing=own.object("missing") or {},
+            meta=own.object("meta") or {},
+            revision=whole(own, "revision", MAX_COUNT, 1),
+            created_at=moment(fields),
             seconds=timed[0].number(timed[1], 0, float("inf")),
             assisted_by=own.optional_string("assisted_by"),
-        )  # fmt: skip
+        )
 
     def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
@@ -182,10 +190,17 @@ def rows_said(answers: Iterable[Said], known: KnownItems, notes: ReadNotes) -> I
     finder = _Finder(known)
     for said in answers:
         row = LabelRow(
-            *finder.unit_of(said), variable="", rater=said.rater, rater_kind=said.rater_kind,
-            replicate=said.replicate, revision=said.revision, created_at=said.created_at,
-            seconds=said.seconds, assisted_by=said.assisted_by, place=said.place,
-        )  # fmt: skip
+            *finder.unit_of(said),
+            variable="",
+            rater=said.rater,
+            rater_kind=said.rater_kind,
+            replicate=said.replicate,
+            revision=said.revision,
+            created_at=said.created_at,
+            seconds=said.seconds,
+            assisted_by=said.assisted_by,
+            place=said.place,
+        )
         yield from _Rows(said, row, known, notes).all()
 
 

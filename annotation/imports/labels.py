@@ -83,9 +83,22 @@ _TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system",
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
 _REPEATED = (
-    "campaign", "protocol", "item", "kind", "variable", "value", "missing", "rater", "rater_kind",
-    "created_at", "assisted_by", "batch", "query", "system", "setting",
-)  # fmt: skip
+    "campaign",
+    "protocol",
+    "item",
+    "kind",
+    "variable",
+    "value",
+    "missing",
+    "rater",
+    "rater_kind",
+    "created_at",
+    "assisted_by",
+    "batch",
+    "query",
+    "system",
+    "setting",
+)
 _UNLIMITED = float("inf")
 MAX_RATER = 150
 MAX_FIELD = 300

@@ -138,8 +138,9 @@ def _is_numbered_by_a_file(answer: Answer, before: int) -> bool:
     told = Event.objects.filter(
         event="answer.numbered", object_kind="assignment", object_id=str(answer.assignment)
     )
-    return any(facts.get("revision") == answer.revision
-               for facts in told.values_list("facts", flat=True))  # fmt: skip
+    return any(
+        facts.get("revision") == answer.revision for facts in told.values_list("facts", flat=True)
+    )
 
 
 STATUS = Check(

@@ -49,9 +49,12 @@ def strays() -> Iterator[Violation]:
     """Decisions that hang on an answer which is not the Reference's."""
     other = Decision.objects.exclude(response__assignment__rater__kind=Rater.Kind.REFERENCE)
     columns = (
-        "pk", "response__assignment__item__campaign__name", "response__assignment__rater__name",
-        "response__assignment__item__key", "response__revision",
-    )  # fmt: skip
+        "pk",
+        "response__assignment__item__campaign__name",
+        "response__assignment__rater__name",
+        "response__assignment__item__key",
+        "response__revision",
+    )
     for pk, campaign, rater, item, revision in other.values_list(*columns):
         place = {"campaign": campaign, "rater": rater, "item": item, "revision": revision}
         words = f"campaign {campaign}, {rater}, item {item}, revision {revision}"

@@ -118,9 +118,16 @@ class Named(NamedTuple):
 
 
 _ROW = (
-    "pk", "item_id", "rater_id", "rater__name", "rater__kind", "replicate", "scope", "asked",
+    "pk",
+    "item_id",
+    "rater_id",
+    "rater__name",
+    "rater__kind",
+    "replicate",
+    "scope",
+    "asked",
     "status",
-)  # fmt: skip
+)
 
 
 def rows_of(campaign: Campaign, chunk: int) -> Iterator[Row]:
@@ -284,8 +291,10 @@ class Answered:
         """
         mine, campaign = self.row, self.study.campaign.name
         place: Place = {
-            "campaign": campaign, "rater": mine.rater_name, "item": self.item.key,
-        }  # fmt: skip
+            "campaign": campaign,
+            "rater": mine.rater_name,
+            "item": self.item.key,
+        }
         place |= {"replicate": mine.replicate} if mine.replicate else {}
         place |= {"scope": mine.scope} if mine.scope else {}
         place |= where
@@ -340,6 +349,13 @@ def _with_answers(study: Study, chunk: Sequence[Row], seen: Seen) -> Iterator[An
     seen.spans += sum(map(len, spans.values()))
     for row in chunk:
         yield Answered(
-            study, row, placed[row.item], units[row.item], answers.get(row.pk, ()), labels, spans,
-            decisions, drafts.get(row.pk),
-        )  # fmt: skip
+            study,
+            row,
+            placed[row.item],
+            units[row.item],
+            answers.get(row.pk, ()),
+            labels,
+            spans,
+            decisions,
+            drafts.get(row.pk),
+        )

@@ -85,8 +85,11 @@ class TokenForm(forms.Form):
 def tokens(request: HttpRequest) -> HttpResponse:
     """The list with a form; after a POST with the new token's words, this once."""
     user = _person(request)
-    form = TokenForm(request.POST if request.method == "POST" else None, user=user,
-                     initial={"scopes": LEAST[user.role], "days": min(DAYS, 90)})  # fmt: skip
+    form = TokenForm(
+        request.POST if request.method == "POST" else None,
+        user=user,
+        initial={"scopes": LEAST[user.role], "days": min(DAYS, 90)},
+    )
     words, status = "", 200
     if request.method == "POST":
         status = 422

@@ -101,18 +101,28 @@ def _form(request: HttpRequest, chosen: ChoiceForm) -> CampaignForm:
     protocol = chosen.cleaned_data["protocol"]
     initial = {"guideline": PROTOCOLS[protocol].guideline} if "guideline" in request.GET else {}
     return CampaignForm(
-        data, initial=initial, user=user_of(request), protocol=protocol,
+        data,
+        initial=initial,
+        user=user_of(request),
+        protocol=protocol,
         batch=chosen.cleaned_data["batch"],
-    )  # fmt: skip
+    )
 
 
 def _rehearsed(form: CampaignForm) -> Rehearsal:
     """Raises DesignError and AssumptionError."""
     data = form.cleaned_data
     return rehearse(
-        data["name"], form.protocol.name, form.batch, form.design(), form.terms(),
-        data["people"], form.assumptions(), most=MOST_ITEMS, by=form.user,
-    )  # fmt: skip
+        data["name"],
+        form.protocol.name,
+        form.batch,
+        form.design(),
+        form.terms(),
+        data["people"],
+        form.assumptions(),
+        most=MOST_ITEMS,
+        by=form.user,
+    )
 
 
 def _page(
@@ -182,8 +192,12 @@ def facts(campaign: Campaign) -> list[tuple[str, str]]:
     found += [(f"Queries for {name}", f"{share:.0%}") for name, share in roles.items() if share]
     if chosen.variables:
         found.append(("Asks", ", ".join(chosen.variables)))
-    names = {"prerequisite": "Comes after", "validates": "Shows the verdicts of",
-             "strata": "Draws by the labels of", "sampling": "Units of an item"}  # fmt: skip
+    names = {
+        "prerequisite": "Comes after",
+        "validates": "Shows the verdicts of",
+        "strata": "Draws by the labels of",
+        "sampling": "Units of an item",
+    }
     found += [(word, str(options[name])) for name, word in names.items() if options.get(name)]
     return found
 

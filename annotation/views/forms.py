@@ -61,9 +61,11 @@ def field_of(error: Exception, fields: Iterable[str]) -> str | None:
     """The field that an error names; None where it names none, or one that is not there."""
     said, known = str(error), set(fields)
     option = _OPTION.match(said)
-    name = option[1] if option else next(
-        (field for start, field in STARTS.items() if said.startswith(start)), ""
-    )  # fmt: skip
+    name = (
+        option[1]
+        if option
+        else next((field for start, field in STARTS.items() if said.startswith(start)), "")
+    )
     return name if name in known else None
 
 
@@ -390,9 +392,22 @@ SAMPLINGS = (
 )
 POINTS_OF = (("answers", "Those that answers make, against the context of each"),)
 OPTIONS = (
-    "seed", "variables", "categories", "sampling", "per_passage", "order", "items", "passages",
-    "prerequisite", "strata", "validates", "gate", "points", "development", "audit",
-)  # fmt: skip
+    "seed",
+    "variables",
+    "categories",
+    "sampling",
+    "per_passage",
+    "order",
+    "items",
+    "passages",
+    "prerequisite",
+    "strata",
+    "validates",
+    "gate",
+    "points",
+    "development",
+    "audit",
+)
 ASSUMED = ("kappa", "prevalence", "icc", "correlation")
 
 
@@ -416,25 +431,40 @@ class CampaignForm(TermsForm):
 
     name = forms.CharField(max_length=200, help_text="New among all campaigns; people see it.")
     raters_per_item = forms.IntegerField(
-        label="People on an item", min_value=1, max_value=1000, initial=2,
+        label="People on an item",
+        min_value=1,
+        max_value=1000,
+        initial=2,
         help_text="Two is the least for agreement.",
-    )  # fmt: skip
+    )
     overlap = forms.FloatField(
-        label="Share of items with all of them", initial=1, min_value=0, max_value=1,
+        label="Share of items with all of them",
+        initial=1,
+        min_value=0,
+        max_value=1,
         help_text="The others get one person. 0.1 measures agreement cheaply.",
-    )  # fmt: skip
+    )
     human_share = forms.FloatField(
-        label="Share of queries for people", initial=1, min_value=0, max_value=1,
+        label="Share of queries for people",
+        initial=1,
+        min_value=0,
+        max_value=1,
         help_text="Drawn at random; judges are asked all, and estimates join both.",
-    )  # fmt: skip
+    )
     development = forms.FloatField(
-        label="Share of queries for development", required=False, min_value=0, max_value=1,
+        label="Share of queries for development",
+        required=False,
+        min_value=0,
+        max_value=1,
         help_text="Prompts may be tuned on them; they stay out of what judges are measured by.",
-    )  # fmt: skip
+    )
     audit = forms.FloatField(
-        label="Share of queries kept for an audit", required=False, min_value=0, max_value=1,
+        label="Share of queries kept for an audit",
+        required=False,
+        min_value=0,
+        max_value=1,
         help_text="They stay aside for a later look.",
-    )  # fmt: skip
+    )
     seed = forms.IntegerField(
         initial=0, min_value=0, max_value=2**31 - 1, help_text="All draws depend on it alone."
     )
@@ -446,9 +476,12 @@ class CampaignForm(TermsForm):
         label="What is asked", required=False, widget=forms.CheckboxSelectMultiple
     )
     people = forms.IntegerField(
-        label="People expected", required=False, min_value=1, max_value=MOST_PEOPLE,
+        label="People expected",
+        required=False,
+        min_value=1,
+        max_value=MOST_PEOPLE,
         help_text="For the dry run. Empty: as many as an item asks for.",
-    )  # fmt: skip
+    )
     kappa = forms.FloatField(label="True kappa", required=False)
     prevalence = forms.FloatField(label="Share of yes", required=False)
     icc = forms.FloatField(label="Likeness of units of a query", required=False)
@@ -487,18 +520,28 @@ class CampaignForm(TermsForm):
                 ),
             )
         if "passages" in protocol.needs:
-            yield "passages", _text(
-                "Passages shown", "all, relevant, or relevant:CAMPAIGN for what people of that "
-                "campaign found relevant.", initial="all",
-            )  # fmt: skip
+            yield (
+                "passages",
+                _text(
+                    "Passages shown",
+                    "all, relevant, or relevant:CAMPAIGN for what people of that "
+                    "campaign found relevant.",
+                    initial="all",
+                ),
+            )
         if protocol.readings:
             points = [("", "The query's, against their source"), *POINTS_OF]
             yield "points", forms.ChoiceField(label="Points", required=False, choices=points)
         if first is not None:
-            yield "prerequisite", forms.ChoiceField(
-                label="Comes after", required=False, choices=[("", "Nothing"), *first],
-                help_text="An item waits until its query is done there. Roles are that one's.",
-            )  # fmt: skip
+            yield (
+                "prerequisite",
+                forms.ChoiceField(
+                    label="Comes after",
+                    required=False,
+                    choices=[("", "Nothing"), *first],
+                    help_text="An item waits until its query is done there. Roles are that one's.",
+                ),
+            )
         if protocol.drawn and first:
             judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).order_by("name")
             names = [(name, name) for name in judges.values_list("name", flat=True)]
@@ -513,10 +556,14 @@ class CampaignForm(TermsForm):
             yield "gate", forms.ChoiceField(label="Second round of", required=False, choices=gates)
         if any(variable.name == "category" for variable in protocol.variables):
             yield "categories", _text("Categories", "Parted by commas. Empty: the 25 of GaRAGe.")
-        yield "validates", _text(
-            "Shows the verdicts of a judge", "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct "
-            "what it said, and their labels stay out of agreement.",
-        )  # fmt: skip
+        yield (
+            "validates",
+            _text(
+                "Shows the verdicts of a judge",
+                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct "
+                "what it said, and their labels stay out of agreement.",
+            ),
+        )
 
     def _before(self) -> list[tuple[str, str]] | None:
         """The campaigns that this one could follow; None where its protocol follows none."""
@@ -548,9 +595,16 @@ class CampaignForm(TermsForm):
     def own(self) -> list[forms.BoundField]:
         """The fields that depend on the protocol, in their order."""
         names = (
-            "sampling", "per_passage", "passages", "points", "prerequisite", "strata", "gate",
-            "categories", "validates",
-        )  # fmt: skip
+            "sampling",
+            "per_passage",
+            "passages",
+            "points",
+            "prerequisite",
+            "strata",
+            "gate",
+            "categories",
+            "validates",
+        )
         return [self[name] for name in names if name in self.fields]
 
     def assumed(self) -> list[forms.BoundField]:

@@ -94,8 +94,15 @@ def bars(days: Sequence[int]) -> list[dict[str, int]]:
     most, last, found = max(days, default=0) or 1, len(days) - 1, []
     for n, number in enumerate(days):
         height = max(1, -(-TALLEST * number // most))
-        found.append({"number": number, "ago": last - n, "x": 9 * n, "height": height,
-                      "y": TALLEST + 2 - height})  # fmt: skip
+        found.append(
+            {
+                "number": number,
+                "ago": last - n,
+                "x": 9 * n,
+                "height": height,
+                "y": TALLEST + 2 - height,
+            }
+        )
     return found
 
 

@@ -44,8 +44,14 @@ SOURCES = {"ent": "private"}
 _TAGS = ("evidence_relevant", "evidence_correct", "evidence_cited")
 _OF_ANSWER = ("answer_related_info", "answer_validate", "comments")
 _TAKEN = {
-    "sample_id", "question", "question_date", "grounding", "answer_generate", *_TAGS, *_OF_ANSWER,
-}  # fmt: skip
+    "sample_id",
+    "question",
+    "question_date",
+    "grounding",
+    "answer_generate",
+    *_TAGS,
+    *_OF_ANSWER,
+}
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:

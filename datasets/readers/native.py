@@ -28,19 +28,44 @@ from datasets.rows import (
 SUMMARY = "the native format: JSON Lines, one query with all that belongs to it per line"
 
 QUERY = (
-    "id", "text", "asked_at", "questions", "passages", "key_points", "reports", "rankings",
-    "references", "meta",
-)  # fmt: skip
+    "id",
+    "text",
+    "asked_at",
+    "questions",
+    "passages",
+    "key_points",
+    "reports",
+    "rankings",
+    "references",
+    "meta",
+)
 QUESTION = ("id", "text", "weight", "meta")
 PASSAGE = (
-    "id", "text", "title", "source", "published_at", "age", "sentences", "relevant", "use", "meta",
-)  # fmt: skip
+    "id",
+    "text",
+    "title",
+    "source",
+    "published_at",
+    "age",
+    "sentences",
+    "relevant",
+    "use",
+    "meta",
+)
 KEY_POINT = ("id", "text", "passage", "spans", "score", "meta")
 ANSWER_POINT = ("id", "text", "spans")
 REPORT = (
-    "id", "text", "system", "setting", "context", "citations", "sentences", "deflected",
-    "key_points", "meta",
-)  # fmt: skip
+    "id",
+    "text",
+    "system",
+    "setting",
+    "context",
+    "citations",
+    "sentences",
+    "deflected",
+    "key_points",
+    "meta",
+)
 RANKING = ("system", "passages")
 REFERENCE = ("text", "citations", "deflected", "meta")
 

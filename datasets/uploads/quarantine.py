@@ -24,13 +24,21 @@ from datasets.rows import InputError, Place
 
 LOOKED_AT = 64 * 1024
 PACKED = {
-    b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip, or an office file", b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z",
-}  # fmt: skip
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip, or an office file",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
 FOREIGN = {
-    b"%PDF-": "a PDF", b"PAR1": "Parquet", b"SQLite format 3\x00": "a database",
-    b"\x7fELF": "a program", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture",
-}  # fmt: skip
+    b"%PDF-": "a PDF",
+    b"PAR1": "Parquet",
+    b"SQLite format 3\x00": "a database",
+    b"\x7fELF": "a program",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+}
 # query, Q0, document, rank, score, tag
 _RUN = re.compile(rb"\s*\S+\s+\S+\s+\S+\s+\d+\s+[-+.\deE]+\s+\S+\s*")
 

@@ -102,10 +102,25 @@ def _row(run: JudgeRun, assignment: int, attempt: int, request_hash: str, call: 
 
 
 COLUMNS = (
-    "run_id", "assignment_id", "attempt", "request_hash", "state", "detail", "http_status",
-    "completion", "body", "finish_reason", "usage", "logprobs", "model_returned", "cost", "repair",
-    "reused_from_id", "sent_at", "seconds",
-)  # fmt: skip
+    "run_id",
+    "assignment_id",
+    "attempt",
+    "request_hash",
+    "state",
+    "detail",
+    "http_status",
+    "completion",
+    "body",
+    "finish_reason",
+    "usage",
+    "logprobs",
+    "model_returned",
+    "cost",
+    "repair",
+    "reused_from_id",
+    "sent_at",
+    "seconds",
+)
 COST = COLUMNS.index("cost")
 
 

@@ -34,9 +34,16 @@ from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
 
 __all__ = [
-    "ANSWERED", "FINAL", "Call", "Failure", "Result", "record", "storable", "storable_text",
+    "ANSWERED",
+    "FINAL",
+    "Call",
+    "Failure",
+    "Result",
+    "record",
+    "storable",
+    "storable_text",
     "stored_results",
-]  # fmt: skip
+]
 
 ANSWERED = "answered"
 FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")

@@ -88,8 +88,11 @@ class Runs(List):
         try:
             begun = begin(judge, campaign, wanted)
         except (
-            NothingOpenError, lifecycle.ChangedPromptError, lifecycle.OutError, lifecycle.HeldError
-        ) as error:  # fmt: skip
+            NothingOpenError,
+            lifecycle.ChangedPromptError,
+            lifecycle.OutError,
+            lifecycle.HeldError,
+        ) as error:
             raise StandingError(str(error)) from error
         except (SetupError, PromptError) as error:
             raise RefusedBodyError(str(error)) from error

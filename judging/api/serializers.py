@@ -144,9 +144,13 @@ class NewRunShape(Strict):
         required=False, allow_null=True, min_value=1, max_value=MOST_TOKENS
     )
     most_cost = serializers.DecimalField(
-        12, 6, required=False, allow_null=True, min_value=Decimal("0.000001"),
+        12,
+        6,
+        required=False,
+        allow_null=True,
+        min_value=Decimal("0.000001"),
         help_text="US dollars; counts only where a price of the model is known",
-    )  # fmt: skip
+    )
     concurrency = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MOST_TRIED
     )

@@ -30,10 +30,14 @@ PORTS = frozenset({80, 443, 8000, 8080, 8443})
 METADATA = tuple(
     ip_network(each)
     for each in (
-        "169.254.0.0/16", "192.0.0.0/24", "100.100.100.200", "168.63.129.16",
-        "fd00:ec2::/32", "fd20:ce::/32",
+        "169.254.0.0/16",
+        "192.0.0.0/24",
+        "100.100.100.200",
+        "168.63.129.16",
+        "fd00:ec2::/32",
+        "fd20:ce::/32",
     )
-)  # fmt: skip
+)
 # An IPv4 address stands in the last 32 bits of these: mapped, translated, NAT64 and compatible.
 _EMBEDDING = tuple(
     IPv6Network(each) for each in ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")

@@ -107,9 +107,11 @@ def past(run: JudgeRun) -> Past:
         since = since.filter(sent_at__gt=answered_at)
     busy, down = Q(state=BUSY), ~Q(state__in=(BUSY, "abandoned"))
     told = since.aggregate(
-        downs=Count("id", filter=down), down_at=Min("sent_at", filter=down),
-        busies=Count("id", filter=busy), busy_at=Min("sent_at", filter=busy),
-    )  # fmt: skip
+        downs=Count("id", filter=down),
+        down_at=Min("sent_at", filter=down),
+        busies=Count("id", filter=busy),
+        busy_at=Min("sent_at", filter=busy),
+    )
     return Past(
         proven=last > 0,
         down_for=_since(told["down_at"]) if told["downs"] >= ENOUGH_FAILED else 0.0,

@@ -162,8 +162,14 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = _READ
 LABEL_WORDS = 1000
 FILLER_LENGTH = 12_000
 JUDGED_BY_NAME = (
-    "report", "sentence", "passage", "passage-sentence", "report-passage", "pair", "query",
-)  # fmt: skip
+    "report",
+    "sentence",
+    "passage",
+    "passage-sentence",
+    "report-passage",
+    "pair",
+    "query",
+)
 """Kinds of units whose words are no question that could be repeated in a text."""
 
 
@@ -325,5 +331,6 @@ def turned_back(assignment: Assignment, payload: Payload) -> Payload:
 def _turned(answer: Any) -> Any:
     if not isinstance(answer, Mapping):
         return answer
-    return {k: TURNED.get(code, code) if isinstance(code, str) else code
-            for k, code in answer.items()}  # fmt: skip
+    return {
+        k: TURNED.get(code, code) if isinstance(code, str) else code for k, code in answer.items()
+    }

@@ -35,17 +35,19 @@ def compared(campaign: Campaign) -> list[dict[str, Any]]:
     for judge in Judge.objects.filter(pk__in=sums).select_related("rater"):
         states, total = counts[judge.rater_id], sums[judge.pk]
         missing = {reason: n for (state, reason), n in states.items() if state == "failed"}
-        rows.append({
-            "judge": judge,
-            "spent": total,
-            "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
-            "tokens": total["prompt_tokens"] + total["completion_tokens"],
-            "prompt": prompts[judge.pk][:12],
-            "done": sum(n for (state, _), n in states.items() if state == "done"),
-            "missing": sum(missing.values()),
-            "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
-            "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
-        })  # fmt: skip
+        rows.append(
+            {
+                "judge": judge,
+                "spent": total,
+                "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
+                "tokens": total["prompt_tokens"] + total["completion_tokens"],
+                "prompt": prompts[judge.pk][:12],
+                "done": sum(n for (state, _), n in states.items() if state == "done"),
+                "missing": sum(missing.values()),
+                "reasons": sorted(missing.items(), key=lambda each: (-each[1], each[0])),
+                "open": sum(n for (state, _), n in states.items() if state in ("open", "leased")),
+            }
+        )
     return rows
 
 

@@ -203,12 +203,16 @@ def _strike(rows: list[int]) -> None:
 def _poison(run: JudgeRun, rows: list[Assignment]) -> int:
     JudgeCall.objects.bulk_create(
         JudgeCall(
-            run=run, assignment=row, attempt=row.attempts + 1, state="poisoned", seconds=0.0,
+            run=run,
+            assignment=row,
+            attempt=row.attempts + 1,
+            state="poisoned",
+            seconds=0.0,
             detail="three workers died while they held it",
             sent_at=timezone.now(),
         )
         for row in rows
-    )  # fmt: skip
+    )
     ids = [row.pk for row in rows]
     Assignment.objects.filter(pk__in=ids).update(
         status=Status.FAILED, reason="error", lease=None, attempts=F("attempts") + 1
@@ -403,9 +407,20 @@ def _write(judge: Judge, rows: list[_Row]) -> None:
 def _values(judge: Judge, row: _Row) -> tuple[Any, ...]:
     """A new assignment, in the order of `_COLUMNS`."""
     return (
-        uuid.uuid4(), row.item.pk, judge.rater_id, row.replicate, row.scope, row.asked, row.shown,
-        Assignment.Status.OPEN.value, "", {}, 0, "", timezone.now(),
-    )  # fmt: skip
+        uuid.uuid4(),
+        row.item.pk,
+        judge.rater_id,
+        row.replicate,
+        row.scope,
+        row.asked,
+        row.shown,
+        Assignment.Status.OPEN.value,
+        "",
+        {},
+        0,
+        "",
+        timezone.now(),
+    )
 
 
 def _missing(campaign: Campaign, judge: Judge) -> Iterator[_Row]:
@@ -456,7 +471,18 @@ def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]
 
 
 _PLANNED_COLUMNS = (
-    "uid", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "status", "reason",
-    "missing", "attempts", "assisted_by", "created_at",
-)  # fmt: skip
+    "uid",
+    "item_id",
+    "rater_id",
+    "replicate",
+    "scope",
+    "asked",
+    "shown",
+    "status",
+    "reason",
+    "missing",
+    "attempts",
+    "assisted_by",
+    "created_at",
+)
 _insert = PreparedInsert(Assignment, _PLANNED_COLUMNS, new_only=True)

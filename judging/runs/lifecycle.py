@@ -126,10 +126,17 @@ def start(
             _close_dead(campaign, judge)
             ledger.revive(campaign, judge)
             run = JudgeRun.objects.create(
-                campaign=campaign, judge=judge, lane=lane, limit=limit, queued=queued,
-                most_tokens=most_tokens, most_cost=most_cost, concurrency=concurrency,
-                reuse=reuse, prompt_sha256=prompt,
-            )  # fmt: skip
+                campaign=campaign,
+                judge=judge,
+                lane=lane,
+                limit=limit,
+                queued=queued,
+                most_tokens=most_tokens,
+                most_cost=most_cost,
+                concurrency=concurrency,
+                reuse=reuse,
+                prompt_sha256=prompt,
+            )
             record("run.started", campaign.pk, run, after=prompt, limit=limit, offline=offline)
     except IntegrityError as error:
         raise HeldError(f"another run of judge {judge} has just begun") from error

@@ -65,9 +65,13 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         run = begin(judge, campaign, form.cleaned_data)
     except (
-        NothingOpenError, runs.ChangedPromptError, runs.OutError, runs.HeldError, SetupError,
+        NothingOpenError,
+        runs.ChangedPromptError,
+        runs.OutError,
+        runs.HeldError,
+        SetupError,
         PromptError,
-    ) as error:  # fmt: skip
+    ) as error:
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _start_page(request, judge, campaign, form, 409)
     return redirect("judge-run", run.pk)
@@ -187,11 +191,15 @@ def calls(request: HttpRequest, pk: int) -> HttpResponse:
 def call(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(
         JudgeCall.objects.filter(run__in=runs_of(person(request))).select_related(
-            "run__judge__rater", "run__campaign", "assignment__item__campaign",
-            "assignment__item__query", "assignment__item__report", "assignment__rater",
+            "run__judge__rater",
+            "run__campaign",
+            "assignment__item__campaign",
+            "assignment__item__query",
+            "assignment__item__report",
+            "assignment__rater",
         ),
         pk=pk,
-    )  # fmt: skip
+    )
     if is_blind(person(request), found.run.campaign):
         context = {"call": found, "run": found.run, "blind": BLIND}
         return render(request, "judges/call.html", context)
@@ -259,10 +267,15 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
         .order_by("unit__position", "pk")
     )
     return [
-        {"unit": each.unit.name, "variable": each.variable, "value": each.value,
-         "score": each.score, "quotes": each.quotes}
+        {
+            "unit": each.unit.name,
+            "variable": each.variable,
+            "value": each.value,
+            "score": each.score,
+            "quotes": each.quotes,
+        }
         for each in labels[:LABELS]
-    ]  # fmt: skip
+    ]
 
 
 @require_safe

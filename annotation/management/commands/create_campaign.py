@@ -97,9 +97,15 @@ class Command(BaseCommand):
         given = assumptions_of(options["assume"])
         with self.progress("items") as tick:
             told = rehearse(
-                options["name"], options["protocol"], batch, design, terms, options["people"],
-                given, tick,
-            )  # fmt: skip
+                options["name"],
+                options["protocol"],
+                batch,
+                design,
+                terms,
+                options["people"],
+                given,
+                tick,
+            )
         self.say(f"Campaign {options['name']!r} would be sound. Nothing is stored.")
         for sentence in sentences(told):
             self.say(sentence)

@@ -38,9 +38,12 @@ class Command(BaseCommand):
         parser.add_argument("--note", default="", metavar="TEXT", help="what or whom it is for")
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
-            "--days", type=int, default=DAYS, metavar="N", help=f"how long it lasts, up to "
-            f"{MOST_DAYS} (default: {DAYS})",
-        )  # fmt: skip
+            "--days",
+            type=int,
+            default=DAYS,
+            metavar="N",
+            help=f"how long it lasts, up to {MOST_DAYS} (default: {DAYS})",
+        )
         what.add_argument("--list", action="store_true", help="list the account's tokens instead")
         what.add_argument(
             "--revoke",
