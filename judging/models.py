@@ -1,6 +1,6 @@
 """Models of judges: the definition of each, its runs over campaigns, and every call it made.
 
-Open work is in `annotation.Assignment`, the ledger that judges share with people.
+Open work is in `annotation.models.Assignment`, the ledger that judges share with people.
 """
 
 from __future__ import annotations

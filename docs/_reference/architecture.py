@@ -1,0 +1,102 @@
+"""The parts of `docs/architecture.md` that the code itself tells: the tree, and who imports whom.
+
+`python -m docs._reference.architecture` writes them again between their markers. The page is kept
+whole in the repository, so that it can be read there too; a test compares it with the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docs._reference.words import ROOT, code, codes
+
+PAGE = ROOT / "docs" / "architecture.md"
+# Modules of these packages are alike, one for each kind: their names are enough.
+KINDS = {
+    "analysis/figures",
+    "annotation/preparation/steps",
+    "annotation/protocols",
+    "annotation/views/protocol_pages",
+}
+# Found under the same name in every Django project.
+WIRING = {"apps", "urls", "asgi", "wsgi", "__main__"}
+_BLOCK = re.compile(r"(<!-- written: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def written(page: str) -> str:
+    """The page with its marked parts as the code is now."""
+    parts = {"imports": imports, "tree": tree}
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{parts[found[2]]()}\n{found[3]}", page)
+
+
+def first_line(path: Path) -> str:
+    """The first line of a module's docstring; none for a module without one."""
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def _settings() -> dict[str, Any]:
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return dict(found["tool"]["importlinter"])
+
+
+def imports() -> str:
+    """The contracts of import-linter, in words."""
+    return "\n".join(f"{line}\n" for each in _settings()["contracts"] for line in _contract(each))
+
+
+def _contract(contract: dict[str, Any]) -> Iterator[str]:
+    yield f"**{contract['name']}.**"
+    if contract["type"] == "layers":
+        names = [re.split(r"\s*[|:]\s*", layer) for layer in contract["layers"]]
+        yield " → ".join(map(codes, names))
+    else:
+        these, those = contract["source_modules"], contract["forbidden_modules"]
+        only = " directly" if contract.get("allow_indirect_imports") else ""
+        yield f"{codes(these)} never import {codes(those)}{only}."
+    if excepted := contract.get("ignore_imports"):
+        yield f"Except for now: {codes(excepted)}."
+
+
+def tree() -> str:
+    """Every package and module with the first line about it, app by app."""
+    apps = reversed(_settings()["root_packages"])
+    return "\n".join(f"### {app}\n\n{_app(ROOT / app)}" for app in apps)
+
+
+def _app(folder: Path) -> str:
+    head = first_line(folder / "__init__.py")
+    return f"{head}\n\n" + "".join(f"{line}\n" for line in _lines(folder, 0))
+
+
+def _lines(folder: Path, depth: int) -> Iterator[str]:
+    """Modules first, then packages, both by name."""
+    indent = "    " * depth
+    for path in sorted(folder.glob("*.py")):
+        if path.stem not in WIRING and path.stem != "__init__" and (about := first_line(path)):
+            yield f"{indent}- {code(path.name)}: {about}"
+    for package in sorted(path.parent for path in folder.glob("*/__init__.py")):
+        yield from _package(package, indent, depth)
+
+
+def _package(package: Path, indent: str, depth: int) -> Iterator[str]:
+    about = first_line(package / "__init__.py")
+    inside = [path.stem for path in sorted(package.glob("*.py")) if path.stem != "__init__"]
+    if package.name == "commands":
+        yield f"{indent}- {code('commands/')}: {codes(inside)}"
+    elif package.relative_to(ROOT).as_posix() in KINDS:
+        folders = [path.parent.name for path in sorted(package.glob("*/__init__.py"))]
+        yield f"{indent}- {code(package.name + '/')}: {about}"
+        yield f"{indent}    - {codes(inside + folders)}"
+    elif about:
+        yield f"{indent}- {code(package.name + '/')}: {about}"
+        yield from _lines(package, depth + 1)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,84 @@
+"""The map of the code shows the code as it is: its tree, its imports, and every step named."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from docs._reference import architecture
+from tests.cast import ROOT
+from tests.docs.markdown import inline, read
+from tests.test_layout import APPS, modules, tree
+
+PAGE = read("architecture.md")
+STEP = re.compile(rf"(?:{'|'.join(APPS)})(?:\.\w+)+")
+JOURNEYS = PAGE.partition("## Five journeys")[2].partition("## The tree")[0]
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            module = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        try:
+            reduce(getattr, parts[length:], module)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+def test_the_tree_and_the_imports_are_those_of_the_code() -> None:
+    again = "run python -m docs._reference.architecture"
+    assert architecture.written(PAGE) == PAGE, again
+
+
+@pytest.mark.parametrize("journey", re.findall(r"^### (.+)$", JOURNEYS, re.MULTILINE))
+def test_every_step_of_a_journey_exists(journey: str) -> None:
+    steps = JOURNEYS.partition(f"### {journey}")[2].partition("\n### ")[0]
+    names = [name for name in inline(steps) if STEP.fullmatch(name)]
+    scripts = [name for name in inline(steps) if name.startswith("static/")]
+    assert len(names) > 5
+    assert [name for name in names if not exists(name)] == []
+    assert [name for name in scripts if not (ROOT / name).is_file()] == []
+
+
+def test_there_are_five_journeys() -> None:
+    assert len(re.findall(r"^### ", JOURNEYS, re.MULTILINE)) == 5
+
+
+def test_a_name_that_is_not_there_is_found_out() -> None:
+    assert exists("annotation.answers.submission.submit")
+    assert not exists("annotation.answers.submission.nothing")
+    assert not exists("annotation.nowhere.submit")
+
+
+def of_the_apps() -> list[Path]:
+    return [path for path in modules() if path.parts[0] in APPS]
+
+
+def test_every_package_and_module_says_in_a_line_what_it_holds() -> None:
+    silent = {
+        str(path)
+        for path in of_the_apps()
+        if not architecture.first_line(ROOT / path) and path.parent.name != "commands"
+    }
+    assert {path for path in silent if "/templatetags/" not in path} == set()
+
+
+def test_docstrings_of_modules_name_what_exists() -> None:
+    wrong = {
+        f"{path}: {name}"
+        for path in of_the_apps()
+        for name in re.findall(r"`([\w.]+)`", ast.get_docstring(tree(path)) or "")
+        if STEP.fullmatch(name) and not exists(name)
+    }
+    assert wrong == set()
