@@ -1,4 +1,4 @@
-"""Leases: how long a person may hold an item, and how its slot is released.
+"""Leases: how long an item is reserved for a person, and how its slot is released.
 
 Code that takes or releases a slot locks the assignment first, then the rater, then the item, and
 waits for no lock out of this order, so that no two transactions wait for each other.
