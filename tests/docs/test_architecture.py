@@ -41,6 +41,7 @@ def test_the_tree_and_the_imports_are_those_of_the_code() -> None:
     assert architecture.written(PAGE) == PAGE, again
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("journey", re.findall(r"^### (.+)$", JOURNEYS, re.MULTILINE))
 def test_every_step_of_a_journey_exists(journey: str) -> None:
     steps = JOURNEYS.partition(f"### {journey}")[2].partition("\n### ")[0]

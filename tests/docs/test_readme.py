@@ -1,0 +1,47 @@
+"""The README is short, and what it names exists: commands, targets, pages, protocols."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from annotation.protocols import PROTOCOLS
+from tests.cast import ROOT
+from tests.docs.markdown import blocks, inline
+from tests.docs.test_commands import MAKE, OURS, misunderstood
+
+README = (ROOT / "README.md").read_text("utf-8")
+LINES = [line for block in blocks(README, "") for line in block.splitlines()]
+COMMANDS = [match["rest"] for line in LINES if (match := OURS.search(line))]
+
+
+def test_it_has_fewer_than_120_lines() -> None:
+    assert len(README.splitlines()) < 120
+
+
+def test_a_study_of_ones_own_takes_ten_lines() -> None:
+    (own,) = [block for block in blocks(README, "") if "create_campaign" in block]
+    assert len(own.splitlines()) == 10
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_line_is_understood_by_its_command(line: str) -> None:
+    assert misunderstood(line) is None
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {match["target"] for text in (*LINES, *inline(README)) for match in MAKE.finditer(text)}
+    assert {"demo", "test", "serve", "docs"} <= named <= targets
+
+
+def test_every_page_and_picture_that_it_links_to_exists() -> None:
+    linked = re.findall(r"\]\(([^)]+)\)", README)
+    assert len(linked) > 10
+    assert [path for path in linked if not (ROOT / path).is_file()] == []
+
+
+def test_it_lists_every_protocol() -> None:
+    assert set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE)) == set(PROTOCOLS)
