@@ -16,12 +16,13 @@ from typing import Any
 from docs._reference.words import ROOT, code, codes
 
 PAGE = ROOT / "docs" / "architecture.md"
-# Modules of these packages are alike, one for each kind: their names are enough.
+# Each module of these packages is one kind of the same thing, so its name is enough; except for the
+# modules that all kinds share.
 KINDS = {
-    "analysis/figures",
-    "annotation/preparation/steps",
-    "annotation/protocols",
-    "annotation/views/protocol_pages",
+    "analysis/figures": ("base", "files", "svg"),
+    "annotation/preparation/steps": (),
+    "annotation/protocols": ("base", "material", "schema", "units", "validation"),
+    "annotation/views/protocol_pages": ("base",),
 }
 # Found under the same name in every Django project.
 WIRING = {"apps", "urls", "asgi", "wsgi", "__main__"}
@@ -87,12 +88,16 @@ def _lines(folder: Path, depth: int) -> Iterator[str]:
 def _package(package: Path, indent: str, depth: int) -> Iterator[str]:
     about = first_line(package / "__init__.py")
     inside = [path.stem for path in sorted(package.glob("*.py")) if path.stem != "__init__"]
+    inside += [path.parent.name for path in sorted(package.glob("*/__init__.py"))]
+    shared = KINDS.get(package.relative_to(ROOT).as_posix())
     if package.name == "commands":
-        yield f"{indent}- {code('commands/')}: {codes(inside)}"
-    elif package.relative_to(ROOT).as_posix() in KINDS:
-        folders = [path.parent.name for path in sorted(package.glob("*/__init__.py"))]
+        yield f"{indent}- {code('commands/')}: one module for each command"
+        yield from (f"{indent}    - {first_line(package / f'{name}.py')}" for name in inside)
+    elif shared is not None:
         yield f"{indent}- {code(package.name + '/')}: {about}"
-        yield f"{indent}    - {codes(inside + folders)}"
+        for name in shared:
+            yield f"{indent}    - {code(name + '.py')}: {first_line(package / f'{name}.py')}"
+        yield f"{indent}    - {codes(name for name in inside if name not in shared)}"
     elif about:
         yield f"{indent}- {code(package.name + '/')}: {about}"
         yield from _lines(package, depth + 1)

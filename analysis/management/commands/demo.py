@@ -1,4 +1,4 @@
-"""Shows the whole way, from a batch file to an agreement report, and opens the site."""
+"""`demo`: shows the whole way, from a batch file to an agreement report, and opens the site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark measures of a campaign."""
+"""`measures`: the papers' measures of a campaign."""
 
 from __future__ import annotations
 

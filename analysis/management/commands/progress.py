@@ -1,4 +1,4 @@
-"""How far a campaign is, and a line on each of its people."""
+"""`progress`: a campaign's status, and one line for each of its people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agreement and alignment report."""
+"""`report`: the agreement report of a campaign, or of a labels file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries a judge under changed conditions, and prints what became of its labels."""
+"""`robustness`: tests a judge under perturbations, and prints what became of its labels."""
 
 from __future__ import annotations
 

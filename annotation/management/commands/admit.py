@@ -1,4 +1,4 @@
-"""Lets a person into a campaign whose practice they did not pass."""
+"""`admit`: admits a person to a campaign whose practice they did not pass."""
 
 from __future__ import annotations
 

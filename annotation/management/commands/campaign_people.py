@@ -1,4 +1,4 @@
-"""Shows who answers in a campaign, and sets who takes part, who counts and how places are held."""
+"""`campaign_people`: who answers in a campaign; sets members, exclusions and leases."""
 
 from __future__ import annotations
 

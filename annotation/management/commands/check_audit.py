@@ -1,4 +1,4 @@
-"""`manage.py check_audit`"""
+"""`check_audit`: verifies the audit trail against its seals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes an account with one of the three roles."""
+"""`create_account`: creates an account with one of the three roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a campaign's items from a batch."""
+"""`create_campaign`: creates a campaign over a batch, or shows a dry run of its design."""
 
 from __future__ import annotations
 

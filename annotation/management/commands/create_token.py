@@ -1,4 +1,4 @@
-"""Makes a token for an account, lists its tokens, or takes them back."""
+"""`create_token`: creates, lists or revokes an account's API tokens."""
 
 from __future__ import annotations
 

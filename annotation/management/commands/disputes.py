@@ -1,4 +1,4 @@
-"""How long the queue of a campaign's adjudicators is."""
+"""`disputes`: how many units of a campaign wait for an adjudicator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows a campaign's stored draw, or makes it anew and compares."""
+"""`draws`: shows a campaign's stored sample, or repeats the sampling and compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams an export, or writes a folder of several."""
+"""`export`: streams one export, or writes a folder with several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads labels made elsewhere."""
+"""`import_labels`: imports labels made elsewhere."""
 
 from __future__ import annotations
 

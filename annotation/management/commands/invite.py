@@ -1,4 +1,4 @@
-"""Makes a link that lets one person in, lists the links that there are, or takes one back."""
+"""`invite`: creates, lists or revokes links by which people join."""
 
 from __future__ import annotations
 

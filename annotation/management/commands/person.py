@@ -1,4 +1,4 @@
-"""Shows an account, changes its role or pseudonym, switches it off or on, or deletes it."""
+"""`person`: shows an account, changes its role or pseudonym, deactivates or erases it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py seal_audit`"""
+"""`seal_audit`: seals the newest events of the audit trail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes what may change while a campaign runs; opens and closes it."""
+"""`set_campaign`: changes a campaign's settings; opens and closes it."""
 
 from __future__ import annotations
 

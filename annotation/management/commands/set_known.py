@@ -1,4 +1,4 @@
-"""Makes items gold or practice, with the answers that are known of them."""
+"""`set_known`: makes items gold or practice, with their gold answers."""
 
 from __future__ import annotations
 

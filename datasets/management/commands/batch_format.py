@@ -1,4 +1,4 @@
-"""Gives out the native format's schema or an example."""
+"""`batch_format`: prints the native format's schema, or an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads files as one batch."""
+"""`load_batch`: loads files as one batch."""
 
 from __future__ import annotations
 

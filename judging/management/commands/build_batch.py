@@ -1,4 +1,4 @@
-"""Makes a new batch of what was accepted in a step of preparation."""
+"""`build_batch`: creates a new batch from what was accepted in a preparation step."""
 
 from __future__ import annotations
 

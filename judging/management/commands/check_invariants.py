@@ -1,4 +1,4 @@
-"""Asserts what holds at any instant, whatever befell the platform."""
+"""`check_invariants`: checks what must hold at any instant, whatever failed."""
 
 from __future__ import annotations
 

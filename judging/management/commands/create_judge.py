@@ -1,4 +1,4 @@
-"""Defines a judge."""
+"""`create_judge`: defines a judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes or updates a jury of judges."""
+"""`create_jury`: creates or updates a jury of judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes down what a model costs."""
+"""`create_price`: records what a model costs."""
 
 from __future__ import annotations
 

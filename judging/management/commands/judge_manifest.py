@@ -1,4 +1,4 @@
-"""Prints the manifests of a judge's runs."""
+"""`judge_manifest`: prints the manifests of a judge's runs."""
 
 from __future__ import annotations
 

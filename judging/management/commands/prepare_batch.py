@@ -1,4 +1,4 @@
-"""Sets a judge to work as the author of a step of preparation."""
+"""`prepare_batch`: has a judge work as the author of a preparation step."""
 
 from __future__ import annotations
 

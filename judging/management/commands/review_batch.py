@@ -1,4 +1,4 @@
-"""Reviews what authors wrote for a step of preparation, in a file or all at once."""
+"""`review_batch`: reviews what authors wrote for a preparation step, in a file or all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs or resumes a judge."""
+"""`run_judge`: runs a judge over a campaign, or resumes it."""
 
 from __future__ import annotations
 
