@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # The longest beginning of a path decides which folders of `tests` it touches.
 TOUCHED: dict[str, tuple[str, ...]] = {
+    "README.md": ("docs",),
     "analysis/": ("analysis",),
     "analysis/measures/": ("measures",),
     "analysis/statistics/": ("statistics",),
@@ -38,7 +39,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "static/": ("docs", "security/test_surroundings.py"),
     "templates/": ("annotation", "docs"),
 }
-ALWAYS = ("test_layout.py",)
+ALWAYS = ("docs/test_architecture.py", "test_layout.py")
 # What these start or drive takes longer than one waits between two changes.
 SLOW = "not browser and not processes and not containers"
 

@@ -1,8 +1,8 @@
 """One disputed unit with all answers side by side, and storing the decision on it.
 
-Answers stand under letters instead of names. The order is drawn for each unit, so a letter says
-nothing about the next unit, and it is the same each time; people and judges are mixed. A decision
-goes through `submit`, like every answer, as an answer of the Reference.
+Raters are shown as letters. The order is random for each unit, so a letter says nothing about the
+next unit, and it is the same each time; people and judges are mixed. A decision goes through
+`submit`, like every answer, as an answer of the Reference.
 """
 
 from __future__ import annotations
