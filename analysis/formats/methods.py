@@ -578,6 +578,8 @@ def _intervals(report: JSON) -> str:
         parts.append(
             "Where fewer than 5 queries differ from the rest in what they hold, there is none."
         )
+    if any(each.endswith("at least 5 are needed") for each in every):
+        parts.append("Where fewer than 5 queries are informative, there is none.")
     if any("at least 10 are needed" in each for each in every):
         parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}
@@ -588,14 +590,16 @@ def _intervals(report: JSON) -> str:
 
 def _level(methods: list[str]) -> str:
     """At which level the bootstrap's quantiles are taken, for the fewest and the most queries."""
-    found = [re.match(r"95 % BCa bootstrap of (\d+) queries", each) for each in methods]
-    queries = sorted({int(each[1]) for each in found if each})
+    pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
+    found = [re.match(pattern, each) for each in methods]
+    queries = sorted({int(each[2] or each[1]) for each in found if each})
     ends = dict.fromkeys((queries[0], queries[-1]))
-    levels = joined([f"{100 * expanded_level(n):.2f} % with {n} queries" for n in ends])
+    levels = joined([f"{100 * expanded_level(n):.2f} % with {n}" for n in ends])
     return (
         f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
-        f"queries, t being Student's with n−1 degrees of freedom at .975 "
-        f"{CITED['hesterberg2015']}: {levels}."
+        f"informative queries, t being Student's with n−1 degrees of freedom at .975 "
+        f"{CITED['hesterberg2015']}: {levels}. A query is informative where it holds enough "
+        "of the rarer labels."
     )
 
 
@@ -616,6 +620,7 @@ def _for_whom(report: JSON) -> str:
 
 def _kind(interval: str) -> str:
     """An interval's method without what differs between estimates."""
+    interval = re.sub(r", \d+ of them informative", "", interval)
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
     text = re.sub(r" and \d+ raters?", " and raters", text)
     text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)

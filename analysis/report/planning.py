@@ -31,8 +31,10 @@ from analysis.statistics import (
     more_queries,
     more_raters,
 )
+from analysis.statistics.agreement import paired_counts
 from analysis.statistics.arrays import pack
-from analysis.statistics.coefficients import pair_tally
+from analysis.statistics.coefficients import cells_of, pair_tally
+from analysis.statistics.informative import informative_among, informative_of_each
 
 #: So many draws of the labels that stay; the widths of them are averaged.
 DRAWS = 4
@@ -195,7 +197,9 @@ def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
 
     tally = Tally.of(kinds, len(rows), sample.clusters)
     queries = _queries(sample.clusters[enter])
-    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "", clusters=queries)
+    informative = informative_among(tally, paired_counts(rows))
+    bootstrap = Bootstrap(tally, **sample.drawing, informative=informative)
+    return bootstrap.estimate(of, 0, "", clusters=queries)
 
 
 def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
@@ -208,7 +212,8 @@ def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
     def of(weights: Floats) -> Floats:
         return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))
 
-    return Bootstrap(tally, **sample.drawing).estimate(of, 0, "")
+    informative = informative_of_each(tally, *cells_of(k))
+    return Bootstrap(tally, **sample.drawing, informative=informative).estimate(of, 0, "")
 
 
 def _queries(clusters: Ints) -> int:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.statistics.agreement import counts_of, paired_counts
 from analysis.statistics.arrays import Floats, Ints, Value, distinct, unbatch
 from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.informative import informative_among, informative_of_each
 from analysis.statistics.pairwise import LEAST_SHARED, PairMean, enough, kept_pairs, shared_units
 from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally, kinds_of
 
@@ -75,7 +77,9 @@ def ceiling_estimates(
         return {name: undefined(NO_PAIR, n, method) for name, method in methods.items()}
     rows, kinds = kinds_of(people)
     mean = PairMean(rows, np.searchsorted(who, pairs.kept).astype(np.int64), k)
-    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
+    tally = Tally.of(kinds, len(rows), clusters)
+    informative = informative_among(tally, paired_counts(counts_of(rows, k)))
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     functions = {"percent": mean.percent, "cohen_kappa": mean.kappa}
     return {
         name: bootstrap.estimate(functions[name], n, method, NO_PAIR, queries)
@@ -130,7 +134,9 @@ def gap_estimates(
         PairMean(rows, _with(0, range(1, len(who) + 1)), k),
         PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k),
     )
-    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
+    tally = Tally.of(kinds, len(rows), clusters)
+    informative = _informative(tally, rows[:, :1], rows[:, 1:], k)
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     methods = {name: method_of(name, GAP, left_out, "pair", "pairs") for name in names}
     return _differences(bootstrap, means, methods, int(enter.sum()), clusters[enter])
 
@@ -169,9 +175,16 @@ def judge_difference(
     rows, kinds = kinds_of(columns)
     places = range(2, len(who) + 2)
     means = PairMean(rows, _with(0, places), k), PairMean(rows, _with(1, places), k)
-    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
+    tally = Tally.of(kinds, len(rows), clusters)
+    informative = _informative(tally, rows[:, :2], rows[:, 2:], k)
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     methods = {name: method_of(name, less, left_out, "person", "people") for name in names}
     return _differences(bootstrap, means, methods, int(enter.sum()), clusters[enter])
+
+
+def _informative(tally: Tally, judges: Ints, people: Ints, k: int) -> int:
+    together = informative_among(tally, counts_of(people, k))
+    return min(together, informative_of_each(tally, *judges.T))
 
 
 def _with(column: int, others: Iterable[int]) -> Ints:

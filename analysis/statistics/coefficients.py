@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from analysis.statistics.agreement import (
     fleiss_kappa_pooled,
     gwet_ac,
     krippendorff_alpha,
+    paired_counts,
     percent_agreement,
     percent_agreement_pooled,
     randolph_kappa,
@@ -30,6 +31,11 @@ from analysis.statistics.alignment import (
 )
 from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
 from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate
+from analysis.statistics.informative import (
+    informative_among,
+    informative_by_category,
+    informative_of_each,
+)
 from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
@@ -62,6 +68,15 @@ OVERALL: dict[str, tuple[OfTable, str]] = {
     "macro_recall": (lambda t: macro(recall(t)), "recall, mean over categories"),
     "macro_f1": (lambda t: macro(f1(t)), "F1, mean over categories"),
     "macro_specificity": (lambda t: macro(specificity(t)), "specificity, mean over categories"),
+}
+PART = "no interval: that of a category has none"
+#: What of each category the means over categories are means of.
+MEANS = {
+    "balanced_accuracy": "recall",
+    "macro_precision": "precision",
+    "macro_recall": "recall",
+    "macro_f1": "f1",
+    "macro_specificity": "specificity",
 }
 PER_CLASS: dict[str, tuple[Callable[[Floats], Floats], str]] = {
     "precision": (precision, "the judge never uses the category"),
@@ -101,7 +116,9 @@ def agreement_estimates(
     """
     counts = counts_of(codes, k)
     rows, kinds = kinds_of(counts)
-    bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), draws, seed, interval)
+    tally = Tally.of(kinds, len(rows), clusters)
+    informative = informative_among(tally, paired_counts(rows))
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     enter = counts.sum(axis=1) >= 2
     n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
     reason = reason_undefined(rows)
@@ -154,7 +171,7 @@ def pair_estimates(
     Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. `names` are the
     coefficients that are wanted.
     """
-    bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
+    bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
     reason = _why_no_kappa(_square(bootstrap.tally.total, k))
     return {
         name: _of_table(bootstrap, *PAIR[name], reason, k).within(*_range(name)) for name in names
@@ -176,7 +193,7 @@ def table_estimates(
 
     Those whose name holds `kappa` lie from -1 to 1, all others are shares.
     """
-    bootstrap = Bootstrap(pair_tally(one, other, clusters, k), draws, seed, interval)
+    bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
     return {
         name: _of_table(bootstrap, *measure, k).within(*_range(name))
         for name, measure in measures.items()
@@ -196,15 +213,20 @@ def alignment_estimates(
     """Accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
 
     Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Each category has
-    its own estimates; means over categories leave out those where a measure is undefined.
+    its own estimates; means over categories leave out those where a measure is undefined. Where not
+    all queries are informative, a mean has no interval if a category has none: a recall of 1 on the
+    few units with a rare label varies in no resample, and half of the mean with it.
     """
-    bootstrap = Bootstrap(pair_tally(reference, judge, clusters, k), draws, seed, interval)
+    bootstrap = _of_pair(pair_tally(reference, judge, clusters, k), k, draws, seed, interval)
     table = _square(bootstrap.tally.total, k)
     n = int(table.sum())
+    informative = informative_by_category(bootstrap.tally, k, *cells_of(k))
     classes = {
         name: [
             each.within(*SHARE)
-            for each in bootstrap.estimates(_on_square(function, k), n, name, reason)
+            for each in bootstrap.estimates(
+                _on_square(function, k), n, name, reason, informative=informative
+            )
         ]
         for name, (function, reason) in PER_CLASS.items()
     }
@@ -212,7 +234,17 @@ def alignment_estimates(
         name: _of_table(bootstrap, function, method, "no unit has both labels", k).within(*SHARE)
         for name, (function, method) in OVERALL.items()
     }
+    if (bootstrap.informative or 0) < bootstrap.tally.clusters:
+        overall |= {
+            name: replace(overall[name], low=None, high=None, method=f"{OVERALL[name][1]}; {PART}")
+            for name, of in MEANS.items()
+            if overall[name].low is not None and any(map(_has_none, classes[of]))
+        }
     return Alignment(table, classes, overall)
+
+
+def _has_none(estimate: Estimate) -> bool:
+    return estimate.value is not None and estimate.low is None
 
 
 def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
@@ -221,6 +253,15 @@ def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     cells = np.where((one >= 0) & (other >= 0), one * k + other, -1)
     return Tally.of(cells, k * k, clusters)
+
+
+def cells_of(k: int) -> tuple[Ints, Ints]:
+    """What the one and the other rater say in each cell of `pair_tally`, (K * K,) each."""
+    return np.divmod(np.arange(k * k), k)
+
+
+def _of_pair(tally: Tally, k: int, draws: Draws, seed: int, interval: Interval) -> Bootstrap:
+    return Bootstrap(tally, draws, seed, interval, informative_of_each(tally, *cells_of(k)))
 
 
 def _of_table(

@@ -6,6 +6,7 @@ A weight of 2 is the same as having the unit twice. Undefined (a constant score)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 from analysis.statistics.estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
+from analysis.statistics.informative import SEVERAL, informative_of_each
 from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally
 
 #: Kendall's tau compares every two different points: beyond this number weights are refused.
@@ -149,7 +151,9 @@ def correlation_estimates(
     points, index = distinct_points(a, b)
     kinds = np.full(len(x), -1, np.int64)
     kinds[there] = index
-    bootstrap = Bootstrap(Tally.of(kinds, len(points), clusters), draws, seed, interval)
+    tally = Tally.of(kinds, len(points), clusters)
+    informative = informative_of_each(tally, *points.T, least=SEVERAL)
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     made: dict[str, Estimate] = {}
     for name, method in methods.items():
         if name == "kendall":
@@ -173,10 +177,11 @@ def _kendall(bootstrap: Bootstrap, points: Floats, n: int, method: str) -> Estim
     tally = bootstrap.tally
     of: OfWeights
     if tally.table.shape[0] < len(points) <= MAXIMUM_IN_CLUSTERS:
-        of = _tau_of_pairs(*pairs_of_clusters(tally.table, points))
+        pairs = pairs_of_clusters(tally.table, points)
+        of = _tau_of_pairs(*pairs)
         each = sparse.csr_array(sparse.eye_array(tally.table.shape[0]))
-        bootstrap = Bootstrap(
-            Tally(each, tally.times), bootstrap.draws, bootstrap.seed, bootstrap.interval
+        bootstrap = replace(
+            bootstrap, tally=Tally(each, tally.times), left_out=tau_without_one(*pairs)
         )
     elif len(points) <= MAXIMUM_POINTS:
         of = partial(kendall, points[:, 0], points[:, 1])
@@ -209,6 +214,18 @@ def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, 
         for total, signs in zip(sums, (dx * dy, np.abs(dx), np.abs(dy)), strict=True):
             total += own @ (table @ signs.T).T
     return sums[0], sums[1], sums[2]
+
+
+def tau_without_one(excess: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
+    """tau-b with each cluster left out, (C,), from the sums over pairs of clusters, (C, C).
+
+    All pairs less those with the cluster, which are counted both ways, and its own once again.
+    """
+    both, x, y = (
+        pairs.sum() - 2 * pairs.sum(axis=1) + np.diagonal(pairs)
+        for pairs in (excess, untied_x, untied_y)
+    )
+    return ratio(both, np.sqrt(x * y))
 
 
 def _tau_of_pairs(excess: Floats, untied_x: Floats, untied_y: Floats) -> OfWeights:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.estimate import SHARE, Estimate
+from analysis.statistics.estimate import SHARE, Estimate, defined, undefined
+from analysis.statistics.informative import informative_of_each, informative_shares
 from analysis.statistics.resampling import (
     Bootstrap,
     Draws,
@@ -18,6 +19,7 @@ from analysis.statistics.resampling import (
 )
 
 BINS = 10
+NO_INTERVAL = "no interval: above 0 by chance alone, and in resamples the more so"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def calibration(
 
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
     Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others
-    2015). It is above 0 by chance alone, the more so with few units; its bootstrap too.
+    2015). It is above 0 by chance alone, the more so with few units, and in resamples twice: their
+    intervals held the truth of simulated studies in .43 of cases. So it has none.
     Units without a probability (NaN) or a label (-1) are left out. Equal probabilities stay in
     one bin. Raises ValueError where a probability is not between 0 and 1.
     """
@@ -68,7 +71,12 @@ def calibration(
     sums[there] = np.concatenate([member, member * p[:, None], member * y[:, None]], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, clusters), draws, seed, interval)
     method = f"expected calibration error, {size} bins of about equally many units"
-    error = bootstrap.estimate(_calibration_error, len(p), method, "no values").within(*SHARE)
+    value = _calibration_error(bootstrap.tally.total)
+    error = (
+        defined(value, None, len(p), f"{method}; {NO_INTERVAL}").within(*SHARE)
+        if len(p)
+        else undefined("no values", 0, method)
+    )
     return Calibration(brier, error, _reliability(bootstrap, size))
 
 
@@ -81,26 +89,30 @@ def equal_count_bins(values: Floats, bins: int) -> Ints:
     return np.unique(place, return_inverse=True)[1].astype(np.int64)
 
 
-def _calibration_error(sums: Floats) -> Value:
+def _calibration_error(sums: Floats) -> float:
     n, p, y = _thirds(sums)
-    return unbatch(ratio(np.abs(p - y).sum(axis=-1), n.sum(axis=-1)))
+    return float(ratio(np.abs(p - y).sum(), n.sum()))
 
 
 def _reliability(bootstrap: Bootstrap, size: int) -> list[Bin]:
     if not size:
         return []
     n, p, _ = _thirds(bootstrap.tally.total)
-    # An interval rests on the queries that have a unit in the bin.
-    queries = np.asarray((bootstrap.tally.table[:, :size] > 0).sum(axis=0)).ravel()
     return [
-        Bin(int(n[b]), float(p[b] / n[b]), _share_of(bootstrap, b, int(n[b]), int(queries[b])))
+        Bin(int(n[b]), float(p[b] / n[b]), _share_of(bootstrap, b, size, int(n[b])))
         for b in range(size)
     ]
 
 
-def _share_of(bootstrap: Bootstrap, place: int, units: int, queries: int) -> Estimate:
+def _share_of(bootstrap: Bootstrap, place: int, size: int, units: int) -> Estimate:
+    """An interval rests on the queries that have a unit in the bin."""
+    of, yes = bootstrap.tally.table[:, [place, 2 * size + place]].toarray().T
     return bootstrap.estimate(
-        lambda w: _share(w)[..., place], units, "share of yes", clusters=queries
+        lambda w: _share(w)[..., place],
+        units,
+        "share of yes",
+        clusters=int(np.count_nonzero(of)),
+        informative=informative_shares(yes, of),
     ).within(*SHARE)
 
 
@@ -164,8 +176,13 @@ def threshold_sweep(
         kinds = np.where(there, 2 * level + label, -1)
         return Tally.of(kinds, 2 * len(lowest), clusters)
 
-    points = Bootstrap(tallied(chosen), draws if bands else 0, seed, interval)
-    areas = Bootstrap(tallied(_spread(len(values), MOST_LEVELS)), draws, seed, interval)
+    def bootstrap(lowest: Ints, draws: Draws) -> Bootstrap:
+        tally = tallied(lowest)
+        informative = informative_of_each(tally, np.arange(2 * len(lowest)) % 2)
+        return Bootstrap(tally, draws, seed, interval, informative)
+
+    points = bootstrap(chosen, draws if bands else 0)
+    areas = bootstrap(_spread(len(values), MOST_LEVELS), draws)
     exact = np.bincount(2 * place[there] + label[there], minlength=2 * len(values)).astype(float)
 
     def curve(name: str, of: int, reason: str) -> list[Estimate]:

@@ -16,9 +16,10 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa, corrected, counts_of
+from analysis.statistics.agreement import cohen_kappa, corrected, counts_of, paired_counts
 from analysis.statistics.arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatch
 from analysis.statistics.estimate import Estimate, undefined
+from analysis.statistics.informative import informative_among
 from analysis.statistics.paired import holm
 from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally
 
@@ -351,11 +352,17 @@ def crowd_ceiling_estimates(
         )
         queries = len(distinct(clusters[shared])[0])
         tally = Tally.of_sums(slopes[:, None], clusters)
-        bootstrap = Bootstrap(tally, draws, seed, interval)
+        informative = _informative(codes[shared], clusters[shared], k)
+        bootstrap = Bootstrap(tally, draws, seed, interval, informative)
         of = partial(_on_resamples, value)
         estimate = bootstrap.estimate(of, int(shared.sum()), method, clusters=queries)
         made[name] = estimate.within(-1.0, 1.0)
     return made
+
+
+def _informative(codes: Ints, clusters: Ints, k: int) -> int:
+    held = Tally.of_sums(paired_counts(counts_of(codes, k)), clusters)
+    return informative_among(held, np.eye(k))
 
 
 def _on_resamples(value: float, weights: Floats) -> Floats:

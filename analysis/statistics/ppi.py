@@ -14,13 +14,16 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats, ratio, t_quantile
 from analysis.statistics.estimate import Estimate, defined, undefined
+from analysis.statistics.informative import informative_shares
 from analysis.statistics.resampling import (
+    FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,
     ONE_SIDED,
     bca_interval,
     expanded_level,
     resamples_of,
     too_few,
+    too_few_informative,
 )
 
 #: Why there is no estimate from both where people labelled all that the judge did.
@@ -166,6 +169,7 @@ def prediction_powered_ratio(
     *,
     resamples: int | None = None,
     seed: int = 0,
+    drawn: tuple[Floats, Floats] | None = None,
 ) -> Estimate:
     """lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
 
@@ -173,7 +177,8 @@ def prediction_powered_ratio(
     is that of PPI++ for the linearised ratios, unless it is given (1 is plain PPI). BCa
     bootstrap: labelled and other queries are resampled apart, each whole in all three terms
     (Angelopoulos and others 2023; of ratios of several samples Davison and Hinkley 1997, 5.3.2),
-    at the level for the labelled queries.
+    at the level for the labelled queries that are informative (`informative`). `drawn` says how
+    often each labelled and each other query is drawn, (B, n) and (B, N), where that is known.
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only
@@ -187,14 +192,15 @@ def prediction_powered_ratio(
         return undefined(NO_DENOMINATOR, n, method)
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{method}; {too_few(n)}")
-    resamples = resamples_of(n, resamples)
-    generator = np.random.Generator(np.random.PCG64(seed))
-    drawn = [_resampled(sums, resamples, generator) for sums in (labelled, rest)]
+    informative = informative_shares(*human.T)
+    if informative < FEWEST_INFORMATIVE:
+        return defined(value, None, n, f"{method}; {too_few_informative(informative, n)}")
+    of_labelled, of_rest = drawn or _drawn(n, others, resamples_of(n, resamples), seed)
+    resampled = _powered(of_labelled @ labelled, of_rest @ rest, found)
     left_out = _left_out(labelled, rest, found, value)
-    interval = bca_interval(
-        value, _powered(drawn[0], drawn[1], found), left_out, level=expanded_level(n)
-    )
-    how = f"95 % BCa bootstrap, {n} labelled queries, {resamples} resamples"
+    interval = bca_interval(value, resampled, left_out, level=expanded_level(informative))
+    fewer = f", {informative} of them informative" if informative < n else ""
+    how = f"95 % BCa bootstrap, {n} labelled queries{fewer}, {len(resampled)} resamples"
     return defined(value, interval, n, f"{method}; {how if interval else ONE_SIDED}")
 
 
@@ -269,10 +275,12 @@ def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Float
     return value + np.concatenate([each - each.mean() for each in changes])
 
 
-def _resampled(sums: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    if not len(sums):
-        return np.zeros((resamples, sums.shape[1]))
-    shares = np.full(len(sums), 1 / len(sums))
-    draws = generator.multinomial(len(sums), shares, size=resamples)
-    totals: Floats = draws @ sums
-    return totals
+def _drawn(labelled: int, others: int, resamples: int, seed: int) -> tuple[Floats, Floats]:
+    generator = np.random.Generator(np.random.PCG64(seed))
+    one, other = (
+        generator.multinomial(size, np.full(size, 1 / size), size=resamples)
+        if size
+        else np.zeros((resamples, 0))
+        for size in (labelled, others)
+    )
+    return np.asarray(one, float), np.asarray(other, float)

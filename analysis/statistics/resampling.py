@@ -7,7 +7,7 @@ raters and five categories a million units are 35 kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -339,6 +339,8 @@ RESAMPLES = 2000
 FEW, RESAMPLES_OF_FEW = 30, 10_000
 #: So many clusters have to hold other shares of the kinds than the commonest of them.
 FEWEST_DIFFERING = 5
+#: So many clusters have to hold enough of the rarer labels (`informative`).
+FEWEST_INFORMATIVE = 5
 #: Weights that are kept for the next statistic of the same tally: 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
@@ -410,14 +412,18 @@ class Bootstrap:
     """Resampled clusters of a tally, and the kind of interval that is made from them.
 
     `draws` is how many resamples are made, with `seed`, or resamples of the same clusters. The
-    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on;
-    `percentile` is the plain central 95 %, for comparisons.
+    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on, or of those
+    that are `informative` if these are fewer; `percentile` is the plain central 95 %, for
+    comparisons. `left_out` are the values of a single statistic with one cluster left out, in the
+    order of the tally, where they are known otherwise.
     """
 
     tally: Tally
     draws: Draws = None
     seed: int = 0
     interval: Interval = "bca"
+    informative: int | None = None
+    left_out: Floats | None = None
 
     @cached_property
     def _kept(self) -> list[Floats]:
@@ -449,14 +455,17 @@ class Bootstrap:
         method: str,
         reason: str = UNDEFINED,
         clusters: int | None = None,
+        informative: int | None = None,
     ) -> Estimate:
         """The value of `function` on the n units, and its interval over the clusters.
 
         `clusters` is how many of them the statistic rests on (default: all that hold a unit); below
-        ten, or without resamples, there is no interval, and the method says so.
+        ten, or without resamples, there is no interval, and the method says so. `informative` is
+        how many of them are, where that differs from the bootstrap's.
         """
+        held = None if informative is None else [informative]
         made = self.estimates(
-            lambda w: np.asarray(function(w))[..., None], n, method, reason, clusters
+            lambda w: np.asarray(function(w))[..., None], n, method, reason, clusters, held
         )
         return made[0]
 
@@ -467,22 +476,32 @@ class Bootstrap:
         method: str,
         reason: str = UNDEFINED,
         clusters: int | None = None,
+        informative: Sequence[int] | None = None,
     ) -> list[Estimate]:
-        """The same for a statistic of several numbers, (..., S): an estimate for each."""
+        """The same for a statistic of several numbers, (..., S): an estimate for each.
+
+        `informative` says for each of them how many clusters are, where that is not the same.
+        """
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
-        why = self._why_none(queries)
-        ends = [None] * len(values) if why else self._ends(function, values, queries)
-        of = f"{queries} queries, {self.resamples} resamples"
-        how = f"95 % {NAMES[self.interval]} bootstrap of {of}"
+        held = [self.informative] * len(values) if informative is None else informative
+        rests = [queries if each is None else min(each, queries) for each in held]
+        whys = [self._why_none(queries, each) for each in rests]
+        none: list[tuple[float, float] | None] = [None] * len(values)
+        ends = none if all(whys) else self._ends(function, values, rests, whys)
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, *_told(pair, n, method, how, why))
-            for value, pair in zip(values, ends, strict=True)
+            else defined(value, *_told(pair, n, method, self._how(queries, on), why))
+            for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
         ]
 
-    def _why_none(self, clusters: int) -> str:
+    def _how(self, queries: int, informative: int) -> str:
+        fewer = f", {informative} of them informative" if informative < queries else ""
+        of = f"{queries} queries{fewer}, {self.resamples} resamples"
+        return f"95 % {NAMES[self.interval]} bootstrap of {of}"
+
+    def _why_none(self, clusters: int, informative: int) -> str:
         """Why no statistic of these clusters has an interval, or nothing."""
         if clusters < MINIMUM_CLUSTERS:
             return too_few(clusters)
@@ -490,21 +509,38 @@ class Bootstrap:
             return "no interval: not resampled"
         if self.tally.differing < FEWEST_DIFFERING:
             return too_alike(self.tally.differing, clusters)
+        if informative < FEWEST_INFORMATIVE:
+            return too_few_informative(informative, clusters)
         return ""
 
     def _ends(
-        self, function: OfWeights, values: Floats, clusters: int
+        self, function: OfWeights, values: Floats, clusters: Sequence[int], whys: Sequence[str]
     ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
         if self.interval == "percentile":
             return [percentile_interval(column) for column in resampled.T]
-        left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
-        left_out, often = np.concatenate(left), np.concatenate(times)
-        level = expanded_level(clusters)
+        left_out, often = self._without_one(function)
         return [
-            bca_interval(float(value), column, out, often, level)
-            for value, column, out in zip(values, resampled.T, left_out.T, strict=True)
+            None if why else bca_interval(float(value), column, out, often, expanded_level(number))
+            for value, column, out, number, why in zip(
+                values, resampled.T, left_out.T, clusters, whys, strict=True
+            )
         ]
+
+    def _without_one(self, function: OfWeights) -> tuple[Floats, Ints]:
+        """The statistic without each cluster, (C, ...), and how often each of them stands."""
+        if self.left_out is not None:
+            return self.left_out[:, None], self.tally.times
+        left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
+        return np.concatenate(left), np.concatenate(times)
+
+
+def too_few_informative(informative: int, clusters: int) -> str:
+    """Why there is no interval."""
+    return (
+        f"no interval: {informative} of {clusters} queries hold enough of the rarer labels, "
+        f"at least {FEWEST_INFORMATIVE} are needed"
+    )
 
 
 def too_alike(differing: int, clusters: int) -> str:
@@ -520,6 +556,8 @@ def _told(
     ends: tuple[float, float] | None, n: int, method: str, how: str, why: str
 ) -> tuple[tuple[float, float] | None, int, str]:
     """The interval with the method's words; one without width says nothing of what may be."""
+    if why:
+        return None, n, f"{method}; {why}"
     if ends is not None and ends[1] - ends[0] < 1e-12:
         return None, n, f"{method}; {NO_WIDTH}"
-    return ends, n, f"{method}; {why or (how if ends else ONE_SIDED)}"
+    return ends, n, f"{method}; {how if ends else ONE_SIDED}"

@@ -18,6 +18,7 @@ import numpy as np
 from analysis.statistics.agreement import krippendorff_alpha
 from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch
 from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate, undefined
+from analysis.statistics.informative import informative_among
 from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally, mean_by_cluster
 
 #: Intersection over union from which two spans are the same one.
@@ -241,7 +242,8 @@ def token_alpha(
     def alpha(weights: Floats) -> Value:
         return krippendorff_alpha(kinds, "nominal", None, weights)
 
-    bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
+    tally = Tally.of_sums(sums, queries)
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative_among(tally, kinds))
     reason = "all tokens are in spans, or none is" if sums.any() else "nobody worked on a text"
     method = "Krippendorff's alpha, nominal, of tokens in or out of spans"
     return bootstrap.estimate(alpha, int(sums.sum()), method, reason).within(*COEFFICIENT)

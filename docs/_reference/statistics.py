@@ -22,10 +22,11 @@ resample whole queries, or are t intervals on query means; each estimate names i
 resampled queries are BCa at the level 2 Phi(root(n/(n-1)) t) - 1 for n queries, t being Student's
 with n-1 degrees of freedom at .975 (`expanded_level`): 98.3 % with 10 queries, 96.8 % with 20 and
 95.8 % with 50. There are 10,000 resamples below thirty queries and in frozen reports, else 2,000.
-Below ten queries there is no interval, nor where fewer than five of them hold other shares of the
+n counts the queries that are informative, which hold enough of the rarer labels. Below ten queries
+there is no interval, nor where fewer than five of them are informative or hold other shares of the
 labels than the commonest ones, nor where all resamples agree: the value then stands alone, and its
-method says why. [Reading a report](../tutorials/researcher.md) shows the
-numbers at work.
+method says why. [How far to trust an interval](../intervals.md) tells how often they hold the
+truth; [Reading a report](../tutorials/researcher.md) shows the numbers at work.
 """
 
 

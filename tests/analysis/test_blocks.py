@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -215,7 +216,8 @@ class TestIntervals:
                     "Chidi": "11" * queries, JUDGE: "0112" * queries}  # fmt: skip
             rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
             found = (block(rows, "rating"), judged(rows, "rating"))
-            told = set(methods_of(found))
+            informative = re.compile(r", \d+ of them informative")
+            told = {informative.sub("", method) for method in methods_of(found)}
             assert told == {f"95 % BCa bootstrap of {queries} queries, 200 resamples",
                             f"95 % t interval clustered by {queries} queries"}  # fmt: skip
 

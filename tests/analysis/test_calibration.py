@@ -50,8 +50,10 @@ def test_perfect_probabilities_have_no_error() -> None:
 def test_ten_queries_give_intervals() -> None:
     people, scores = {"Ada": "nyyn" * 5}, [0.3, 0.7] * 10
     found = judged(people, list(scores))["calibration"]
-    for estimate in (found["brier"], found["expected_calibration_error"]):
-        assert estimate["low"] <= estimate["value"] <= estimate["high"]
+    brier, error = found["brier"], found["expected_calibration_error"]
+    assert brier["low"] <= brier["value"] <= brier["high"]
+    # A bootstrap of it holds the truth too rarely.
+    assert (error["low"], error["high"]) == (None, None)
     few = judged({"Ada": "nyny"}, [0.3, 0.7, 0.3, 0.7])["calibration"]
     assert few["brier"]["low"] is None
 

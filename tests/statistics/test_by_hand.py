@@ -163,8 +163,9 @@ class TestAgreement:
         assert made["krippendorff_alpha"].value == pytest.approx(1 - 6 / 726)
 
     def test_units_with_one_label_are_no_queries_of_the_interval(self):
-        codes = np.array([[n % 2, 0] for n in range(11)])
+        codes = np.array([[n % 2, n % 2] for n in range(11)])
         codes[9:, 1] = -1
+        codes[0, 1] = 1
         assert "9 queries" in agreement_estimates(codes, np.arange(11), 2)["percent"].method
         codes[9, 1] = 0
         method = agreement_estimates(codes, np.arange(11), 2)["percent"].method

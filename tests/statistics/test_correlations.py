@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from analysis.statistics import Resamples, correlation, correlation_estimates
-from analysis.statistics.correlation import pairs_of_clusters
+from analysis.statistics import Resamples, Tally, correlation, correlation_estimates
+from analysis.statistics.correlation import distinct_points, pairs_of_clusters, tau_without_one
 from tests.statistics.cast import covers, number, width
 
 pytestmark = pytest.mark.every_case
@@ -47,6 +47,16 @@ def test_units_that_are_queries_of_their_own_are_resampled_one_by_one(name):
     drawn = Resamples.draw(np.arange(60), 400, 9)
     low, high = np.quantile(by_scipy(name, x, y, np.arange(60), drawn), [0.025, 0.975])
     assert (made.low, made.high) == pytest.approx((low, high), abs=0.05)
+
+
+def test_kendall_without_each_query_is_that_of_the_units_that_stay():
+    x, y = scores(6, ties=True)
+    points, index = distinct_points(x, y)
+    table = Tally.of(index, len(points), TWELVE).table
+    left_out = tau_without_one(*pairs_of_clusters(table, points))
+    for query in range(12):
+        stay = query != TWELVE
+        assert left_out[query] == pytest.approx(stats.kendalltau(x[stay], y[stay]).statistic)
 
 
 def test_pairs_of_queries_by_hand():

@@ -23,6 +23,7 @@ from analysis.statistics import (
     correlation,
     correlation_estimates,
     curves,
+    informative,
     pair_estimates,
     paired,
     planning,
@@ -77,7 +78,8 @@ def test_what_is_not_said_is_the_same_in_every_function():
 def test_the_limits_are_those_that_the_documentation_names():
     assert (resampling.MINIMUM_CLUSTERS, resampling.MAXIMUM_UNDEFINED) == (10, 0.05)
     assert (resampling.RESAMPLES, resampling.RESAMPLES_OF_FEW, resampling.FEW) == (2000, 10_000, 30)
-    assert resampling.FEWEST_DIFFERING == 5
+    assert (resampling.FEWEST_DIFFERING, resampling.FEWEST_INFORMATIVE) == (5, 5)
+    assert informative.SEVERAL == 2
     assert (paired.EXACT_UP_TO, paired.ENUMERATED_UP_TO) == (200, 13)
     assert (correlation.MAXIMUM_POINTS, correlation.MAXIMUM_IN_CLUSTERS) == (3000, 10_000)
     assert (curves.MOST_POINTS, curves.MOST_LEVELS) == (50, 500)
@@ -107,7 +109,7 @@ RESAMPLED = {
         ONE, OTHER, QUERIES, 3, {"accuracy": (accuracy, "accuracy", "none")}, **o
     ),
     "ceiling": lambda **o: ceiling_estimates(CODES, QUERIES, 3, **o),
-    "calibration": lambda **o: calibration(SCORES[:, 0], YES, QUERIES, **o),
+    "calibration": lambda **o: calibration(SCORES[:, 0], YES, QUERIES, 1, **o),
     "correlation": lambda **o: correlation_estimates(SCORES[:, 0], SCORES[:, 1], QUERIES, **o),
     "curve": lambda **o: threshold_sweep(SCORES[:, 0].round(1), YES, QUERIES, **o).recall,
     "systems": lambda **o: system_rank_correlation(SCORES, SCORES[:, ::-1] ** 2, **o),
