@@ -17,7 +17,8 @@ from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
-CROWD = "crowd"
+CROWD, INTERVALS = "crowd", "intervals"
+PARTS = (PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS)
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> int:
         return _crowd(options)
     if options.only == COVERAGE:
         return _coverage(options)
+    if options.only == INTERVALS:
+        return _intervals(options)
     if options.only == MEASURES:
         return _measures(options)
     if options.only == FILES:
@@ -95,6 +98,31 @@ def _coverage(options: argparse.Namespace) -> int:
     return 0
 
 
+def _intervals(options: argparse.Namespace) -> int:
+    """Coverage and width of what is resampled, by simulation, in about an hour of one core.
+
+    It is kept cell by cell, so that a run that was stopped goes on from its file.
+    """
+    from benchmarks.deciding import passing
+    from benchmarks.intervals import FULL, QUICK, lines, measure_intervals
+
+    output = options.output or _default_output()
+
+    def keep(figures: dict[str, Any]) -> None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(figures) + "\n", "utf-8")
+
+    decided = passing(100 if options.quick else 2_000)
+    _say("\n".join(decided.lines()))
+    known = json.loads(output.read_text("utf-8")) if output.exists() else {}
+    runs = QUICK if options.quick else FULL
+    figures = measure_intervals(runs, _say, keep, known, options.processes)
+    words = "\n".join([lines(figures), "", *decided.lines()])
+    found = {"machine": machine(), "intervals": figures, "alternative": decided.as_json()}
+    _write(found, words, output)
+    return 0
+
+
 def _measures(options: argparse.Namespace) -> int:
     """CRUX's measures of a large study, over SQLite."""
     from benchmarks.measures import FULL, QUICK, lines, measure_measures
@@ -153,16 +181,13 @@ def _default_output() -> Path:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run on SQLite, in seconds")
-    parser.add_argument(
-        "--only",
-        choices=[*DATABASES, PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD],
-        help="one part",
-    )
+    parser.add_argument("--only", choices=[*DATABASES, *PARTS], help="one part")
     parser.add_argument("--grid", action="store_true", help="judges: the larger grid, without bars")
     parser.add_argument(
         "--database", choices=DATABASES, help="judges, files, scale: on one database only"
     )
     parser.add_argument("--items", type=int, metavar="N", help="scale: how many, else 1,000,000")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="intervals: else 1")
     parser.add_argument("--labels", type=int, metavar="N", help="files: how many, else 20,000")
     parser.add_argument("--output", type=Path, metavar="F", help="the JSON; else under var/")
     return parser
