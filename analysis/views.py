@@ -10,17 +10,17 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.data.selection import ChoicesForm
-from analysis.data.sources import campaign_offers, campaign_strata
+from analysis.campaigns.cache import computed_report, labels_since
+from analysis.campaigns.frames import campaign_offers, campaign_strata
 from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import offered
 from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
-from analysis.formats.robustness import robustness_document
+from analysis.forms import ChoicesForm
 from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
 from analysis.pages import READERS, attached
-from analysis.report.cache import computed_report, labels_since
-from analysis.report.robustness import sheet
+from analysis.robustness.document import robustness_document
+from analysis.robustness.sheet import sheet
 from annotation.access import is_blind
 from annotation.models import Campaign
 from annotation.people.membership import readable

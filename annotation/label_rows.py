@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.models import Assignment
-from annotation.protocols.schema import Schema
 from datasets.rows import Place
 
 COLUMNS = (
@@ -33,6 +31,17 @@ COLUMNS = (
     "system",
     "setting",
     "meta",
+)
+
+REASONS = (
+    "unreadable",
+    "refused",
+    "truncated",
+    "filtered",
+    "too-long",
+    "timeout",
+    "error",
+    "declined",
 )
 
 
@@ -75,6 +84,14 @@ class LabelRow:
     place: Place = field(default=Place(""), compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """A row with the name that its unit has in responses."""
+
+    row: LabelRow
+    name: str
+
+
 def as_line(row: LabelRow) -> dict[str, Any]:
     """The object that a row's line holds; what is absent is left out."""
     values = {name: getattr(row, name) for name in COLUMNS}
@@ -83,25 +100,3 @@ def as_line(row: LabelRow) -> dict[str, Any]:
             {"field": s.field, "start": s.start, "end": s.end, "text": s.text} for s in row.spans
         ]
     return {name: value for name, value in values.items() if value is not None}
-
-
-Reasons = dict[str, dict[str, str]]
-"""Reasons by unit name and variable."""
-
-
-def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> Reasons:
-    """The reasons of an assignment; `kinds` are the kinds of its units by name.
-
-    Where the whole answer is missing, that goes for each variable that is asked in any case.
-    """
-    if assignment.missing or assignment.status not in ("failed", "declined"):
-        return {name: dict(each) for name, each in assignment.missing.items()}
-    return {
-        name: {v.name: assignment.reason for v in asked.of(kind) if asked.holds(v.asked_if, {})}
-        for name, kind in kinds.items()
-    }
-
-
-def joined(old: Reasons, new: Reasons) -> Reasons:
-    """Both, the new one's where both give a reason."""
-    return {name: {**old.get(name, {}), **new.get(name, {})} for name in {**old, **new}}

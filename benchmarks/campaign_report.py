@@ -89,9 +89,9 @@ def seconds(resamples: int) -> dict[str, float]:
 
     django.setup()
 
+    from analysis.campaigns.frames import campaign_frame
+    from analysis.campaigns.reports import campaign_report
     from analysis.data.selection import Choices
-    from analysis.data.sources import campaign_frame
-    from analysis.report.build import campaign_report
     from annotation.models import Campaign
 
     campaign, began = Campaign.objects.get(name=NAME), perf_counter()

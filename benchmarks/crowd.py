@@ -94,7 +94,7 @@ def seconds(path: Path, resamples: int) -> Figures:
     django.setup()
 
     from analysis.data.selection import Choices
-    from analysis.report.build import labels_report
+    from analysis.labels_file.reports import labels_report
     from annotation.imports.columns import read_columns
 
     started, began = process_time(), perf_counter()

@@ -110,8 +110,8 @@ def seconds(resamples: int) -> Figures:
 
     django.setup()
 
+    from analysis.campaigns.frames import campaign_frame
     from analysis.data.selection import Choices
-    from analysis.data.sources import campaign_frame
     from analysis.evaluation.build import measures_report
     from analysis.measures.base import PRESETS
     from annotation.models import Campaign

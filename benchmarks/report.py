@@ -66,8 +66,8 @@ def seconds(path: Path, resamples: int) -> dict[str, float]:
     django.setup()
 
     from analysis.data.selection import Choices
-    from analysis.data.sources import file_frame
-    from analysis.report.build import labels_report
+    from analysis.labels_file.frames import file_frame
+    from analysis.labels_file.reports import labels_report
 
     began = perf_counter()
     file_frame([path], {"rating": "ordinal"})

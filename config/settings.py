@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from csp.constants import NONCE, NONE, SELF
 
+from analysis.version import VERSION
 from config import env, rest
 from config.logging import logging_config
-from config.version import VERSION
 
 BASE_DIR = env.BASE_DIR
 DEBUG = env.flag("DEBUG")
@@ -217,8 +217,6 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
-# Whether other libraries compute the figures of a report again, in a process of their own.
-CROSSCHECK = True
 TANDEM_COMMIT = env.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = env.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = env.words("TANDEM_JUDGE_HOSTS")

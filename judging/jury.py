@@ -19,7 +19,7 @@ from django.db import transaction
 
 from annotation.answers.submission import Circumstances, submit
 from annotation.imports.importer import details_of
-from annotation.label_rows import Reasons, reasons
+from annotation.missing_reasons import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
 from annotation.presentation import present, schema
 from annotation.protocols.base import Variable

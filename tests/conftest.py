@@ -13,10 +13,14 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
 
+from analysis.crosscheck import process
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
 from tests.workers import NAME
+
+# Another process for each report is a second each; tests/analysis/test_crosscheck.py has it on.
+process.IS_ON = False
 
 CASES = 3  # of a test's cases, where the test is not marked "every_case"
 

@@ -41,9 +41,5 @@ INSTALLED_APPS = [
     for app in INSTALLED_APPS  # noqa: F405
 ]
 
-# A process with three libraries for each report is a second each; tests/analysis/test_crosscheck.py
-# has it on.
-CROSSCHECK = False
-
 # What tests start as processes of their own runs under the settings that people run.
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

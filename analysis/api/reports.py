@@ -15,6 +15,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analysis.campaigns.cache import computed_report
+from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
     LEAST_WIDTH,
     MOST_RESAMPLES,
@@ -23,11 +26,8 @@ from analysis.data.selection import (
     Choices,
     read_stratum,
 )
-from analysis.data.sources import campaign_offers, campaign_strata
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
-from analysis.report.build import campaign_report
-from analysis.report.cache import computed_report
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from annotation.people.membership import readable

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from analysis.statistics import Bools, Floats, Ints, Level
-from annotation.label_rows import LabelRow
-from annotation.models import Campaign, Item, Rater, Span
-from annotation.presentation import items_of, schema, shown_texts
-from datasets.material import as_rows
-from datasets.models import Query
 
 
 class LabelFact(NamedTuple):
@@ -90,6 +84,24 @@ class Scale:
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
 
 
+class Coded(Protocol):
+    """A variable of a protocol, as far as its scale goes."""
+
+    @property
+    def codes(self) -> tuple[str, ...]: ...
+
+    @property
+    def level(self) -> Level: ...
+
+    @property
+    def escapes(self) -> tuple[str, ...]: ...
+
+
+def scale_of(variable: Coded) -> Scale:
+    """The scale of a protocol's variable."""
+    return Scale(variable.codes, variable.level, variable.escapes)
+
+
 NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
 
 
@@ -115,19 +127,6 @@ def number_of(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-CHUNK = 100
-_COLUMNS = (
-    "label__response__assignment__item__key",
-    "label__unit__kind",
-    "label__unit__key",
-    "label__variable",
-    "label__response__assignment__rater__name",
-    "field",
-    "start",
-    "end",
-)
 
 
 class Place(NamedTuple):
@@ -158,52 +157,3 @@ class Marks:
     spans: Mapping[Place, tuple[Mark, ...]] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
-
-
-def campaign_marks(campaign: Campaign) -> Marks:
-    """The spans of a campaign's current labels; texts are read only where there are spans."""
-    stored = Span.objects.filter(
-        label__response__current=True,
-        label__response__assignment__item__campaign=campaign,
-        label__response__assignment__replicate=0,
-    ).exclude(label__response__assignment__rater__kind=Rater.Kind.TRIAL)
-    spans: dict[Place, list[Mark]] = {}
-    for row in stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000):
-        spans.setdefault(Place(*row[:5]), []).append(Mark(*row[5:]))
-    if not spans:
-        return Marks()
-    rule = schema(campaign).protocol.evidence
-    fields = {rule.variable: rule.field} if rule else {}
-    found = {place: tuple(marks) for place, marks in spans.items()}
-    return Marks(found, dict(_texts(campaign)), fields)
-
-
-def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
-    """The texts of all items; the material of some queries is read at once, and not kept."""
-    items = Item.objects.filter(campaign=campaign).order_by()
-    columns = ("query_id", "shown_passages", "passage_uses")
-    shown = {query: left for query, *left in items.values_list(*columns)}
-    needs = schema(campaign).protocol.needs
-    pending = iter(shown)
-    while chunk := list(islice(pending, CHUNK)):
-        rows = as_rows(Query.objects.filter(pk__in=chunk), needs)
-        for query, row in rows.items():
-            for spec in items_of(campaign, row, *shown[query]):
-                for name, text in shown_texts(spec).items():
-                    yield (spec.key, name), text
-
-
-def file_marks(rows: Iterable[LabelRow]) -> Marks:
-    """The spans of a labels file, which knows no texts; of repeated judgements the first counts."""
-    first: dict[Place, LabelRow] = {}
-    for row in rows:
-        place = Place(row.item, row.kind or "", row.unit, row.variable, row.rater)
-        if place not in first or row.replicate < first[place].replicate:
-            first[place] = row
-    return Marks(
-        {
-            place: tuple(Mark(span.field, span.start, span.end) for span in row.spans)
-            for place, row in first.items()
-            if row.spans
-        }
-    )

@@ -14,18 +14,11 @@ import numpy as np
 
 from analysis.data.selection import Choices, Strata
 from analysis.statistics import Bools
-from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
-from annotation.models import Campaign, Item, QueryDraw
 
 JSON = dict[str, Any]
 STRATUM = "role"
-
-
-def roles_of_items(campaign: Campaign) -> dict[str, str]:
-    """The role of each item's query, by the item's key."""
-    roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
-    items = Item.objects.filter(campaign=campaign).values_list("key", "query")
-    return {key: roles.get(query, EVALUATION) for key, query in items}
+ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
+"""What a query may be drawn for, by the names that campaigns keep."""
 
 
 def evaluated(strata: Strata, choices: Choices) -> Collection[str] | None:
@@ -50,6 +43,6 @@ def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
         return None
     counts = Counter(roles.values())
     return {
-        **{name: counts[name] for name in (DEVELOPMENT, EVALUATION, AUDIT)},
+        **{name: counts[name] for name in ROLES},
         "compared": "chosen" if held is None else EVALUATION,
     }

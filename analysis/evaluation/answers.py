@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import HUMAN
 from analysis.data.selection import Choices
-from analysis.data.sources import campaign_frame
 from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,

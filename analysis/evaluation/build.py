@@ -10,9 +10,10 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.campaigns.frames import campaign_frame
+from analysis.data.chosen import uncollected
 from analysis.data.frame import Frame
 from analysis.data.selection import Choices
-from analysis.data.sources import campaign_frame, uncollected
 from analysis.evaluation.answers import answer_points, key_point_scores
 from analysis.evaluation.inputs import TOGETHER, Part, Rows, drawn_queries
 from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of

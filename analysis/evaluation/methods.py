@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.data.reference import HUMAN
+from analysis.document import Section, count
 from analysis.evaluation.inputs import JUDGE
-from analysis.formats.base import Section, count
 from analysis.formats.methods import CITED, references
 from analysis.measures.base import PRESETS
 

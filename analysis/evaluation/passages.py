@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import Choices
-from analysis.data.sources import campaign_frame
 from analysis.evaluation.answers import Counted
 from analysis.evaluation.inputs import TEXTS, Part, Rows, Voice, system_of, voices
 from analysis.evaluation.relevance import BY_ORACLE, RatedRankings

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from analysis.data.reference import HUMAN
+from analysis.document import DASH, Block, Cell, Document, Format, Number, Section, Table, Who
 from analysis.evaluation.inputs import JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
 from analysis.evaluation.methods import methods_section
 from analysis.evaluation.slicing import slice_sections
-from analysis.formats.base import DASH, Block, Cell, Document, Format, Number, Section, Table, Who
 from analysis.formats.html import as_json
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown

@@ -11,13 +11,14 @@ from django.core.cache import caches
 from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
-from analysis.data.selection import MOST_RESAMPLES, Choices, Several
+from analysis.campaigns.cache import state_of
+from analysis.data.selection import MOST_RESAMPLES, Choices
 from analysis.evaluation.answers import RECALL, VERIFICATION
 from analysis.evaluation.build import JSON, measures_report
 from analysis.evaluation.slicing import SLICING
+from analysis.forms import Several
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
-from analysis.report.cache import state_of
 from annotation.access import is_blind
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable

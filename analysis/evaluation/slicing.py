@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import Choices
-from analysis.data.sources import campaign_frame
+from analysis.document import DASH, Block, Cell, Number, Section, Table, Who
 from analysis.evaluation.inputs import TOGETHER, Rows
-from analysis.formats.base import DASH, Block, Cell, Number, Section, Table, Who
 from analysis.measures.base import QUALITY, grounding_quality
 from analysis.report.judges import settled
 from analysis.statistics import Bools

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from django.utils.text import slugify
 
+from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import VariableFrame
 from analysis.data.selection import Choices
-from analysis.data.sources import campaign_frame
 from analysis.evaluation.inputs import voices
 from analysis.evaluation.passages import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of

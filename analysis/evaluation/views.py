@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from analysis.document import Document, Table, count
 from analysis.evaluation.rendering import (
     FORMATS,
     board_table,
@@ -29,7 +30,6 @@ from analysis.evaluation.selection import (
 )
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
-from analysis.formats.base import Document, Table, count
 from analysis.formats.build import moment
 from analysis.pages import READERS, attached
 from annotation.access import is_blind

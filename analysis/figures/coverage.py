@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from analysis.document import Number, Table, Who
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Number, Table, Who
 
 ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
 NAMES, BAR, DASHES = 200, 12, 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from analysis.document import Number, Table, Who
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.coverage import DASHES, judge_css, judge_mark
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Number, Table, Who
-from analysis.formats.sections import verdict_words
+from analysis.report.alt_test import verdict_words
 
 JSON = dict[str, Any]
 

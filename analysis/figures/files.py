@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from analysis.document import Cell, Number, Table
 from analysis.figures.base import Figure, Subject
-from analysis.formats.base import Cell, Number, Table
 from annotation.spreadsheet import write_rows
 
 PAGE = b"""\

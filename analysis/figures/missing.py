@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from analysis.document import Table, Who
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Table, Who
 
 NAMES, WIDTH, RIGHT, TOP = 170, 340, 60, 8
 ROW, HEAD, BAR = 24, 28, 14

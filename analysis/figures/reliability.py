@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from analysis.document import Number, Table, Who
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Panel, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Number, Table, Who
 
 JSON = dict[str, Any]
 

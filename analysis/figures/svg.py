@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from django.contrib.staticfiles import finders
-
+STATIC = Path(__file__).resolve().parents[2] / "static"
 SHEET, TOKENS = "css/figures.css", "css/tandem.css"
 FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 
@@ -25,7 +24,7 @@ def file_style() -> str:
 
 
 def _read(sheet: str) -> str:
-    return Path(str(finders.find(sheet))).read_text("utf-8")
+    return (STATIC / sheet).read_text("utf-8")
 
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from analysis.document import Cell, Number, Table
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Mark, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Cell, Number, Table
 
 JSON = dict[str, Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from analysis.document import Cell, Number, Table, Who
 from analysis.figures import base, svg
 from analysis.figures.base import Figure, Mark, Panel, Subject
 from analysis.figures.svg import Drawing
-from analysis.formats.base import Cell, Number, Table, Who
 
 JSON = dict[str, Any]
 

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+from analysis.document import Format
 from analysis.formats import facts, html, latex, markdown
-from analysis.formats.base import Format
 
 FORMATS: dict[str, Format] = {
     each.name: each

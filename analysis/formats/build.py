@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.base import Block, Cell, Document, Section, Table, Who, count
+from analysis.document import Block, Cell, Document, Section, Table, Who, count
 from analysis.formats.methods import methods_section
 from analysis.formats.people_sections import MOST_ROWS
 from analysis.formats.sections import (

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.formats.base import JSON, Format
+from analysis.document import JSON, Format
 from annotation.spreadsheet import write_rows
 
 COLUMNS = (

@@ -1,37 +1,230 @@
-"""The whole report in one file: HTML without scripts or links, or JSON in full precision.
+"""The report as HTML without scripts or links, or as JSON in full precision.
 
-The HTML file is the page's own content in a frame of its own, with the site's style sheets inside.
+Pages show the same HTML; the file holds it in a frame of its own, with the site's style sheets.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from html import escape
 
-from django.contrib.staticfiles import finders
-from django.template.loader import render_to_string
-from django.utils.safestring import SafeString, mark_safe
-
-from analysis.formats.base import JSON, Format
+from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table, Who
+from analysis.figures import FIGURES, Figure, Subject, subjects
+from analysis.figures.svg import STATIC
 from analysis.formats.build import document
 
+FEW, MANY = 3, 5
+"""Up to so few columns fit a telephone; from so many on, intervals stand under their numbers."""
+MOST_ROWS = 300
+"""A page shows so many rows of a figure's data; the file has all."""
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: its name, and its cells, each with its column's name."""
+
+    name: Cell
+    cells: list[tuple[str, bool, Cell]]
+    apart: bool
+
+
+def heads(table: Table) -> list[tuple[str | Who, bool]]:
+    """The names of the columns, and whether they hold numbers."""
+    return [(name, table.is_numeric(n)) for n, name in enumerate(table.header)]
+
+
+def rows(table: Table) -> Iterator[Row]:
+    """The rows, each cell with the name of its column for pages too narrow for a header."""
+    columns = heads(table)[1:]
+    last = len(table.rows) - table.apart
+    for n, (name, *values) in enumerate(table.rows):
+        cells = [
+            (str(name), is_numeric, value)
+            for (name, is_numeric), value in zip(columns, values, strict=True)
+        ]
+        yield Row(name, cells, n >= last)
+
+
+def sign_html(kind: str) -> str:
+    """The sign of a kind of rater: people round, judges square, references a diamond."""
+    if not kind:
+        return ""
+    shape = "person" if kind == "human" else escape(kind)
+    return f'<span class="sign {shape}" aria-hidden="true"></span>'
+
+
+def cell_html(value: Cell) -> str:
+    """A cell: a name with its sign, a number with its interval, or a dash that says why."""
+    if isinstance(value, Number):
+        return _number(value)
+    if isinstance(value, Who):
+        return sign_html(value.kind) + escape(value.name)
+    return escape(str(value))
+
+
+def _number(value: Number) -> str:
+    rated = f' <span class="sub">{escape(value.rated)}</span>' if value.rated else ""
+    if value.value is None:
+        why = f'<span class="why"> {escape(value.reason)}</span>'
+        return f'<span class="undefined">{escape(value.text)}{why}</span>{rated}'
+    method = f' title="{escape(value.method)}"' if value.method else ""
+    above = ""
+    if value.above:
+        letters = escape(" ".join(value.above))
+        above = (
+            '<sup class="above"><span class="sr">, significantly higher than </span>'
+            f"{letters}</sup>"
+        )
+    interval = ""
+    if value.ends is not None:
+        interval = ' <span class="interval">[{}, {}]</span>'.format(*value.ends)
+    return f"<span{method}>{escape(value.text)}{above}{interval}</span>{rated}"
+
+
+def table_html(table: Table) -> str:
+    """A table in its frame, whose class says how many columns it has."""
+    columns = len(table.header)
+    width = " slim" if columns <= FEW else " wide" if columns >= MANY else ""
+    header = "".join(
+        f'<th scope="col"{_numeric(is_numeric)}>{cell_html(name)}</th>'
+        for name, is_numeric in heads(table)
+    )
+    body = "".join(map(_row, rows(table)))
+    return (
+        f'<div class="table-frame{width}"><table class="table">\n'
+        f"<caption>{escape(table.caption)}</caption>\n"
+        f"<thead><tr>{header}</tr></thead>\n"
+        f"<tbody>{body}</tbody>\n</table></div>\n"
+    )
+
+
+def _row(row: Row) -> str:
+    apart = ' class="apart"' if row.apart else ""
+    cells = "".join(
+        f'<td{_numeric(is_numeric)} data-label="{escape(label)}">{cell_html(value)}</td>'
+        for label, is_numeric, value in row.cells
+    )
+    return f'<tr{apart}><th scope="row">{cell_html(row.name)}</th>{cells}</tr>\n'
+
+
+def _numeric(is_numeric: bool) -> str:
+    return ' class="number"' if is_numeric else ""
+
+
+Links = Callable[[Figure, Subject, Section], str]
+"""The HTML that follows a figure of a section: where its files are."""
+
+
+def no_links(figure: Figure, subject: Subject, section: Section) -> str:
+    return ""
+
+
+def document_html(shown: Document, report: JSON, links: Links = no_links) -> str:
+    """A document with the figures of the report that it was made of."""
+    made = f" · {escape(shown.made)}" if shown.made else ""
+    sections = (
+        _section(n, section, report, links) for n, section in enumerate(shown.sections, start=1)
+    )
+    return f'<p class="about">{escape(shown.about)}{made}</p>\n{"".join(sections)}\n'
+
+
+def _section(n: int, section: Section, report: JSON, links: Links) -> str:
+    about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
+    text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
+    if section.points:
+        points = "".join(f"<li>{escape(point)}</li>" for point in section.points)
+        text += f'<ul class="points">{points}</ul>\n'
+    figures = "".join(_figures(section, report, links))
+    return (
+        f'\n<section aria-labelledby="section-{n}">\n'
+        f'<h2 id="section-{n}">{escape(section.title)}</h2>\n'
+        f"{about}\n{text}{figures}{''.join(map(_block, section.blocks))}\n</section>\n"
+    )
+
+
+def _block(block: Block) -> str:
+    title = ""
+    if block.title:
+        about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
+        title = f"<h3>{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}</h3>"
+    tables = "".join(f"{table_html(table)}\n" for table in block.tables)
+    return f'\n{title}\n<div class="tables">\n{tables}</div>\n'
+
+
+def _figures(section: Section, report: JSON, links: Links) -> Iterator[str]:
+    """The figures that belong to a section of the report."""
+    for figure in FIGURES.values():
+        if figure.part == section.part:
+            for n, subject in enumerate(subjects(report, figure), start=1):
+                if subject.name == section.subject:
+                    files = links(figure, subject, section)
+                    yield _figure(figure, subject, f"figure-{figure.name}-{n}", files) + "\n"
+
+
+def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
+    """A drawing over its data; the drawing escapes every name that it holds."""
+    data = figure.data(subject)
+    rest = max(0, len(data.rows) - MOST_ROWS)
+    more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
+    table = table_html(replace(data, rows=data.rows[:MOST_ROWS]))
+    title, drawing = escape(figure.title), figure.draw(subject).inline()
+    return (
+        f'<figure class="drawn" aria-labelledby="{anchor}">\n'
+        f'<figcaption><strong id="{anchor}">{title}</strong> '
+        f'<span class="sub">{escape(figure.caption)}</span></figcaption>\n'
+        f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
+        f"{drawing}</div>\n"
+        '<div class="figure-foot"><details class="figure-data"><summary>Data</summary>\n'
+        f'<div class="figure-table" tabindex="0" role="group" aria-label="Data of {title}">'
+        f"{table}</div>{more}\n"
+        f"</details>{files}</div>\n</figure>\n"
+    )
+
+
+@cache
+def style() -> str:
+    """The site's style sheets in one, but for the lines that would fetch an image."""
+    texts = [(STATIC / sheet).read_text("utf-8") for sheet in SHEETS]
+    lines = [line for text in texts for line in text.splitlines() if "url(" not in line]
+    # They are our own files and hold no `</style`.
+    return "\n".join(lines)
 
 
 def as_html(report: JSON) -> str:
     """A whole document; light, dark and print follow the reader's device."""
-    context = {"report": report, "document": document(report), "style": style()}
-    return render_to_string("reports/file.html", context)
-
-
-@cache
-def style() -> SafeString:
-    """The site's style sheets in one, but for the lines that would fetch an image."""
-    texts = [Path(str(finders.find(sheet))).read_text("utf-8") for sheet in SHEETS]
-    lines = [line for text in texts for line in text.splitlines() if "url(" not in line]
-    # They are our own files and hold no `</style`.
-    return mark_safe("\n".join(lines))
+    shown = document(report)
+    title = escape(shown.title)
+    return f"""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="Tandem {escape(report["version"])}">
+<title>Agreement: {title}</title>
+<style>
+{style()}
+</style>
+</head>
+<body>
+<main class="column">
+<header class="report-head">
+<h1>Agreement: {title}</h1>
+</header>
+<div id="report">
+{document_html(shown, report)}
+</div>
+</main>
+</body>
+</html>
+"""
 
 
 HTML_FILE = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from analysis.formats.base import JSON, Block, Cell, Document, Format, Number, Section, Table
+from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table
 from analysis.formats.build import document
 
 _SIGNS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from analysis.formats.base import JSON, Block, Cell, Document, Format, Number, Section, Table
+from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table
 from analysis.formats.build import document
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")

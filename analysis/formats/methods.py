@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analysis.formats.base import Section, count
+from analysis.document import Section, count
 from analysis.formats.people_sections import floor_methods
 from analysis.statistics import PEOPLE_ALONE, expanded_level
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.formats.base import Cell, Number, Table, Who
+from analysis.document import Cell, Number, Table, Who
 
 JSON = dict[str, Any]
 AIMS = {

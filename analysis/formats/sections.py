@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analysis.formats.base import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
+from analysis.document import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
 from analysis.formats.people_sections import (
     components_tables,
     counted_rows,
@@ -16,7 +16,7 @@ from analysis.formats.people_sections import (
     no_floor,
     ranking_table,
 )
-from analysis.statistics.alternative import undecided_words
+from analysis.report.alt_test import verdict_words
 
 JSON = dict[str, Any]
 
@@ -260,27 +260,6 @@ def beside_tables(test: JSON) -> list[Table]:
     """Both tables, or none in a report that was frozen before they were made."""
     tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
     return tables + ([_power(test["power"])] if "power" in test else [])
-
-
-def verdict_words(test: JSON, floor: JSON | None = None) -> str:
-    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none.
-
-    With what a judge's `floor` says it is told at which epsilon the floor does not pass.
-    """
-    if test.get("verdict") == "floor-passes":
-        return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"
-    if test.get("verdict") != "undecided":
-        return {True: "passes", False: "fails", None: "undefined"}[test["passed"]]
-    return undecided_words(test["queries"], test["queries_needed"])
-
-
-def _smaller(floor: JSON | None) -> str:
-    if floor is None:
-        return ""
-    largest = floor["largest_epsilon_failed"]
-    if largest is None:
-        return ", at every ε of the curve"
-    return f"; the largest ε of the curve at which it does not is {largest:g}"
 
 
 def _sensitivity(rules: JSON) -> Table:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.formats.base import DASH, Block, Cell, Document, Number, Section, Table, Who, count
+from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, Who, count
 from analysis.formats.build import moment
 from analysis.formats.facts import facts
 from analysis.formats.sections import COEFFICIENTS

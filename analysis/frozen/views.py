@@ -8,16 +8,16 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from analysis.campaigns.cache import computed_report
+from analysis.campaigns.frames import campaign_offers, campaign_strata
 from analysis.data.resampling import JSON
-from analysis.data.selection import ChoicesForm
-from analysis.data.sources import campaign_offers, campaign_strata
 from analysis.formats import FORMATS
 from analysis.formats.build import document
+from analysis.forms import ChoicesForm
 from analysis.frozen.compare import compared
 from analysis.frozen.store import frozen_reports
 from analysis.models import FrozenReport
 from analysis.pages import READERS, attached, report_address
-from analysis.report.cache import computed_report
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required

@@ -19,6 +19,7 @@ from analysis.statistics import (
     epsilon_curve,
     verdict_beside,
 )
+from analysis.statistics.alternative import undecided_words
 
 #: So many points below people's accuracy a judge is worse.
 WORSE = 0.1
@@ -133,3 +134,24 @@ def _passing(
         epsilon=epsilon,
         trials=TRIALS,
     )
+
+
+def verdict_words(test: JSON, floor: JSON | None = None) -> str:
+    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none.
+
+    With what a judge's `floor` says it is told at which epsilon the floor does not pass.
+    """
+    if test.get("verdict") == "floor-passes":
+        return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"
+    if test.get("verdict") != "undecided":
+        return {True: "passes", False: "fails", None: "undefined"}[test["passed"]]
+    return undecided_words(test["queries"], test["queries_needed"])
+
+
+def _smaller(floor: JSON | None) -> str:
+    if floor is None:
+        return ""
+    largest = floor["largest_epsilon_failed"]
+    if largest is None:
+        return ", at every ε of the curve"
+    return f"; the largest ε of the curve at which it does not is {largest:g}"

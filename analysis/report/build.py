@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict
-from pathlib import Path
+from datetime import UTC, datetime
 
 import numpy as np
-from django.conf import settings
-from django.utils import timezone
 
 from analysis.crosscheck.figures import Figures, score_figures, variable_figures
 from analysis.crosscheck.process import crosschecked
@@ -17,64 +15,40 @@ from analysis.data.frame import Frame, UnitFacts
 from analysis.data.metadata import in_order
 from analysis.data.resampling import JSON, Sample
 from analysis.data.selection import OWN_STRATA, Choices, Strata
-from analysis.data.sources import campaign_frame, campaign_strata, file_frame, with_floor
 from analysis.data.splits import STRATUM, among, evaluated, told
 from analysis.report.agreement import agreement, distribution
 from analysis.report.alt_test import beside_test
-from analysis.report.contamination import prompts_that_saw
 from analysis.report.evidence import spans
-from analysis.report.extras import soft_labels, written
-from analysis.report.free_text import written_answers
+from analysis.report.extras import soft_labels
 from analysis.report.judges import adjudicated, bounds, judges
 from analysis.report.planning import planning, systems_planning
 from analysis.report.systems import scores, scores_of_items
 from analysis.report.two_way import over_raters
 from analysis.report.variance_components import components
-from analysis.report.warnings import hints, warnings
-from analysis.statistics import Level, resamples_of
-from annotation.models import Campaign
-from annotation.presentation import schema
+from analysis.report.warnings import warnings
+from analysis.statistics import resamples_of
+from analysis.version import VERSION
 
 Held = Collection[str] | None
 """The items that judges are held against people on; None for all."""
 
 
-def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
-    """The report of a campaign, as JSON."""
-    frame = campaign_frame(campaign, choices, campaign_strata(campaign))
-    frame = with_floor(frame, campaign)
-    head = {
-        "campaign": campaign.name,
-        "protocol": campaign.protocol,
-        "batch": campaign.batch.name,
-    }
-    order = [v.name for v in schema(campaign).variables]
-    report = _report(head, frame, choices, order, sampled=campaign.human_share < 1)
-    report["hints"] = hints(campaign)
-    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
-    report["warnings"] += prompts_that_saw(campaign, judges_there)
-    answers = written_answers(campaign)
-    return report if answers is None else {**report, "written": written(answers)}
-
-
-def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
-    """The same report over labels files, with no campaign. Raises InputError and ChoiceError."""
-    frame, protocols = file_frame(paths, levels, choices)
-    protocol = next(iter(protocols)) if len(protocols) == 1 else None
-    head = {"campaign": None, "protocol": protocol, "batch": None}
-    return {**_report(head, frame, choices, list(frame.variables), sampled=None), "hints": []}
-
-
-def _report(
+def frame_report(
     head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
 ) -> JSON:
+    """The report of a frame, as JSON.
+
+    `head` says what the labels are of: campaign, protocol and batch, null where there is none.
+    Variables come in `order`. `sampled` says whether people were asked a random share of the
+    queries; None where nothing says so.
+    """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     held = evaluated(frame.strata, choices)
     variables = {name: _variable(frame, name, choices, held) for name in names}
     return {
         **head,
-        "generated_at": timezone.now().isoformat(timespec="seconds"),
-        "version": settings.TANDEM_VERSION,
+        "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": VERSION,
         "seed": choices.seed,
         "resamples": resamples_of(frame.queries, choices.resamples),
         "choices": choices.as_json(),

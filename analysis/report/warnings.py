@@ -1,4 +1,4 @@
-"""Warnings that a reader should know before believing a number, and flags on label quality."""
+"""Warnings that a reader should know before believing a number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import TOGETHER, reference
 from analysis.data.resampling import JSON
 from analysis.statistics import Bools
-from annotation.answers.evidence import Misplaced, misplaced
-from annotation.models import Campaign
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9
@@ -188,20 +186,3 @@ def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:
             asked[aside.unit] = True
             lost[aside.unit] = aside.is_missing
     return lost, asked
-
-
-def hints(campaign: Campaign) -> list[JSON]:
-    """Raters whose rationales stand in another text than the judged one, with how many do."""
-    return [hint_of(found) for found in misplaced(campaign)]
-
-
-def hint_of(found: Misplaced) -> JSON:
-    """The hint as the report has it."""
-    return {
-        "name": found.rater,
-        "kind": found.rater_kind,
-        "variable": found.variable,
-        "rationales": found.rationales,
-        "elsewhere": {kind: found.elsewhere[kind] for kind in ("report", "passage", "reference")},
-        "message": str(found),
-    }

@@ -23,6 +23,7 @@ from annotation.answers.types import (
     Outcome,
     Stands,
 )
+from annotation.label_rows import REASONS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import check_action, check_grounds, shown_beside
 from annotation.presentation import asked_units, present, schema
@@ -49,17 +50,6 @@ __all__ = [
     "submit",
     "submit_many",
 ]
-
-REASONS = (
-    "unreadable",
-    "refused",
-    "truncated",
-    "filtered",
-    "too-long",
-    "timeout",
-    "error",
-    "declined",
-)
 
 
 def submit(

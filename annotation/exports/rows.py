@@ -13,7 +13,8 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
 from annotation.campaigns.relevance import Uses
-from annotation.label_rows import LabelRow, Reasons, SpanRow, as_line, reasons
+from annotation.label_rows import LabelRow, SpanRow, as_line
+from annotation.missing_reasons import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, Unit
 from annotation.prerequisites import asked_so_far
 from annotation.presentation import items_of, schema, shown_texts

@@ -24,9 +24,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 from numpy.typing import NDArray
 
-from annotation.answers.submission import REASONS
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
-from annotation.label_rows import COLUMNS, LabelRow
+from annotation.label_rows import COLUMNS, REASONS, LabelRow
 from annotation.spreadsheet import armed
 from datasets.readers.jsonl import MAX_LINE_BYTES
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.db import transaction
 
-from annotation.imports.index import CheckedRow, KnownItems
+from annotation.imports.index import KnownItems
 from annotation.imports.labels import read_labels
-from annotation.label_rows import LabelRow
+from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import Assignment, Campaign, Item, KnownAnswer, Unit
 from audit.recording import record
 from datasets.readers.jsonl import shown

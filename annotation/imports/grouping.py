@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from annotation.imports.index import CheckedRow
-from annotation.label_rows import LabelRow, SpanRow
+from annotation.label_rows import CheckedRow, LabelRow, SpanRow
 from annotation.protocols.schema import EVIDENCE_KEY
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place

@@ -36,11 +36,12 @@ from annotation.imports.grouping import (
     moment,
     split_by_scope,
 )
-from annotation.imports.index import CheckedRow, KnownItems
+from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import read_label_studio, rows_said
 from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.label_rows import Reasons, joined, reasons
+from annotation.label_rows import CheckedRow
+from annotation.missing_reasons import Reasons, joined, reasons
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from annotation.presentation import bring, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, Payload

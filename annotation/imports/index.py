@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
 from typing import Any
 
 from annotation.imports.responses import ResponseRow, quote_rows
-from annotation.label_rows import LabelRow
+from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedRow:
-    """A row with the name that its unit has in responses."""
-
-    row: LabelRow
-    name: str
 
 
 class KnownItems:

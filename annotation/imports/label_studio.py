@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from annotation.answers.submission import REASONS
 from annotation.imports.index import KnownItems
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, moment, rater_of, whole
-from annotation.label_rows import LabelRow, SpanRow
+from annotation.label_rows import REASONS, LabelRow, SpanRow
 from annotation.protocols.base import Variable
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import objects, shown

@@ -15,8 +15,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from annotation.answers.submission import REASONS
-from annotation.label_rows import COLUMNS, LabelRow, SpanRow
+from annotation.label_rows import COLUMNS, REASONS, LabelRow, SpanRow
 from annotation.protocols.validation import coerce, storable
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from analysis.campaigns.hints import hint_of
 from analysis.data.selection import Choices
-from analysis.report.build import labels_report
-from analysis.report.warnings import hint_of
+from analysis.labels_file.reports import labels_report
 from annotation.answers.evidence import Misplaced
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"

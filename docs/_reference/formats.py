@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from inspect import getmodule
 
+from analysis.document import Format
 from analysis.formats import FORMATS, facts
-from analysis.formats.base import Format
 from annotation import label_rows
 from annotation.answers.submission import REASONS
 from annotation.exports import label_studio, web_annotations, writers

@@ -1,6 +1,6 @@
 """What a perturbation did to a judge's labels, as counts; and label mass.
 
-Counts only, as a run's manifest holds them; `analysis.report.robustness` computes rates with
+Counts only, as a run's manifest holds them; `analysis.robustness.sheet` computes rates with
 intervals from the same pairs. Label mass is how likely a judge was, at the place of a label, to
 write any label at all. If it is small, the model preferred to say something else, and scores rest
 on little. A server that enforces the form of an answer may return probabilities of labels alone;
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from annotation.label_rows import reasons
+from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Label, Unit
 from annotation.presentation import schema
 from annotation.protocols.base import Variable

@@ -74,7 +74,7 @@ STRATA: dict[str, tuple[str, ...]] = {
     ),
     "permissions": (
         "analysis/data/splits.py",
-        "analysis/report/contamination.py",
+        "analysis/campaigns/contamination.py",
         "annotation/api/access.py",
         "annotation/people/accounts.py",
         "annotation/people/invitations.py",

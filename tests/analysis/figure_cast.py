@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.report.build import Choices, labels_report
+from analysis.data.selection import Choices
+from analysis.labels_file.reports import labels_report
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.assisted import summary
 from analysis.data.frame import LabelFact, make_frame
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.report.agreement import agreement
-from analysis.report.build import campaign_report
 from analysis.report.judges import judges
 from analysis.report.systems import scores
 from analysis.statistics import wilson_interval

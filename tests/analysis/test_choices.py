@@ -11,8 +11,9 @@ from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.data.metadata import length_strata, meta_strata
-from analysis.data.selection import ChoiceError, Choices, ChoicesForm, Offered, offered_by
+from analysis.data.selection import ChoiceError, Choices, Offered, offered_by
 from analysis.formats import FORMATS
+from analysis.forms import ChoicesForm
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, fact, table
 from tests.analysis.conftest import run

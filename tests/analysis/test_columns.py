@@ -11,7 +11,7 @@ import pytest
 
 from analysis.data.frame import Frame
 from analysis.data.selection import ChoiceError, Choices
-from analysis.data.sources import UnknownLevelError, _by_rows, file_frame
+from analysis.labels_file.frames import UnknownLevelError, _by_rows, file_frame
 from datasets.rows import InputError
 from tests.cast import ROOT, write_lines
 
@@ -79,7 +79,7 @@ def test_the_frame_is_that_of_the_rows(
 ) -> None:
     path = write_lines(tmp_path / "labels.jsonl", lines())
     by_rows, protocols = _by_rows([path], {"rating": "ordinal"}, CHOICES[what])
-    monkeypatch.setattr("analysis.data.sources._by_rows", None)
+    monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
     by_columns, named = file_frame([path], {"rating": "ordinal"}, CHOICES[what])
     assert named == protocols
     same(by_columns, by_rows)
@@ -88,7 +88,7 @@ def test_the_frame_is_that_of_the_rows(
 def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
     by_rows, protocols = _by_rows([DEMONSTRATION], {}, Choices())
     assert protocols == {"report-coverage"}
-    monkeypatch.setattr("analysis.data.sources._by_rows", None)
+    monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
     by_columns, named = file_frame([DEMONSTRATION], {}, Choices())
     assert named == protocols
     same(by_columns, by_rows)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
 
+from analysis.campaigns.reports import campaign_report
 from analysis.crosscheck import process
 from analysis.data.selection import Choices
 from analysis.frozen.store import UnequalError, freeze
+from analysis.labels_file.reports import labels_report
 from analysis.report import agreement
-from analysis.report.build import campaign_report, labels_report
 from analysis.statistics import Level
 from annotation.models import Campaign, User
 from tests.analysis.test_report_page import logged_in
@@ -29,8 +29,8 @@ JSON = dict[str, Any]
 
 
 @pytest.fixture
-def by_others(settings: Settings) -> None:
-    settings.CROSSCHECK = True
+def by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "IS_ON", True)
 
 
 def labels(folder: Path, gaps: float = 0.0, variables: Iterable[str] = ("nominal",)) -> Path:
@@ -101,7 +101,7 @@ def test_a_report_with_such_a_figure_is_not_frozen(
     client = logged_in("researcher")
     with pytest.raises(UnequalError, match="x is not equal"):
         freeze(labelled, found, "", User.objects.get(username="researcher"))
-    monkeypatch.setattr("analysis.report.cache.campaign_report", lambda *_: found)
+    monkeypatch.setattr("analysis.campaigns.cache.campaign_report", lambda *_: found)
     address = f"/campaigns/{labelled.pk}/report/freeze/"
     answer = client.post(address, {"inputs": found["inputs"]["sha256"]})
     assert answer.status_code == 409

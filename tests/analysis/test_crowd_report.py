@@ -15,7 +15,7 @@ from analysis.figures import agreement
 from analysis.figures.base import Subject
 from analysis.formats import FORMATS
 from analysis.formats.facts import facts
-from analysis.report.build import labels_report
+from analysis.labels_file.reports import labels_report
 from analysis.statistics.pairwise import CROWD
 from tests.cast import write_lines
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.formats.base import Number
+from analysis.document import Number
 from analysis.frozen.compare import paired_sections
 
 

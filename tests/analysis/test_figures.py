@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
 from analysis.figures.files import csv_file, offered, svg_file
 from analysis.figures.svg import fitted, width_of, wrapped
-from analysis.formats.base import Number
 from tests.analysis.figure_cast import report_of
 from tests.analysis.hostile import HOSTILE
 

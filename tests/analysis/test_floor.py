@@ -17,8 +17,8 @@ from analysis.data.labels import NO_TEXTS, FloorCodes
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
 from analysis.formats.people_sections import gap_tables, no_floor
-from analysis.formats.sections import verdict_words
 from analysis.report.agreement import agreement
+from analysis.report.alt_test import verdict_words
 from analysis.report.judges import judges
 from analysis.report.warnings import warnings
 from annotation.models import Campaign

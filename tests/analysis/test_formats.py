@@ -16,8 +16,8 @@ import pytest
 from django.core.management.base import CommandError
 from markdown_it import MarkdownIt
 
+from analysis.document import DASH, Cell, Document, Number, Table, Who, count, rounded
 from analysis.formats import FORMATS
-from analysis.formats.base import DASH, Cell, Document, Number, Table, Who, count, rounded
 from analysis.formats.build import document
 from tests.analysis.conftest import run
 from tests.analysis.hostile import HOSTILE, renamed

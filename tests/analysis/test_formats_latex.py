@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.document import Cell, Number, Table
 from analysis.formats import FORMATS
-from analysis.formats.base import Cell, Number, Table
 from analysis.formats.latex import MANY_FLOATS, split, tex
 from tests.analysis.hostile import renamed
 from tests.analysis.test_formats import CAST

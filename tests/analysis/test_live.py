@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from analysis.campaigns import cache
+from analysis.campaigns.cache import computed_report
 from analysis.data.selection import Choices
-from analysis.report import cache
-from analysis.report.cache import computed_report
 from annotation.models import Assignment, Campaign
 from tests.analysis.test_report_page import logged_in, more_labels
 

@@ -13,7 +13,7 @@ from analysis.data.reference import reference
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
-from analysis.report.build import labels_report
+from analysis.labels_file.reports import labels_report
 from analysis.report.judges import adjudicated, judges, settled
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.report.build import Choices, labels_report
+from analysis.data.selection import Choices
+from analysis.labels_file.reports import labels_report
 from analysis.statistics import Estimate, correlation_estimates
 from tests.cast import write_lines
 

@@ -11,7 +11,7 @@ from analysis.data.frame import Scale, make_frame
 from analysis.data.labels import LabelFact
 from analysis.data.selection import Choices
 from analysis.formats.methods import methods
-from analysis.report.build import labels_report
+from analysis.labels_file.reports import labels_report
 from analysis.report.judges import references_of
 from tests.cast import run, write_lines
 

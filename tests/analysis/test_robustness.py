@@ -11,10 +11,10 @@ import pytest
 from django.core.management.base import CommandError
 from django.test import Client
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
-from analysis.formats.robustness import as_markdown
-from analysis.report.build import campaign_report
-from analysis.report.robustness import Samples, compared, sheet
+from analysis.robustness.document import as_markdown
+from analysis.robustness.sheet import Samples, compared, sheet
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.progress.counts import with_counts

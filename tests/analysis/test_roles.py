@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from analysis.campaigns.contamination import prompts_that_saw
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats.methods import methods
-from analysis.report.build import campaign_report
-from analysis.report.contamination import prompts_that_saw
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun
 from tests.cast import Line, campaign_of, load, run, write_lines

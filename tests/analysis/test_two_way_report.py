@@ -11,8 +11,9 @@ import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
-from analysis.data.selection import ChoicesForm, Offered
+from analysis.data.selection import Offered
 from analysis.formats.methods import methods
+from analysis.forms import ChoicesForm
 from tests.cast import run, write_lines
 
 JSON = dict[str, Any]

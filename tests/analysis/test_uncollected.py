@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from analysis.data.sources import uncollected
+from analysis.data.chosen import uncollected
 
 
 @pytest.fixture(autouse=True)

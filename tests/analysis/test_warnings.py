@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from analysis.campaigns.contamination import prompts_that_saw
 from analysis.data.frame import LabelFact
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
+from analysis.labels_file.reports import labels_report
 from analysis.report.agreement import agreement
-from analysis.report.build import labels_report
-from analysis.report.contamination import prompts_that_saw
 from analysis.report.judges import judges
 from analysis.report.warnings import warnings
 from annotation.answers.submission import submit

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from analysis.campaigns.free_text import written_answers
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats.facts import facts
-from analysis.report.build import campaign_report
 from analysis.report.extras import Rounds, WrittenAnswers, written
-from analysis.report.free_text import written_answers
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Rater, rater_of
 from tests.annotation.test_second_round import FIRST_TEXT, after, answer, taken

@@ -10,8 +10,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.test import Client
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.campaigns.design import Design
 from annotation.exports.rows import labels

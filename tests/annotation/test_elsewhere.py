@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats.build import document
 from analysis.formats.markdown import as_markdown
-from analysis.report.build import campaign_report
 from annotation.answers.evidence import Misplaced, misplaced, place_of, place_of_all
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (

@@ -23,10 +23,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Invitation, User, rater_of
 from annotation.people.invitations import invite

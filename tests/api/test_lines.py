@@ -12,8 +12,8 @@ from django.db import connection
 from django.http import StreamingHttpResponse
 from django.test.utils import CaptureQueriesContext
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
-from analysis.report.build import campaign_report
 from annotation.answers.submission import fail, submit
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User, rater_of
 from audit.models import Event

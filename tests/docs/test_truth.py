@@ -18,10 +18,10 @@ from django.test import Client, override_settings
 from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
-from analysis.report.build import campaign_report
 from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
 from annotation.models import Campaign, Response, User, rater_of

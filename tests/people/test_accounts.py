@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import Assignment, Draft, Label, Membership, Rater, User, rater_of

@@ -10,10 +10,10 @@ from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
+from analysis.campaigns.cache import computed_report
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
-from analysis.report.build import campaign_report
-from analysis.report.cache import computed_report
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import LONGEST_REASON, Exclusion, Rater, rater_of

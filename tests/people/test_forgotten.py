@@ -9,10 +9,10 @@ from django.apps import apps
 from django.test import Client
 from knox.models import AuthToken
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.campaigns.settings import Terms, change
 from annotation.exports.bundles import BUNDLES, download, offers

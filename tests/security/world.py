@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from django.test import Client
 from django.utils import timezone
 
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
-from analysis.report.build import campaign_report
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design

@@ -16,10 +16,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 import datasets
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.demo import celery_worker, make_accounts
 from analysis.formats.markdown import as_markdown
-from analysis.report.build import campaign_report
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from django.core.management.base import CommandError
 
+from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
     BOOTSTRAPS,
     LEAST_WIDTH,
@@ -19,9 +21,9 @@ from analysis.data.selection import (
     Offered,
     read_stratum,
 )
-from analysis.data.sources import UnknownLevelError, campaign_offers, campaign_strata
 from analysis.formats import FORMATS
-from analysis.report.build import campaign_report, labels_report
+from analysis.labels_file.frames import UnknownLevelError
+from analysis.labels_file.reports import labels_report
 from analysis.statistics import Level
 from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from analysis.formats.robustness import as_markdown
-from analysis.report.robustness import Resampling, sheet
+from analysis.robustness.document import as_markdown
+from analysis.robustness.sheet import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand

@@ -1,68 +1,32 @@
-"""Where labels come from: a campaign or a labels file, as a frame with strata and the floor."""
+"""A campaign's labels as a frame with strata and the floor, and what its report lets choose."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
+from analysis.campaigns.marks import campaign_marks
 from analysis.data.assisted import Place
-from analysis.data.columns import Labels, chosen, frame_of, inputs_of, offered, whole
-from analysis.data.frame import (
-    Frame,
-    Inputs,
-    LabelFact,
-    Scale,
-    VariableFrame,
-    make_frame,
-    number_of,
-)
-from analysis.data.labels import FloorCodes, campaign_marks, file_marks
-from analysis.data.metadata import OF_META, in_order, length_strata, meta_strata, telling, text_of
-from analysis.data.selection import OWN_STRATA, Choices, Offered, Strata, offered_by
-from analysis.data.splits import STRATUM, roles_of_items
-from analysis.statistics import Level
-from annotation.imports.columns import read_columns
-from annotation.imports.grouping import group_rows
-from annotation.imports.index import CheckedRow
-from annotation.imports.labels import read_labels
-from annotation.label_rows import LabelRow, reasons
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
+from analysis.data.chosen import EVERYTHING, chosen_frame, uncollected
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.labels import FloorCodes, LabelFact, scale_of
+from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
+from analysis.data.selection import OWN_STRATA, Choices, Offered, Strata
+from analysis.data.splits import EVALUATION, STRATUM
+from annotation.missing_reasons import reasons
+from annotation.models import Assignment, Campaign, Item, Label, QueryDraw, Rater, Unit
 from annotation.people.membership import excluded
 from annotation.prerequisites.verdict_validation import validated_judge, verdict_campaign
 from annotation.presentation import schema
-from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema
 from datasets.models import Grounding
-from datasets.readers.jsonl import shown
-from datasets.rows import InputError
 from judging.floor import Place as FloorPlace
 from judging.floor import floor_of
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """While objects are made that all stay, Python does not look for cycles among them.
-
-    Each such search goes through all that was made before, a tenth of the time of a report. It is
-    the whole process that does not search; of two threads in here, the first to end lets it go on.
-    """
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
-
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
@@ -109,13 +73,6 @@ _COLUMNS = (
 _ORDER = ("response__assignment__item__position", "unit__position", "id")
 
 
-class UnknownLevelError(ValueError):
-    """A level for a variable that no label is of."""
-
-
-EVERYTHING = Choices()
-
-
 @uncollected()
 def campaign_frame(
     campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
@@ -128,25 +85,8 @@ def campaign_frame(
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_elsewhere(campaign)
     facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
-    frame = _chosen(facts, choices, strata or {}, scales, verdicts, out)
+    frame = chosen_frame(facts, choices, strata or {}, scales, verdicts, out)
     return replace(frame, marks=campaign_marks(campaign))
-
-
-def _chosen(
-    facts: list[LabelFact],
-    choices: Choices,
-    strata: Strata,
-    scales: Mapping[str, Scale],
-    verdicts: dict[Place, str] | None = None,
-    out: Mapping[str, str] | None = None,
-) -> Frame:
-    kept = choices.kept(facts, strata)
-    frame = make_frame(kept, scales, out, verdicts, choices.assisted)
-    return replace(frame, strata=strata, inputs=Inputs.of(facts))
-
-
-def scale_of(variable: Variable) -> Scale:
-    return Scale(variable.codes, variable.level, variable.escapes)
 
 
 def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
@@ -211,107 +151,6 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
     )
 
 
-@uncollected()
-def file_frame(
-    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
-) -> tuple[Frame, set[str]]:
-    """The labels of files, and the protocols that they name.
-
-    Raises InputError, UnknownLevelError and ChoiceError.
-
-    Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
-    Only the newest revision of a label counts.
-    """
-    given = list(paths)
-    labels = whole(read_columns(given, OF_META))
-    found = None if labels is None else _by_columns(labels, levels, choices)
-    return found or _by_rows(given, levels, choices)
-
-
-def _by_columns(
-    labels: Labels, levels: Mapping[str, Level], choices: Choices
-) -> tuple[Frame, set[str]] | None:
-    """None where a line is to be named that is wrong."""
-    protocols = set(filter(None, labels.used("protocol")))
-    scales = _scales(labels.used("variable"), protocols, levels)
-    for variable, value in labels.answers():
-        if _is_word(value, scales.get(variable)):
-            return None
-    rich = list(labels.rows.values())
-    if any(row.spans and row.replicate for row in rich):
-        # Which judgement of a unit is the first, only all of its lines say.
-        return None
-    strata = labels.strata()
-    offered(labels, strata).check(choices)
-    # First, since it takes the most memory while it is made.
-    inputs = inputs_of(labels)
-    frame = frame_of(labels, chosen(labels, choices, strata), scales)
-    frame = replace(frame, strata=strata, inputs=inputs)
-    return replace(frame, marks=file_marks(rich)), protocols
-
-
-def _by_rows(
-    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices
-) -> tuple[Frame, set[str]]:
-    read = [row for path in paths for row in read_labels(path)]
-    # A label that stands twice, and a rater of two kinds, are refused as they are on import.
-    group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
-    newest: dict[tuple[str, ...], LabelRow] = {}
-    for row in read:
-        before = newest.setdefault(_identity(row), row)
-        if (row.revision or 0) > (before.revision or 0):
-            newest[_identity(row)] = row
-    rows = list(newest.values())
-    protocols = {row.protocol for row in rows if row.protocol}
-    scales = _scales([row.variable for row in rows], protocols, levels)
-    for row in rows:
-        if row.value is not None and _is_word(row.value, scales.get(row.variable)):
-            level = scales[row.variable].level
-            wrong = f"{row.variable} is {shown(row.value)}, no number, and {level}"
-            raise InputError(row.place, wrong, "code it as a number, or call it nominal")
-    facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
-    offered_by(facts, strata).check(choices)
-    frame = _chosen(facts, choices, strata, scales)
-    return replace(frame, marks=file_marks(rows)), protocols
-
-
-def _identity(row: LabelRow) -> tuple[str, ...]:
-    return (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
-
-
-def _is_word(value: str, scale: Scale | None) -> bool:
-    """Whether a word stands for a number: where it ranks among others, no file says."""
-    if scale is None or scale.level == "nominal":
-        return False
-    known = value in scale.categories or value in scale.escapes
-    return not known and number_of(value) is None
-
-
-def _fact(row: LabelRow) -> LabelFact:
-    return LabelFact(
-        row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
-        row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
-        row.assisted_by, row.score,
-    )  # fmt: skip
-
-
-def _scales(
-    variables: Iterable[str], protocols: set[str], levels: Mapping[str, Level]
-) -> dict[str, Scale]:
-    scales: dict[str, Scale] = {}
-    if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
-        scales = {v.name: scale_of(v) for v in known.variables}
-        scales.pop("category", None)
-    there = set(variables)
-    for name, level in levels.items():
-        if name not in there:
-            names = ", ".join(sorted(there))
-            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {names}")
-        given = scales.get(name, Scale((), level))
-        scales[name] = Scale(given.categories, level, given.escapes)
-    return scales
-
-
 def campaign_strata(campaign: Campaign) -> Strata:
     """The strata of a campaign's items; one of a single value says nothing and is left out."""
     source = Grounding.objects.filter(query=OuterRef("query"), passage=OuterRef("passage"))
@@ -328,6 +167,13 @@ def campaign_strata(campaign: Campaign) -> Strata:
     found["length"] = length_strata({key: length for key, *_, length in rows if length is not None})
     found[STRATUM] = roles_of_items(campaign)
     return telling(found)
+
+
+def roles_of_items(campaign: Campaign) -> dict[str, str]:
+    """The role of each item's query, by the item's key."""
+    roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
+    items = Item.objects.filter(campaign=campaign).values_list("key", "query")
+    return {key: roles.get(query, EVALUATION) for key, query in items}
 
 
 def campaign_offers(campaign: Campaign, strata: Strata) -> Offered:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.formats.base import (
-    DASH,
-    Block,
-    Cell,
-    Document,
-    Number,
-    Section,
-    Table,
-    count,
-    rounded,
-)
+from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, count, rounded
 from analysis.formats.markdown import sections_as_markdown
-from analysis.report.robustness import CONTROL_BAR, NO_SCORES
+from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
 from judging.answers.scoring import LOW_MASS
 from judging.prompts.perturbations import KINDS
 from judging.robustness.effects import MASS_BAR

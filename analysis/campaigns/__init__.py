@@ -1,0 +1,1 @@
+"""What analysis reads of a campaign in the database, and the reports made of it."""

@@ -1,0 +1,57 @@
+"""The evidence that a campaign's labels rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from analysis.data.labels import Mark, Marks, Place
+from annotation.models import Campaign, Item, Rater, Span
+from annotation.presentation import items_of, schema, shown_texts
+from datasets.material import as_rows
+from datasets.models import Query
+
+CHUNK = 100
+_COLUMNS = (
+    "label__response__assignment__item__key",
+    "label__unit__kind",
+    "label__unit__key",
+    "label__variable",
+    "label__response__assignment__rater__name",
+    "field",
+    "start",
+    "end",
+)
+
+
+def campaign_marks(campaign: Campaign) -> Marks:
+    """The spans of a campaign's current labels; texts are read only where there are spans."""
+    stored = Span.objects.filter(
+        label__response__current=True,
+        label__response__assignment__item__campaign=campaign,
+        label__response__assignment__replicate=0,
+    ).exclude(label__response__assignment__rater__kind=Rater.Kind.TRIAL)
+    spans: dict[Place, list[Mark]] = {}
+    for row in stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000):
+        spans.setdefault(Place(*row[:5]), []).append(Mark(*row[5:]))
+    if not spans:
+        return Marks()
+    rule = schema(campaign).protocol.evidence
+    fields = {rule.variable: rule.field} if rule else {}
+    found = {place: tuple(marks) for place, marks in spans.items()}
+    return Marks(found, dict(_texts(campaign)), fields)
+
+
+def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
+    """The texts of all items; the material of some queries is read at once, and not kept."""
+    items = Item.objects.filter(campaign=campaign).order_by()
+    columns = ("query_id", "shown_passages", "passage_uses")
+    shown = {query: left for query, *left in items.values_list(*columns)}
+    needs = schema(campaign).protocol.needs
+    pending = iter(shown)
+    while chunk := list(islice(pending, CHUNK)):
+        rows = as_rows(Query.objects.filter(pk__in=chunk), needs)
+        for query, row in rows.items():
+            for spec in items_of(campaign, row, *shown[query]):
+                for name, text in shown_texts(spec).items():
+                    yield (spec.key, name), text

@@ -1,0 +1,32 @@
+"""The report of a campaign."""
+
+from __future__ import annotations
+
+from analysis.campaigns.contamination import prompts_that_saw
+from analysis.campaigns.frames import campaign_frame, campaign_strata, with_floor
+from analysis.campaigns.free_text import written_answers
+from analysis.campaigns.hints import hints
+from analysis.data.resampling import JSON
+from analysis.data.selection import Choices
+from analysis.report.build import frame_report
+from analysis.report.extras import written
+from annotation.models import Campaign
+from annotation.presentation import schema
+
+
+def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
+    """The report of a campaign, as JSON."""
+    frame = campaign_frame(campaign, choices, campaign_strata(campaign))
+    frame = with_floor(frame, campaign)
+    head = {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+    }
+    order = [v.name for v in schema(campaign).variables]
+    report = frame_report(head, frame, choices, order, sampled=campaign.human_share < 1)
+    report["hints"] = hints(campaign)
+    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
+    report["warnings"] += prompts_that_saw(campaign, judges_there)
+    answers = written_answers(campaign)
+    return report if answers is None else {**report, "written": written(answers)}

@@ -1,0 +1,143 @@
+"""Labels files to frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.data.chosen import EVERYTHING, chosen_frame, uncollected
+from analysis.data.frame import Frame
+from analysis.data.labels import LabelFact, Mark, Marks, Place, Scale, number_of, scale_of
+from analysis.data.metadata import OF_META, meta_strata
+from analysis.data.selection import Choices, offered_by
+from analysis.labels_file.columns import Labels, chosen, frame_of, inputs_of, offered, whole
+from analysis.statistics import Level
+from annotation.imports.columns import read_columns
+from annotation.imports.grouping import group_rows
+from annotation.imports.labels import read_labels
+from annotation.label_rows import CheckedRow, LabelRow
+from annotation.protocols import PROTOCOLS
+from datasets.readers.jsonl import shown
+from datasets.rows import InputError
+
+
+class UnknownLevelError(ValueError):
+    """A level for a variable that no label is of."""
+
+
+@uncollected()
+def file_frame(
+    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
+) -> tuple[Frame, set[str]]:
+    """The labels of files, and the protocols that they name.
+
+    Raises InputError, UnknownLevelError and ChoiceError.
+
+    Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
+    Only the newest revision of a label counts.
+    """
+    given = list(paths)
+    labels = whole(read_columns(given, OF_META))
+    found = None if labels is None else _by_columns(labels, levels, choices)
+    return found or _by_rows(given, levels, choices)
+
+
+def _by_columns(
+    labels: Labels, levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, set[str]] | None:
+    """None where a line is to be named that is wrong."""
+    protocols = set(filter(None, labels.used("protocol")))
+    scales = _scales(labels.used("variable"), protocols, levels)
+    for variable, value in labels.answers():
+        if _is_word(value, scales.get(variable)):
+            return None
+    rich = list(labels.rows.values())
+    if any(row.spans and row.replicate for row in rich):
+        # Which judgement of a unit is the first, only all of its lines say.
+        return None
+    strata = labels.strata()
+    offered(labels, strata).check(choices)
+    # First, since it takes the most memory while it is made.
+    inputs = inputs_of(labels)
+    frame = frame_of(labels, chosen(labels, choices, strata), scales)
+    frame = replace(frame, strata=strata, inputs=inputs)
+    return replace(frame, marks=file_marks(rich)), protocols
+
+
+def _by_rows(
+    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, set[str]]:
+    read = [row for path in paths for row in read_labels(path)]
+    # A label that stands twice, and a rater of two kinds, are refused as they are on import.
+    group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
+    newest: dict[tuple[str, ...], LabelRow] = {}
+    for row in read:
+        before = newest.setdefault(_identity(row), row)
+        if (row.revision or 0) > (before.revision or 0):
+            newest[_identity(row)] = row
+    rows = list(newest.values())
+    protocols = {row.protocol for row in rows if row.protocol}
+    scales = _scales([row.variable for row in rows], protocols, levels)
+    for row in rows:
+        if row.value is not None and _is_word(row.value, scales.get(row.variable)):
+            level = scales[row.variable].level
+            wrong = f"{row.variable} is {shown(row.value)}, no number, and {level}"
+            raise InputError(row.place, wrong, "code it as a number, or call it nominal")
+    facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
+    offered_by(facts, strata).check(choices)
+    frame = chosen_frame(facts, choices, strata, scales)
+    return replace(frame, marks=file_marks(rows)), protocols
+
+
+def _identity(row: LabelRow) -> tuple[str, ...]:
+    return (row.item, row.kind or "", row.unit, row.variable, row.rater, str(row.replicate))
+
+
+def _is_word(value: str, scale: Scale | None) -> bool:
+    """Whether a word stands for a number: where it ranks among others, no file says."""
+    if scale is None or scale.level == "nominal":
+        return False
+    known = value in scale.categories or value in scale.escapes
+    return not known and number_of(value) is None
+
+
+def _fact(row: LabelRow) -> LabelFact:
+    return LabelFact(
+        row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
+        row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
+        row.assisted_by, row.score,
+    )  # fmt: skip
+
+
+def _scales(
+    variables: Iterable[str], protocols: set[str], levels: Mapping[str, Level]
+) -> dict[str, Scale]:
+    scales: dict[str, Scale] = {}
+    if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
+        scales = {v.name: scale_of(v) for v in known.variables}
+        scales.pop("category", None)
+    there = set(variables)
+    for name, level in levels.items():
+        if name not in there:
+            names = ", ".join(sorted(there))
+            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {names}")
+        given = scales.get(name, Scale((), level))
+        scales[name] = Scale(given.categories, level, given.escapes)
+    return scales
+
+
+def file_marks(rows: Iterable[LabelRow]) -> Marks:
+    """The spans of a labels file, which knows no texts; of repeated judgements the first counts."""
+    first: dict[Place, LabelRow] = {}
+    for row in rows:
+        place = Place(row.item, row.kind or "", row.unit, row.variable, row.rater)
+        if place not in first or row.replicate < first[place].replicate:
+            first[place] = row
+    return Marks(
+        {
+            place: tuple(Mark(span.field, span.start, span.end) for span in row.spans)
+            for place, row in first.items()
+            if row.spans
+        }
+    )

@@ -1,0 +1,20 @@
+"""The report of labels files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from analysis.data.resampling import JSON
+from analysis.data.selection import Choices
+from analysis.labels_file.frames import file_frame
+from analysis.report.build import frame_report
+from analysis.statistics import Level
+
+
+def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
+    """The same report over labels files, with no campaign. Raises InputError and ChoiceError."""
+    frame, protocols = file_frame(paths, levels, choices)
+    protocol = next(iter(protocols)) if len(protocols) == 1 else None
+    head = {"campaign": None, "protocol": protocol, "batch": None}
+    return {**frame_report(head, frame, choices, list(frame.variables), sampled=None), "hints": []}

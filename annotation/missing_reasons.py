@@ -1,0 +1,29 @@
+"""Why an assignment has no label, by unit and variable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from annotation.models import Assignment
+from annotation.protocols.schema import Schema
+
+Reasons = dict[str, dict[str, str]]
+"""Reasons by unit name and variable."""
+
+
+def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> Reasons:
+    """The reasons of an assignment; `kinds` are the kinds of its units by name.
+
+    Where the whole answer is missing, that goes for each variable that is asked in any case.
+    """
+    if assignment.missing or assignment.status not in ("failed", "declined"):
+        return {name: dict(each) for name, each in assignment.missing.items()}
+    return {
+        name: {v.name: assignment.reason for v in asked.of(kind) if asked.holds(v.asked_if, {})}
+        for name, kind in kinds.items()
+    }
+
+
+def joined(old: Reasons, new: Reasons) -> Reasons:
+    """Both, the new one's where both give a reason."""
+    return {name: {**old.get(name, {}), **new.get(name, {})} for name in {**old, **new}}
