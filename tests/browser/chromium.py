@@ -43,8 +43,8 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """The system's Chromium, else Playwright's own."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """The system's Chromium, without a window where it has such a one, else Playwright's own."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         try:
