@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from analysis.crosscheck.figures import Figures, score_figures, variable_figures
-from analysis.crosscheck.process import crosschecked
+from analysis.crosscheck.process import crosschecked, unchecked
 from analysis.data.assisted import summary
 from analysis.data.frame import Frame, UnitFacts
 from analysis.data.metadata import in_order
@@ -34,13 +34,18 @@ Held = Collection[str] | None
 
 
 def frame_report(
-    head: JSON, frame: Frame, choices: Choices, order: list[str], sampled: bool | None
+    head: JSON,
+    frame: Frame,
+    choices: Choices,
+    order: list[str],
+    sampled: bool | None,
+    check: bool = True,
 ) -> JSON:
     """The report of a frame, as JSON.
 
     `head` says what the labels are of: campaign, protocol and batch, null where there is none.
     Variables come in `order`. `sampled` says whether people were asked a random share of the
-    queries; None where nothing says so.
+    queries; None where nothing says so. Without `check` no other library computes figures again.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     held = evaluated(frame.strata, choices)
@@ -61,7 +66,9 @@ def frame_report(
         "warnings": warnings(frame, variables),
         "variables": variables,
         "scores": (found := _scores(frame, choices, sampled, held)),
-        "check": _check(frame, variables, found, choices, held),
+        "check": _check(frame, variables, found, choices, held)
+        if check
+        else unchecked("it was not asked for"),
     }
 
 

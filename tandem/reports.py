@@ -1,0 +1,131 @@
+"""The functions of `tandem`: a table in, results out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from analysis.data.resampling import Sample
+from analysis.data.selection import Choices
+from analysis.report.agreement import agreement as agreement_of
+from analysis.report.build import frame_report
+from analysis.report.systems import scores
+from analysis.statistics import Level
+from tandem.results import AltTest, Report, Score, Variable, alt_test_of, chosen_name
+from tandem.tables import Table, frame_of
+
+Reference = Literal["human", "adjudicated"]
+_REFERENCES: Mapping[str, Literal["majority", "adjudicated"]] = {
+    "human": "majority",
+    "adjudicated": "adjudicated",
+}
+
+
+def report(
+    table: Table,
+    *,
+    reference: Reference = "human",
+    levels: Mapping[str, Level] | None = None,
+    resamples: int | None = None,
+    seed: int = 0,
+    epsilon: float = 0.2,
+    variables: Iterable[str] = (),
+    raters: Iterable[str] = (),
+    judges: Iterable[str] = (),
+    check: bool = False,
+) -> Report:
+    """The report of a table of labels: agreement of people, and each judge against them.
+
+    `reference` is what judges are held against: `human`, people together, or `adjudicated`, an
+    adjudicator's decisions too. `levels` are nominal unless a protocol or you say ordinal or
+    interval, by variable. `resamples` are as many as so few queries need where None. `variables`,
+    `raters` and `judges` take only these. With `check` other libraries compute the figures again,
+    in a process of their own. Raises TableError, InputError, ChoiceError, and ValueError.
+    """
+    choices = _choices(resamples, seed, epsilon, reference, variables, raters, judges)
+    frame, protocol = frame_of(table, levels or {}, choices)
+    head = {"campaign": None, "protocol": protocol, "batch": None}
+    made = frame_report(head, frame, choices, list(frame.variables), None, check)
+    return Report({**made, "hints": []}, frame, choices)
+
+
+def agreement(
+    table: Table,
+    variable: str = "",
+    *,
+    levels: Mapping[str, Level] | None = None,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> Variable:
+    """How well people agree on a variable, which need not be named where there is only one.
+
+    Raises as `report` does, and KeyError for a variable that is not there.
+    """
+    choices = _choices(resamples, seed)
+    frame, _ = frame_of(table, levels or {}, choices)
+    labels = frame.variables[chosen_name("variable", variable, frame.variables)]
+    block = {
+        "measurement": labels.scale.level,
+        "categories": [c for c in labels.scale.categories if c not in labels.scale.foreign],
+        "agreement": agreement_of(Sample(labels, resamples, seed), False),
+        "judges": {},
+    }
+    return Variable(labels.name, block, labels, choices)
+
+
+def alternative_test(
+    table: Table,
+    judge: str = "",
+    *,
+    epsilon: float = 0.2,
+    variable: str = "",
+    levels: Mapping[str, Level] | None = None,
+) -> AltTest:
+    """The alternative annotator test: may a judge replace a person at this `epsilon`?
+
+    Judge and variable need not be named where there is only one. Raises as `report` does, and
+    KeyError for what is not there.
+    """
+    choices = _choices(None, 0, epsilon)
+    frame, _ = frame_of(table, levels or {}, choices)
+    labels = frame.variables[chosen_name("variable", variable, frame.variables)]
+    return alt_test_of(labels, judge, epsilon, choices)
+
+
+def measures(table: Table, *, resamples: int | None = None, seed: int = 0) -> dict[str, Score]:
+    """The scores of systems that the labels of a table give, such as `coverage`, by name.
+
+    Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
+    `report` does.
+    """
+    choices = _choices(resamples, seed)
+    frame, _ = frame_of(table, {}, choices)
+    found = scores(frame, choices.resamples, choices.seed, None)
+    return {name: Score(name, block) for name, block in found.items()}
+
+
+def _choices(
+    resamples: int | None,
+    seed: int,
+    epsilon: float = 0.2,
+    reference: Reference = "human",
+    variables: Iterable[str] = (),
+    raters: Iterable[str] = (),
+    judges: Iterable[str] = (),
+) -> Choices:
+    if (resamples is not None and resamples < 1) or seed < 0:
+        raise ValueError("resamples is at least 1 and seed at least 0")
+    if not math.isfinite(epsilon) or not 0 <= epsilon <= 1:
+        raise ValueError("epsilon is a number from 0 to 1")
+    if reference not in _REFERENCES:
+        raise ValueError(f"reference is {' or '.join(map(repr, _REFERENCES))}")
+    return Choices(
+        seed=seed,
+        resamples=resamples,
+        epsilon=epsilon,
+        variables=tuple(variables),
+        raters=tuple(raters),
+        judges=tuple(judges),
+        reference=_REFERENCES[reference],
+    )

@@ -1,0 +1,332 @@
+"""What the functions of `tandem` return: the report's JSON, under short names and with its numbers.
+
+Every number is an `Estimate`. `json` is always the whole, in the form that `report` writes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from analysis import statistics
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.resampling import JSON, Sample
+from analysis.data.selection import Choices
+from analysis.document import count
+from analysis.report.alt_test import alternative
+from analysis.report.floor import floor
+
+DIGITS = 3
+FIELDS = ("value", "low", "high", "n", "method")
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(statistics.Estimate):
+    """A value with its 95 % interval, over n units, and how it was computed.
+
+    `value` is None exactly where `reason` says why.
+    """
+
+    @classmethod
+    def of(cls, block: Mapping[str, Any]) -> Estimate:
+        """An estimate of the report's JSON."""
+        value, low, high, n, method = (block[name] for name in FIELDS)
+        return cls(value, low, high, n, method, block.get("reason"))
+
+    def __repr__(self) -> str:
+        if self.value is None:
+            return f"Estimate(None, n={self.n}, reason={self.reason!r})"
+        low, high = (x if x is None else f"{x:.{DIGITS}f}" for x in (self.low, self.high))
+        value = f"{self.value:.{DIGITS}f}"
+        return f"Estimate({value}, low={low}, high={high}, n={self.n}, method={self.method!r})"
+
+    def __float__(self) -> float:
+        """The value. Raises ValueError, with the reason, where there is none."""
+        if self.value is None:
+            raise ValueError(self.reason)
+        return self.value
+
+
+@dataclass(frozen=True)
+class AltTest:
+    """The alternative annotator test of a judge.
+
+    `passes` is None where it cannot be said: with too few queries, or where comparing words alone
+    would pass, too; `verdict` says which. `json` is the report's block.
+    """
+
+    epsilon: float
+    passes: bool | None
+    verdict: str
+    winning_rate: float | None
+    advantage_probability: float | None
+    json: JSON
+
+    @classmethod
+    def of(cls, block: JSON) -> AltTest:
+        rate, advantage = block["winning_rate"], block["advantage_probability"]
+        return cls(block["epsilon"], block["passed"], str(block["verdict"]), rate, advantage, block)
+
+    def __repr__(self) -> str:
+        rate = "None" if self.winning_rate is None else f"{self.winning_rate:.{DIGITS}f}"
+        return f"AltTest(epsilon={self.epsilon:g}, verdict={self.verdict!r}, winning_rate={rate})"
+
+
+def alt_test_of(labels: VariableFrame, judge: str, epsilon: float, choices: Choices) -> AltTest:
+    """The test of a judge of a variable's labels. Raises KeyError for a judge that is not there."""
+    columns = {labels.raters[n].name: n for n in labels.columns("judge")}
+    column = columns[chosen_name("judge", judge, columns)]
+    sample = Sample(labels, choices.resamples, choices.seed)
+    beside = floor(sample, (epsilon,)).tests
+    return AltTest.of(alternative(sample, labels.codes[:, column], (epsilon,), beside))
+
+
+class Comparison:
+    """A judge and those it is held against: `kappa` and `percent`, and `alpha` of all together."""
+
+    def __init__(self, judge: str, against: str, json: JSON) -> None:
+        self.judge, self.whom, self.json = judge, against, json
+
+    @property
+    def kappa(self) -> Estimate:
+        """Cohen's."""
+        return Estimate.of(self.json["cohen_kappa"])
+
+    @property
+    def percent(self) -> Estimate:
+        """The share of equal labels."""
+        return Estimate.of(self.json["percent"])
+
+    @property
+    def alpha(self) -> Estimate | None:
+        """Krippendorff's; None beside a single person."""
+        found = self.json.get("krippendorff_alpha")
+        return None if found is None else Estimate.of(found)
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.judge!r} against {self.whom!r}, kappa={self.kappa!r})"
+
+
+class Judge:
+    """A judge of one variable, beside people."""
+
+    def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
+        self.name, self.json = name, json
+        self._labels, self._choices = labels, choices
+
+    def against(self, whom: str = "") -> Comparison:
+        """The judge against people together, one person, or adjudicators' decisions.
+
+        People together are their `majority`, or their `mean` where values are at interval level;
+        either stands for itself only. Raises KeyError for others.
+        """
+        together = str(self.json["reference"])
+        blocks = {together: self.json["agreement"], **self.json.get("pairs", {})}
+        if isinstance(self.json.get("adjudicated"), dict):
+            decided = self.json["adjudicated"]
+            blocks["adjudicated"] = decided.get("agreement", decided)
+        name = _known("reference", whom or together, blocks)
+        return Comparison(self.name, name, blocks[name])
+
+    def alt_test(self, epsilon: float | None = None) -> AltTest:
+        """The alternative annotator test at an epsilon; without one at that of the report."""
+        own = self._choices.epsilon
+        if epsilon is None or epsilon == own:
+            return AltTest.of(self.json["alt_test"])
+        if not 0 <= epsilon <= 1:
+            raise ValueError("epsilon is a number from 0 to 1")
+        return alt_test_of(self._labels, self.name, epsilon, self._choices)
+
+    def __repr__(self) -> str:
+        return f"Judge({self.name!r} on {self._labels.name!r}, kappa={self.against().kappa!r})"
+
+
+class Variable:
+    """One variable: how far people agree on it, and each judge beside them."""
+
+    def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
+        self.name, self.json = name, json
+        self._labels, self._choices = labels, choices
+
+    @property
+    def measurement(self) -> str:
+        return str(self.json["measurement"])
+
+    @property
+    def categories(self) -> list[str]:
+        return list(self.json["categories"])
+
+    @property
+    def units(self) -> int:
+        """Units that people labelled."""
+        return int(self.json["agreement"]["units"])
+
+    @property
+    def people(self) -> int:
+        return int(self.json["agreement"]["raters"])
+
+    @property
+    def judges(self) -> list[str]:
+        return list(self.json["judges"])
+
+    @property
+    def alpha(self) -> Estimate:
+        """Krippendorff's, of people."""
+        return self._of_people("krippendorff_alpha")
+
+    @property
+    def kappa(self) -> Estimate:
+        """Fleiss', of people."""
+        return self._of_people("fleiss_kappa")
+
+    @property
+    def randolph_kappa(self) -> Estimate:
+        return self._of_people("randolph_kappa")
+
+    @property
+    def gwet(self) -> Estimate:
+        """AC1 of nominal variables, AC2 of ordered ones, of people."""
+        return self._of_people("gwet_ac")
+
+    @property
+    def percent(self) -> Estimate:
+        """The mean share of agreeing pairs of people."""
+        return self._of_people("percent")
+
+    def _of_people(self, name: str) -> Estimate:
+        return Estimate.of(self.json["agreement"][name])
+
+    def judge(self, name: str = "") -> Judge:
+        """A judge beside people; one alone needs no name. Raises KeyError for others."""
+        name = chosen_name("judge", name, self.json["judges"])
+        return Judge(name, self.json["judges"][name], self._labels, self._choices)
+
+    def __repr__(self) -> str:
+        who = f"{count(self.people, 'person', 'people')}, {count(len(self.judges), 'judge')}"
+        return f"Variable({self.name!r}, {self.measurement}, {who}, alpha={self.alpha!r})"
+
+
+class Score(Mapping[str, dict[str, Estimate]]):
+    """A score such as `coverage`: by system, each rater's estimate, `mean` of people among them."""
+
+    def __init__(self, name: str, json: JSON) -> None:
+        self.name, self.json = name, json
+
+    def __getitem__(self, system: str) -> dict[str, Estimate]:
+        of = self.json["systems"][_known("system", system, self.json["systems"])]
+        return {rater: Estimate.of(block) for rater, block in of.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.json["systems"])
+
+    def __len__(self) -> int:
+        return len(self.json["systems"])
+
+    def __repr__(self) -> str:
+        return f"Score({self.name!r}, {count(len(self), 'system')}: {', '.join(self)})"
+
+
+class Report(Mapping[str, Variable]):
+    """A report: its variables by name, `scores`, `warnings`, and the whole as `json`.
+
+    A notebook shows it as the page that the site has.
+    """
+
+    def __init__(self, json: JSON, frame: Frame, choices: Choices) -> None:
+        self.json = json
+        self._frame, self._choices = frame, choices
+
+    def __getitem__(self, variable: str) -> Variable:
+        name = _known("variable", variable, self.json["variables"])
+        labels = self._frame.variables[name]
+        return Variable(name, self.json["variables"][name], labels, self._choices)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.json["variables"])
+
+    def __len__(self) -> int:
+        return len(self.json["variables"])
+
+    @property
+    def people(self) -> list[str]:
+        return self._raters("human")
+
+    @property
+    def judges(self) -> list[str]:
+        return self._raters("judge")
+
+    def _raters(self, kind: str) -> list[str]:
+        return [rater["name"] for rater in self.json["raters"] if rater["kind"] == kind]
+
+    @property
+    def warnings(self) -> list[JSON]:
+        """What to know before believing a number: `code`, `variable`, `rater` and `text`."""
+        return list(self.json["warnings"])
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        return {name: Score(name, block) for name, block in self.json["scores"].items()}
+
+    def judge(self, name: str = "", variable: str = "") -> Judge:
+        """A judge beside people on a variable, which need not be named where there is only one.
+
+        Raises KeyError for what is not there.
+        """
+        return self[chosen_name("variable", variable, self.json["variables"])].judge(name)
+
+    def text(self, format: str = "md") -> str:
+        """The report as `json`, `md`, `csv`, `latex` or `html`. Raises KeyError for others."""
+        from analysis.formats import FORMATS
+
+        return FORMATS[_known("format", format, FORMATS)].render(self.json)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the report to a file, in the format of its ending, such as `report.html`.
+
+        Raises KeyError for an ending that no format has, and OSError.
+        """
+        from analysis.formats import FORMATS
+
+        formats = {each.suffix: each for each in FORMATS.values()}
+        suffix = _known("ending", Path(path).suffix.removeprefix("."), formats)
+        Path(path).write_text(formats[suffix].render(self.json), "utf-8")
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own, since the sheet styles whole pages.
+        page = escape(self.text("html"))
+        style = "width: 100%; height: 40rem; border: 0"
+        return f'<iframe title="Report" sandbox srcdoc="{page}" style="{style}"></iframe>'
+
+    def __repr__(self) -> str:
+        parts = (
+            count(len(self), "variable"),
+            count(len(self.people), "person", "people"),
+            count(len(self.judges), "judge"),
+            count(self.json["queries"], "query", "queries"),
+            count(self.json["inputs"]["labels"], "label"),
+        )
+        return f"Report({', '.join(parts)})"
+
+
+def chosen_name(what: str, name: str, there: Collection[str]) -> str:
+    """A name among those that are there; without one, the only one. Raises KeyError."""
+    if name:
+        return _known(what, name, there)
+    if len(there) != 1:
+        which = f"name one of {', '.join(there)}" if there else "there is none"
+        raise KeyError(f"which {what}? {which}")
+    return next(iter(there))
+
+
+def _known(what: str, name: str, there: Collection[str]) -> str:
+    if name in there:
+        return name
+    close = difflib.get_close_matches(name, there, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there) or 'none'}"
+    raise KeyError(f"there is no {what} {name!r}; {hint}")

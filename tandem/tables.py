@@ -1,0 +1,126 @@
+"""Tables of labels as frames: data frames, rows, and labels files.
+
+A table travels as the lines of a labels file, so that there is one reader with one set of checks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from analysis.data.frame import Frame
+from analysis.data.selection import Choices
+from analysis.labels_file.frames import UnknownLevelError, file_frame
+from analysis.statistics import Level
+from datasets.rows import InputError
+
+Table = Any
+"""A frame of pandas, polars or pyarrow, what offers Arrow's stream, or mappings; its columns are
+those of a labels file: item, unit, variable, value, rater, and what else is known."""
+WHOLE = ("replicate", "revision")
+KEPT = ("value", "spans", "meta", *WHOLE, "seconds", "score")
+"""Columns that are no texts. A whole number in any other one is a name that was written as such."""
+ABSENT = ("NAType", "NaTType")
+
+
+class TableError(ValueError):
+    """A table that cannot be read as labels: which row, what is wrong, and what to do."""
+
+
+def frame_of(
+    table: Table, levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, str | None]:
+    """The frame of a table or of labels files, and the one protocol that its rows name, if any.
+
+    Raises TableError for a table, InputError for a file, ChoiceError for an option that nothing
+    answers to.
+    """
+    paths = _paths(table)
+    if paths:
+        frame, protocols = _read(paths, levels, choices)
+    else:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "table.jsonl")
+            _write(path, table)
+            try:
+                frame, protocols = _read([path], levels, choices)
+            except InputError as error:
+                row = f"row {error.place.line}" if error.place.line else "the table"
+                raise TableError(f"{row}: {error.wrong}; {error.mend}") from None
+    return frame, next(iter(protocols)) if len(protocols) == 1 else None
+
+
+def _read(
+    paths: list[Path], levels: Mapping[str, Level], choices: Choices
+) -> tuple[Frame, set[str]]:
+    try:
+        return file_frame(paths, levels, choices)
+    except UnknownLevelError as error:
+        raise TableError(str(error).removeprefix("--level: ")) from None
+
+
+def _paths(table: Table) -> list[Path]:
+    """The paths, where a table is one path or several."""
+    if isinstance(table, str | Path):
+        return [Path(table)]
+    if isinstance(table, list | tuple) and table and isinstance(table[0], str | Path):
+        return [Path(each) for each in table]
+    return []
+
+
+def _write(path: Path, table: Table) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows_of(table):
+            there = {name: _member(name, of) for name, of in row.items() if not _is_absent(of)}
+            file.write(json.dumps(there, default=_plain) + "\n")
+
+
+def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table, from 1, as mappings. Raises TypeError for what is no table."""
+    if hasattr(table, "itertuples"):
+        names = [str(name) for name in table.columns]
+        columns = [table.iloc[:, n].tolist() for n in range(len(names))]
+        yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    elif hasattr(table, "iter_rows"):
+        yield from table.iter_rows(named=True)
+    elif hasattr(table, "to_batches") or hasattr(table, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        for batch in pa.table(table).to_batches():
+            yield from batch.to_pylist()
+    elif isinstance(table, Iterable) and not isinstance(table, Mapping | bytes):
+        for row in table:
+            if not isinstance(row, Mapping):
+                raise TypeError(f"a row is {type(row).__name__}; give mappings by column")
+            yield row
+    else:
+        raise TypeError(
+            f"{type(table).__name__} is no table; give a data frame, mappings, or a path"
+        )
+
+
+def _is_absent(value: Any) -> bool:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or type(value).__name__ in ABSENT
+
+
+def _member(name: str, value: Any) -> Any:
+    if name in WHOLE and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if name not in KEPT and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: NumPy's numbers and arrays, and moments."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} has no place in a table of labels; give text or a number")

@@ -1,0 +1,245 @@
+"""`import tandem`: the same numbers as the command, over any table, without Django."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tandem
+from analysis.data.selection import ChoiceError, Choices
+from analysis.labels_file.reports import labels_report
+from datasets.rows import InputError
+from tandem.statistics import alt_test, krippendorff_alpha, ppi_mean
+from tests.cast import ROOT
+from tests.program.labels import JUDGES, PEOPLE, file_of, rows
+
+pytestmark = pytest.mark.once
+ROWS = rows()
+JSON = dict[str, Any]
+
+WITHOUT_DJANGO = """\
+import json, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("django", "rest_framework", "celery", "environ"):
+            raise ImportError(f"{name} is not installed here")
+
+sys.meta_path.insert(0, Blocked())
+import tandem
+from tandem.program.main import main
+rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+report = tandem.report(rows, resamples=50)
+report._repr_html_()
+print(json.dumps(report.json))
+print(json.dumps(tandem.report(sys.argv[1], resamples=50).json))
+assert not {"django", "celery"} & set(sys.modules)
+sys.exit(main(["report", sys.argv[1], "--resamples", "50", "--output", sys.argv[2]]))
+"""
+
+
+def told(report: JSON) -> JSON:
+    """A report but for its moment, and for whether others' libraries were asked."""
+    return {name: of for name, of in report.items() if name not in ("generated_at", "check")}
+
+
+@pytest.fixture(scope="module")
+def report() -> tandem.Report:
+    return tandem.report(ROWS, resamples=50)
+
+
+def test_it_needs_no_django_and_gives_the_numbers_of_the_command(tmp_path: Path) -> None:
+    path, output = file_of(tmp_path, ROWS), tmp_path / "report.json"
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DJANGO, path, output],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    by_command = told(json.loads(json.dumps(labels_report([path], {}, Choices(resamples=50)))))
+    written = [*map(json.loads, done.stdout.splitlines()), json.loads(output.read_text("utf-8"))]
+    assert len(written) == 3
+    assert all(told(each) == by_command for each in written)
+
+
+TABLES = {
+    "pandas": pd.DataFrame,
+    "arrow": pa.Table.from_pylist,
+    "rows": list,
+    "an iterator": iter,
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("kind", TABLES)
+def test_any_table_gives_the_same_report(kind: str, report: tandem.Report) -> None:
+    columns = list(dict.fromkeys(name for row in ROWS for name in row))
+    whole = [{name: row.get(name) for name in columns} for row in ROWS]
+    assert told(tandem.report(TABLES[kind](whole), resamples=50).json) == told(report.json)
+
+
+def test_a_frame_may_write_codes_and_names_as_numbers() -> None:
+    made = rows(20, ("rating",))
+    frame = pd.DataFrame(made)
+    frame["value"] = pd.to_numeric(frame["value"])
+    frame["query"] = frame["query"].str[1:].astype(int)
+    frame["replicate"] = 0.0
+    texts = [{**row, "query": row["query"][1:]} for row in made]
+    levels = {"rating": "ordinal"}
+    by_frame, by_texts = (
+        tandem.report(table, levels=levels, resamples=20)  # type: ignore[arg-type]
+        for table in (frame, texts)
+    )
+    assert told(by_frame.json) == told(by_texts.json)
+
+
+class TestAReport:
+    def test_a_number_has_its_interval_units_and_method(self, report: tandem.Report) -> None:
+        alpha = report["answerable"].alpha
+        block = report.json["variables"]["answerable"]["agreement"]["krippendorff_alpha"]
+        assert (alpha.value, alpha.low, alpha.high, alpha.n, alpha.method) == (
+            block["value"], block["low"], block["high"], 60, block["method"],
+        )  # fmt: skip
+        assert float(alpha) == alpha.value
+        assert repr(alpha).startswith(f"Estimate({alpha.value:.3f}, low={alpha.low:.3f}, high=")
+
+    def test_it_names_variables_people_and_judges(self, report: tandem.Report) -> None:
+        assert list(report) == ["answerable"]
+        assert sorted(report.people) == sorted(PEOPLE)
+        assert sorted(report.judges) == sorted(JUDGES)
+        assert "3 people, 2 judges" in repr(report)
+
+    def test_a_judge_stands_against_people_together_and_each(self, report: tandem.Report) -> None:
+        judge, block = report.judge("llama"), report.json["variables"]["answerable"]["judges"]
+        kappa = judge.against("majority").kappa
+        assert kappa.value == block["llama"]["agreement"]["cohen_kappa"]["value"]
+        assert judge.against().kappa == kappa
+        one = judge.against("Ada")
+        assert one.percent.value == block["llama"]["pairs"]["Ada"]["percent"]["value"]
+        assert one.alpha is None
+
+    @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.3])
+    def test_the_test_at_another_epsilon_is_that_of_a_report_at_it(
+        self, report: tandem.Report, epsilon: float
+    ) -> None:
+        found = report.judge("llama").alt_test(epsilon=epsilon)
+        again = tandem.report(ROWS, resamples=50, epsilon=epsilon).judge("llama").alt_test()
+        assert found.epsilon == epsilon
+        assert (found.passes, found.verdict) == (again.passes, again.verdict)
+        assert found.winning_rate == again.winning_rate
+        assert found.json["annotators"] == again.json["annotators"]
+        alone = tandem.alternative_test(ROWS, "llama", epsilon=epsilon)
+        assert alone.json == found.json
+
+    def test_a_notebook_shows_it_in_a_frame_of_its_own(self, report: tandem.Report) -> None:
+        shown = report._repr_html_()
+        assert shown.startswith('<iframe title="Report" sandbox srcdoc="&lt;!doctype html&gt;')
+        assert "&lt;h1&gt;Agreement: Labels file&lt;/h1&gt;" in shown
+        assert "<h1>" not in shown
+
+    def test_it_is_saved_in_the_format_of_its_ending(
+        self, report: tandem.Report, tmp_path: Path
+    ) -> None:
+        path = report.save(tmp_path / "report.json")
+        assert json.loads(path.read_text("utf-8"))["seed"] == 0
+        assert report.text("md").startswith("# Agreement")
+        with pytest.raises(KeyError, match="no ending 'docx'"):
+            report.save(tmp_path / "report.docx")
+
+    @pytest.mark.parametrize(
+        ("asked", "answer"),
+        [
+            (lambda r: r["answerabel"], "did you mean 'answerable'"),
+            (lambda r: r.judge("lama"), "did you mean 'llama'"),
+            (lambda r: r.judge(), "which judge"),
+            (lambda r: r.judge("llama").against("Brahm"), "did you mean 'Bram'"),
+        ],
+    )
+    def test_a_name_that_is_not_there_is_answered_by_those_that_are(
+        self, report: tandem.Report, asked: Any, answer: str
+    ) -> None:
+        with pytest.raises(KeyError, match=answer):
+            asked(report)
+
+
+def test_agreement_alone_is_that_of_the_report(report: tandem.Report) -> None:
+    alone = tandem.agreement(ROWS, resamples=50)
+    assert alone.json["agreement"] == report.json["variables"]["answerable"]["agreement"]
+    assert alone.kappa == report["answerable"].kappa
+    assert alone.judges == []
+
+
+def test_measures_are_the_scores_of_the_report(report: tandem.Report) -> None:
+    found = tandem.measures(ROWS, resamples=50)
+    assert list(found) == ["coverage"]
+    assert list(found["coverage"]) == ["bm25", "dense"]
+    assert found["coverage"]["bm25"] == report.scores["coverage"]["bm25"]
+    assert set(PEOPLE) < set(found["coverage"]["bm25"])
+
+
+def test_statistics_have_the_names_of_papers() -> None:
+    from analysis import statistics
+
+    assert krippendorff_alpha is statistics.krippendorff_alpha
+    assert alt_test is statistics.alt_test
+    assert ppi_mean is statistics.prediction_powered_mean
+    assert set(statistics.__all__) < set(tandem.statistics.__all__)
+
+
+class TestARefusal:
+    def test_names_the_row_and_what_to_do(self) -> None:
+        broken = [ROWS[0], {**ROWS[1], "value": None}]
+        with pytest.raises(tandem.TableError, match=r"^row 2: a label has a value or a missing"):
+            tandem.report(broken)
+
+    def test_names_a_column_that_no_labels_file_has(self) -> None:
+        with pytest.raises(tandem.TableError, match=r"row 1: .*annotator"):
+            tandem.report([{**ROWS[0], "annotator": "Ada"}])
+
+    def test_of_a_file_names_the_file(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="nowhere"):
+            tandem.report(tmp_path / "nowhere.jsonl")
+
+    def test_of_nothing(self) -> None:
+        with pytest.raises(tandem.TableError, match="holds no"):
+            tandem.report([])
+
+    @pytest.mark.parametrize("table", [3, {"item": ["a"]}, [1, 2]])
+    def test_of_what_is_no_table(self, table: Any) -> None:
+        with pytest.raises(TypeError, match="give"):
+            tandem.report(table)
+
+    @pytest.mark.parametrize(
+        "options", [{"resamples": 0}, {"seed": -1}, {"epsilon": 2}, {"reference": "machine"}]
+    )
+    def test_of_an_option(self, options: JSON) -> None:
+        with pytest.raises(ValueError, match="is"):
+            tandem.report(ROWS, **options)
+
+    def test_of_a_judge_or_a_level_that_nothing_has(self) -> None:
+        with pytest.raises(ChoiceError, match="no judge 'nobody'"):
+            tandem.report(ROWS, judges=["nobody"])
+        with pytest.raises(tandem.TableError, match=r"^no label is of 'rating'"):
+            tandem.report(ROWS, levels={"rating": "ordinal"})
+
+
+def test_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file_of(tmp_path, ROWS)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, {})
+    assert (tmp_path / "report.html").read_text("utf-8").startswith("<!doctype html>")
