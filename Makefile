@@ -142,8 +142,14 @@ beat: install
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python -r $(1); } || $(PIP) -r $(1)
 
-install: $(VENV)/.installed
-install-dev: $(VENV)/.installed-dev
+install: $(VENV)/.installed $(VENV)/.program
+install-dev: $(VENV)/.installed-dev $(VENV)/.program
+
+# `.venv/bin/tandem` runs what stands here, from any folder.
+PROGRAM := --no-deps --editable .
+$(VENV)/.program: $(VENV)/.installed pyproject.toml
+	@{ $(BIN)/uv pip install --quiet --python $(BIN)/python $(PROGRAM); } || $(PIP) $(PROGRAM)
+	@touch $@
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
@@ -17,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datasets.rows import InputError
 
 Tick = Callable[[int], None]
+LEFT = 3
+"""The exit status of `tandem` where something differs or is left to do; manage.py ends with 1."""
 
 
 class Command(BaseCommand):
@@ -24,6 +27,9 @@ class Command(BaseCommand):
 
     # The checks would import every page of the site, which takes longer than most commands.
     requires_system_checks = ()
+
+    is_quiet = False
+    """Whether progress and remarks are left out; what was asked for is written all the same."""
 
     def run(self, **options: Any) -> None:
         raise NotImplementedError
@@ -38,7 +44,8 @@ class Command(BaseCommand):
 
     def refuse(self, error: Exception) -> NoReturn:
         if not self.from_command_line:
-            raise CommandError(one_line(error)) from error
+            status = getattr(error, "returncode", 1)
+            raise CommandError(one_line(error), returncode=status) from error
         self.stderr.write(one_line(error))
         sys.exit(1)
 
@@ -47,12 +54,15 @@ class Command(BaseCommand):
         return bool(getattr(self, "_called_from_command_line", False))
 
     def say(self, line: str) -> None:
-        self.stdout.write(line)
+        if not self.is_quiet:
+            self.stdout.write(line)
 
     @contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Tick]:
         """A function that is told how much is done: a bar on a terminal, else a line a second."""
-        if sys.stderr.isatty():
+        if self.is_quiet:
+            yield lambda done: None
+        elif sys.stderr.isatty():
             with _bar(what, total) as tick:
                 yield tick
         else:
@@ -69,6 +79,13 @@ def why_not(error: Exception) -> str:
     if not behind:
         raise error
     return "The database is not up to date; run manage.py migrate."
+
+
+def no_such(what: str, name: str, known: Iterable[str], mend: str) -> CommandError:
+    """The refusal of a name: which one may have been meant, or else what to do."""
+    close = get_close_matches(name, list(known), 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"{mend}."
+    return CommandError(f"There is no {what} {name!r}; {hint}")
 
 
 def one_line(error: Exception) -> str:

@@ -36,6 +36,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "judging/api/": ("api", "judging"),
     "judging/preparation/": ("preparation",),
     "scripts/": ("scripts",),
+    "tandem/": ("program",),
     "static/": ("docs", "security/test_surroundings.py"),
     "templates/": ("annotation", "docs"),
 }

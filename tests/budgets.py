@@ -30,6 +30,7 @@ BUDGETS = {
     "measures": 5,
     "people": 20,
     "preparation": 10,
+    "program": 30,
     "scripts": 10,
     "security": 185,
     "serving": 65,

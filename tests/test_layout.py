@@ -84,6 +84,13 @@ def functions(path: Path) -> Iterator[Function]:
     return (node for node in noted(path) if isinstance(node, Function))
 
 
+def test_the_top_level_is_fixed() -> None:
+    assert {path.parts[0] for path in modules()} == {
+        *APPS,
+        *("benchmarks", "docs", "manage.py", "scripts", "tandem", "tests"),
+    }
+
+
 def test_it_sees_the_code() -> None:
     assert {path.parts[0] for path in modules()} >= {*APPS, "tests", "manage.py"}
     assert "annotation.answers.submission" in set(imported(Path("annotation/imports/importer.py")))

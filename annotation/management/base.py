@@ -16,12 +16,14 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.settings import Terms, read_deadline
 from annotation.models import Campaign
+from datasets.console import no_such
 
 
 def campaign_called(name: str) -> Campaign:
     campaign = Campaign.objects.select_related("batch").filter(name=name).first()
     if campaign is None:
-        raise CommandError(f"There is no campaign {name!r}; make it with create_campaign.")
+        known = Campaign.objects.values_list("name", flat=True)
+        raise no_such("campaign", name, known, "make it with create_campaign")
     return campaign
 
 

@@ -12,16 +12,35 @@ from django.core.management import BaseCommand, get_commands, load_command_class
 from annotation.campaigns.design import Design
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
 from judging.judges import PARAMS
+from tandem.program.verbs import BY_COMMAND
 
 OPENING = """\
 For everybody who works at a terminal: every command of Tandem with every option, as the code
 defines them.
 
-`tandem` stands for `.venv/bin/python manage.py`; make the word yours with
-`alias tandem=".venv/bin/python manage.py"`. Exit status 0 means that all went well. Bad input is
-refused in one line, `FILE, line N: what is wrong; what to do`, and nothing is stored. Each command
-also has `--help`, and Django's own options (`--settings`, `--traceback`, `--verbosity` and so on),
-which are left out here.
+`make install` puts the program at `.venv/bin/tandem`; `alias tandem=.venv/bin/tandem` saves
+typing, and `python -m tandem` is the same. `tandem --help` shows the tree of verbs. Each verb is
+also a command of `manage.py`, whose name stays and is the heading here:
+`.venv/bin/python manage.py load_batch` does what `tandem batch load` does, and `tandem load_batch`
+is understood, too.
+
+Bad input is refused in one line, `FILE, line N: what is wrong; what to do`, and nothing is stored.
+Each verb also has `--help`, and Django's own options (`--settings`, `--traceback`, `--verbosity`
+and so on), which are left out here. The program adds to all of them:
+
+| option or status | meaning |
+| --- | --- |
+| `NAME` | a campaign, judge or batch named alone, before all options: `tandem measures NAME` |
+| `FILE` | `tandem report FILE` reports on labels files without a site, a database or settings |
+| `--json` | one JSON object instead of lines: the result, or `status`, `lines` and `error` |
+| `--quiet` | no progress and no remarks |
+| exit status 0 | all went well |
+| exit status 1 | refused: what was given, or what is stored, does not allow it |
+| exit status 2 | not understood; an unknown word is answered by the one that was meant |
+| exit status 3 | a check found a difference, or `judge run` was interrupted; 1 from `manage.py` |
+
+Verbs, options and names are completed after `eval "$(tandem completion bash)"`; `zsh` and `fish`
+are known, too.
 """
 
 
@@ -79,7 +98,7 @@ def _pairs(name: str) -> Iterator[str]:
 
 def _usage(name: str, command: BaseCommand) -> Iterator[str]:
     parser = parser_of(name, command)
-    yield name
+    yield BY_COMMAND[name].name
     for group in parser._mutually_exclusive_groups:
         if group.required:
             yield f"({' | '.join(map(_shown, group._group_actions))})"

@@ -59,7 +59,7 @@ the batch and compared exactly. A passage may stand beside several queries with 
 LABELS = """\
 One line is one label by one rater, as JSON Lines or as CSV with the columns in any order; in CSV,
 `spans` and `meta` are JSON strings. It is what `tandem export --campaign C --what labels` writes,
-and what `tandem import_labels` and `tandem report --labels` read.
+and what `tandem labels import` and `tandem report --labels` read.
 """
 FORMS_TOLD = """\
 All of them are streamed, and take the same memory for ten labels and for a million. In CSV, a cell
@@ -97,7 +97,7 @@ def write() -> str:
 def _batch() -> Iterator[str]:
     yield f"## The batch file\n\n{BATCH}"
     links = " and ".join(f"[{each.label}]({each.name})" for each in FORMAT_FILES.values())
-    yield f"To take along: {links}; `tandem batch_format` prints them too."
+    yield f"To take along: {links}; `tandem batch schema` prints them too."
     for part in PARTS:
         yield f"### {part.__name__}\n\n{_only_own(part)}"
         yield _keys(part, _of_batch(part))

@@ -12,7 +12,7 @@ from docs._reference.words import code, codes, page, plain, table
 
 LIST = """\
 For researchers who choose what to ask: the protocols, each with its units, variables and codes. A
-campaign is made with one of them, `tandem create_campaign NAME --protocol PROTOCOL --batch BATCH`.
+campaign is made with one of them, `tandem campaign create NAME --protocol PROTOCOL --batch BATCH`.
 """
 COLUMNS = """\
 An *escape* is a legitimate answer that is no category: it stays out of agreement and is counted

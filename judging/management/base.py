@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Campaign, Rater, User, rater_of
 from annotation.preparation.base import Step
+from datasets.console import no_such
 from datasets.models import Batch
 from judging.preparation.review import AuthorError, author_of
 from judging.preparation.status import name_of
@@ -14,7 +15,8 @@ from judging.preparation.status import name_of
 def batch_called(name: str) -> Batch:
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        raise CommandError(f"There is no batch {name!r}; load it with load_batch.")
+        known = Batch.objects.values_list("name", flat=True)
+        raise no_such("batch", name, known, "load it with load_batch")
     return batch
 
 

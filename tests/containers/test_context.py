@@ -10,7 +10,7 @@ from scripts.containers.context import context_files, ignore_patterns, ignored
 from tests.cast import ROOT
 
 APPS = {"analysis", "annotation", "audit", "config", "datasets", "judging"}
-ENTERING = APPS | {"static", "templates"}
+ENTERING = APPS | {"static", "tandem", "templates"}
 FILES = {"CHANGELOG.md", "LICENSE", "manage.py", "requirements.txt", "requirements-vllm.txt"}
 
 

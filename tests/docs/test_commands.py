@@ -9,10 +9,12 @@ import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 from django.core.management.base import CommandParser
 
+from tandem.program.verbs import BY_WORDS, COMPLETION
 from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 
 OURS = re.compile(r"(?:^tandem|manage\.py) (?P<rest>[a-z_]+\b.*)")
+PROGRAM = ("--json", "--quiet")  # options that every verb of the program has besides
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
 PLACE = re.compile(r"(?:analysis|annotation|config|datasets|docs|judging|scripts|tests)/[\w./-]*")
@@ -36,9 +38,22 @@ def in_sentences() -> list[tuple[str, str]]:
     return [(page, match["rest"]) for page, match in found if match]
 
 
+def command_and_arguments(line: str) -> tuple[str, list[str]]:
+    """The command of a line that names it, or a verb of the program, and what is behind it."""
+    words = shlex.split(line, comments=True)
+    for length in (2, 1):
+        if verb := BY_WORDS.get(tuple(words[:length])):
+            rest = words[length:]
+            alone = verb.subject and rest and not rest[0].startswith("-")
+            return verb.command, [verb.subject, *rest] if alone else rest
+    return words[0], words[1:]
+
+
 def misunderstood(line: str) -> Exception | None:
     """Why a command line of ours would be refused."""
-    name, *arguments = shlex.split(line, comments=True)
+    name, arguments = command_and_arguments(line)
+    if name == COMPLETION:
+        return None
     try:
         parser_of(name).parse_args(arguments)
     except (KeyError, CommandError) as error:
@@ -48,7 +63,11 @@ def misunderstood(line: str) -> Exception | None:
 
 def test_it_sees_the_commands_of_the_pages() -> None:
     assert len(copied()) > 40
-    assert {rest.split()[0] for _, rest in copied()} >= {"load_batch", "run_judge", "export"}
+    assert {command_and_arguments(rest)[0] for _, rest in copied()} >= {
+        "load_batch",
+        "run_judge",
+        "export",
+    }
     assert len(in_sentences()) > 5
 
 
@@ -64,8 +83,10 @@ def test_a_command_line_is_understood_by_its_command(page: str, line: str) -> No
 
 @pytest.mark.parametrize(("page", "code"), in_sentences())
 def test_a_command_in_a_sentence_has_the_options_that_it_names(page: str, code: str) -> None:
-    name, *arguments = code.split()
-    known = {o for action in parser_of(name)._actions for o in action.option_strings}
+    name, arguments = command_and_arguments(code)
+    if name == COMPLETION:
+        return
+    known = {*PROGRAM} | {o for action in parser_of(name)._actions for o in action.option_strings}
     assert not [a for a in arguments if a.startswith("--") and a.partition("=")[0] not in known]
 
 

@@ -63,7 +63,7 @@ def test_the_page_has_no_other_commands(texts: dict[str, str]) -> None:
 
 
 def test_a_required_argument_stands_in_the_usage(texts: dict[str, str]) -> None:
-    usage = "tandem create_campaign NAME --protocol PROTOCOL --batch BATCH [options]"
+    usage = "tandem campaign create NAME --protocol PROTOCOL --batch BATCH [options]"
     assert usage in section(texts["commands.md"], "create_campaign")
     assert "tandem report (--campaign CAMPAIGN | --labels PATH…)" in texts["commands.md"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shlex
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +37,7 @@ from judging.models import JudgeRun
 from tests.annotation.protocol_cast import QUERY
 from tests.cast import ROOT
 from tests.docs.markdown import blocks, inline, read, written
+from tests.docs.test_commands import command_and_arguments
 
 TUTORIAL = "tutorials/researcher.md"
 
@@ -264,11 +264,14 @@ def test_every_variable_of_the_environment_that_is_named_exists() -> None:
 
 
 def lines_of(page: str, command: str) -> Iterator[list[str]]:
-    """The arguments of each line of a page that gives the command."""
+    """The command and its arguments, of each line of a page that gives it as a verb."""
     for block in blocks(read(page), ""):
         for line in block.splitlines():
-            if line.startswith(f"tandem {command} "):
-                yield shlex.split(line)[1:]
+            program, _, rest = line.partition(" ")
+            if program == "tandem":
+                name, arguments = command_and_arguments(rest)
+                if name == command:
+                    yield [name, *arguments]
 
 
 def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) -> None:

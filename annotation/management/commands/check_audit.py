@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from audit.models import Seal
 from audit.sealing import broken, known, unsealed
+from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 
 
@@ -33,5 +34,6 @@ class Command(BaseCommand):
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")
         if wrong:
-            raise CommandError(f"The audit trail does not hold: {len(wrong)} faults.")
+            faults = f"The audit trail does not hold: {len(wrong)} faults."
+            raise CommandError(faults, returncode=LEFT)
         self.say(f"{Seal.objects.count()} seals hold; {unsealed()} events wait for the next one.")

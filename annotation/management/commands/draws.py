@@ -16,6 +16,7 @@ from annotation.campaigns.sampling import COLUMNS, draws, summary
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from annotation.spreadsheet import write_rows
+from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 
 MOST = 20
@@ -57,7 +58,7 @@ class Command(BaseCommand):
         if found:
             more = " or more" if len(found) > MOST else ""
             wrong = f"{min(len(found), MOST)}{more} differences from a fresh draw"
-            raise CommandError(f"Campaign {campaign.name!r}: {wrong}.")
+            raise CommandError(f"Campaign {campaign.name!r}: {wrong}.", returncode=LEFT)
         told = summary(campaign)
         self.say(
             f"Campaign {campaign.name!r}: the stored draw of {told['queries']} queries and "

@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from annotation.integrity import Seen
 from audit.violations import Violation
 from datasets import digests
+from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 from judging import invariants
 from judging.invariants import CHECKS, told, violations
@@ -63,7 +64,8 @@ class Command(BaseCommand):
         with invariants.one_instant():
             tell(options, digested, found)
         if found:
-            raise CommandError(f"The invariants do not hold: {found.total()} violations.")
+            wrong = f"The invariants do not hold: {found.total()} violations."
+            raise CommandError(wrong, returncode=LEFT)
         if options["format"] == "text":
             self.say("The invariants hold.")
 

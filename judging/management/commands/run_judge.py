@@ -18,6 +18,7 @@ from django.db import transaction
 
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
+from datasets.console import LEFT, no_such
 from datasets.console import Command as BaseCommand
 from judging import lanes
 from judging.backends.base import Findings, SetupError
@@ -188,7 +189,8 @@ class Command(BaseCommand):
         if ending.how == "cancelled":
             raise CommandError(f"{line} Cancelled.")
         why = ending.error or {"lost": "another process took it over"}.get(ending.how, ending.how)
-        raise CommandError(f"{line} Not ended: {why}; {how_to_go_on(ending)}.")
+        left = f"{line} Not ended: {why}; {how_to_go_on(ending)}."
+        raise CommandError(left, returncode=LEFT)
 
     def say_findings(self, findings: Findings) -> None:
         for warning in findings.warnings:
@@ -257,7 +259,8 @@ def us_dollars(text: str) -> Decimal:
 def judge_called(name: str) -> Judge:
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
-        raise CommandError(f"There is no judge {name!r}; make it with create_judge.")
+        known = Judge.objects.values_list("rater__name", flat=True)
+        raise no_such("judge", name, known, "make it with create_judge")
     return judge
 
 

@@ -1,0 +1,133 @@
+"""From the words of a command line to a verb, and its exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from tandem.program.verbs import (
+    BY_COMMAND,
+    BY_WORDS,
+    COMPLETION,
+    NOUNS,
+    SHELLS,
+    TREE,
+    Verb,
+    first_words,
+    unknown,
+    verbs_of,
+)
+
+OK, REFUSED, USAGE, DIFFERS = range(4)
+"""The exit statuses; the last one says that something differs, or is left to be done."""
+HELP = ("-h", "--help")
+WIDTH = 18
+OPTIONS = """\
+Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
+progress, no remarks).
+A campaign, judge or batch may be named alone: `tandem measures NAME`. The commands of manage.py
+have their own names here, too: `tandem load_batch`, `tandem migrate`.
+Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left to do.
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit status of a command line; without one that of this process."""
+    if "_ARGCOMPLETE" in os.environ:
+        from tandem.program.completion import complete
+
+        return complete()
+    try:
+        return _run(list(sys.argv[1:] if words is None else words))
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as `head` does; what was stored is committed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        print(overview(), file=sys.stderr)
+        return USAGE
+    first, *rest = words
+    if first in (*HELP, "help"):
+        print(overview())
+        return OK
+    if first == "--version":
+        from analysis.version import VERSION
+
+        print(f"Tandem {VERSION}")
+        return OK
+    if first == COMPLETION:
+        return _completion(rest)
+    if (verb := BY_WORDS.get((first,))) is not None:
+        return run_verb(verb, rest)
+    if verbs_of(first):
+        return _of_noun(first, rest)
+    if (verb := BY_COMMAND.get(first)) is not None:
+        return run_verb(verb, rest)
+    if (status := _as_django(words)) is not None:
+        return status
+    return _misunderstood(unknown("verb", first, first_words()))
+
+
+def _of_noun(noun: str, rest: list[str]) -> int:
+    verbs = verbs_of(noun)
+    if not rest or rest[0] in HELP:
+        print(_lines(verbs), file=sys.stdout if rest else sys.stderr)
+        return OK if rest else USAGE
+    verb = BY_WORDS.get((noun, rest[0]))
+    if verb is None:
+        return _misunderstood(unknown(f"verb of {noun}", rest[0], [v.words[1] for v in verbs]))
+    return run_verb(verb, rest[1:])
+
+
+def run_verb(verb: Verb, arguments: list[str]) -> int:
+    """Runs a verb; only where it asks the database does Django start."""
+    if verb.command == "report":
+        from tandem.program.report import is_of_files, report_files
+
+        if is_of_files(arguments):
+            return report_files(arguments)
+    from tandem.program.site import run_command
+
+    return run_command(verb, arguments)
+
+
+def _as_django(words: list[str]) -> int | None:
+    """What manage.py makes of these words; None where it has no such command either."""
+    if get_close_matches(words[0], first_words(), 1):
+        return None
+    from tandem.program.site import run_django
+
+    return run_django(words)
+
+
+def _completion(arguments: list[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in SHELLS:
+        return _misunderstood(f"Name a shell: {', '.join(SHELLS)}.")
+    from tandem.program.completion import shell_code
+
+    print(shell_code(arguments[0]))
+    return OK
+
+
+def _misunderstood(text: str) -> int:
+    print(text, file=sys.stderr)
+    return USAGE
+
+
+def overview() -> str:
+    """The whole tree, a line for each verb."""
+    alone = [verb for verb in TREE if len(verb.words) == 1]
+    parts = ["usage: tandem VERB …, or tandem NOUN VERB …", "", _lines(alone)]
+    parts.append(f"  {COMPLETION:{WIDTH}}completion of names for {', '.join(SHELLS)}")
+    for noun, what in NOUNS.items():
+        parts += ["", f"{noun}: {what}", _lines(verbs_of(noun))]
+    return "\n".join([*parts, "", OPTIONS.rstrip()])
+
+
+def _lines(verbs: Sequence[Verb]) -> str:
+    return "\n".join(f"  {verb.name:{WIDTH}}{verb.help}" for verb in verbs)

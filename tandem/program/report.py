@@ -1,0 +1,93 @@
+"""`tandem report FILE…`: the report of labels files, for which Django does not start."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+FILES = (".jsonl", ".json", ".csv", ".ndjson")
+REFUSED = 1
+
+
+def is_of_files(arguments: list[str]) -> bool:
+    """Whether a report is of labels files: by `--labels`, or by a first word that names one."""
+    if any(each == "--labels" or each.startswith("--labels=") for each in arguments):
+        return True
+    first = next(iter(arguments), "-")
+    if first.startswith("-"):
+        return False
+    return Path(first).suffix.lower() in FILES or Path(first).is_file()
+
+
+def report_files(arguments: list[str]) -> int:
+    """The exit status of the report of files."""
+    from analysis.arguments import OptionError, choices_of, levels_of
+    from analysis.data.selection import ChoiceError
+    from analysis.formats import FORMATS
+    from analysis.labels_file.frames import UnknownLevelError
+    from analysis.labels_file.reports import labels_report
+    from datasets.rows import InputError
+
+    options = vars(parser().parse_args(arguments))
+    paths = [*options["paths"], *(options["labels"] or ())]
+    try:
+        levels, choices = levels_of(options["level"]), choices_of(options)
+        report = labels_report(paths, levels, choices)
+        text = FORMATS[options["format"]].render(report)
+        if options["output"]:
+            _write(options["output"], text)
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    except (OptionError, InputError, UnknownLevelError, ChoiceError) as error:
+        return _refused(" ".join(str(error).split()), options)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        return _refused(f"{options['output']}: cannot be written ({why}).", options)
+    return 0
+
+
+def parser() -> ArgumentParser:
+    """The options of a report of files, as those of the command."""
+    from analysis.arguments import add_arguments
+
+    made = ArgumentParser(
+        "tandem report",
+        description="How well people agree, how well judges agree with them, and systems' scores.",
+        epilog="With the NAME of a campaign instead of files, the report of that campaign.",
+    )
+    made.add_argument("paths", nargs="*", type=Path, metavar="FILE", help="labels files")
+    made.add_argument("--labels", type=Path, nargs="+", metavar="PATH", help="the same")
+    add_arguments(made)
+    made.add_argument("--json", action="store_true", help="errors as JSON, too")
+    made.add_argument("--quiet", action="store_true", help="no progress, and no remarks")
+    return made
+
+
+def _refused(error: str, options: dict[str, Any]) -> int:
+    if options["json"]:
+        print(json.dumps({"status": REFUSED, "error": error}, ensure_ascii=False))
+    else:
+        print(error, file=sys.stderr)
+    return REFUSED
+
+
+def _write(path: Path, text: str) -> None:
+    """A file, whole or not at all: written beside it first. Raises OSError."""
+    target = path.resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        # A device or a pipe has no place beside it.
+        target.write_text(text, "utf-8")
+        return
+    beside = target.parent / f".{target.name[:50]}.{token_hex(8)}"
+    try:
+        beside.write_text(text, "utf-8")
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""Verbs that ask the database: Django starts, and the command of the verb runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tandem.program.verbs import Verb
+
+if TYPE_CHECKING:
+    from django.core.management.base import BaseCommand
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED = 1
+
+
+class SettingsError(Exception):
+    """A setting that does not let Django start, in one line."""
+
+
+def start() -> None:
+    """Starts Django with the settings of this installation. Raises SettingsError."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        raise SettingsError(f"Settings: {error}") from error
+
+
+def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
+    """The command of a verb and its parser, without Django's own options."""
+    from django.core.management import get_commands, load_command_class
+    from django.core.management.base import BaseCommand
+
+    command: Any = load_command_class(get_commands()[verb.command], verb.command)
+    # A line that is not understood then ends with usage and status 2.
+    command._called_from_command_line = True
+    parser = command.create_parser("tandem", verb.name)
+    own = {action.dest for action in BaseCommand().create_parser("", "")._actions}
+    for action in parser._actions:
+        if action.dest in own - {"help"}:
+            action.help = SUPPRESS
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    parser.add_argument("--quiet", action="store_true", help="no progress, and no remarks")
+    if verb.subject:
+        parser.epilog = f"{verb.subject} NAME may be written as NAME alone, before all options."
+    return command, parser
+
+
+def run_django(words: list[str]) -> int | None:
+    """The exit status of a command of Django's own, such as migrate; None where there is none."""
+    try:
+        start()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    from django.core.management import execute_from_command_line, get_commands
+
+    if words[0] not in get_commands():
+        return None
+    execute_from_command_line(["tandem", *words])
+    return 0
+
+
+def run_command(verb: Verb, arguments: list[str]) -> int:
+    """The exit status of a verb with these arguments."""
+    try:
+        start()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    command, parser = parser_of(verb)
+    if verb.subject and arguments and not arguments[0].startswith("-"):
+        arguments = [verb.subject, *arguments]
+    options = vars(parser.parse_args(arguments))
+    as_json, quiet = options.pop("json"), options.pop("quiet")
+    if writes_json := as_json and "json" in _formats(parser):
+        options["format"] = "json"
+    status, lines, why = _execute(
+        command, options, as_json and not writes_json, quiet and not as_json
+    )
+    if as_json and (why or not writes_json):
+        answer = {"status": status, "lines": lines} | ({"error": why} if why else {})
+        print(json.dumps(answer, ensure_ascii=False))
+    elif why:
+        print(why, file=sys.stderr)
+    return status
+
+
+def _formats(parser: ArgumentParser) -> list[str]:
+    return [
+        str(choice)
+        for action in parser._actions
+        if "--format" in action.option_strings
+        for choice in action.choices or ()
+    ]
+
+
+def _execute(
+    command: BaseCommand, options: dict[str, Any], captured: bool, quiet: bool
+) -> tuple[int, list[str], str]:
+    """The exit status of a command, its lines where they are captured, and why it refused."""
+    from django.core.management.base import CommandError, handle_default_options
+
+    from datasets.console import Command
+
+    said: Any = command
+    # What is refused comes back as an error, which knows its status.
+    said._called_from_command_line = False
+    if isinstance(command, Command):
+        said.is_quiet = quiet
+    handle_default_options(Namespace(**options))
+    out = io.StringIO()
+    kept = {"stdout": out} if captured else {}
+    status, why = 0, ""
+    try:
+        command.execute(*options.pop("args", ()), **options, **kept)
+    except CommandError as refused:
+        status, why = refused.returncode, str(refused)
+    return status, out.getvalue().splitlines(), why

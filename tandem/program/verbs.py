@@ -1,0 +1,99 @@
+"""The tree of nouns and verbs. Each stands for a command of manage.py, whose name stays.
+
+A verb without a command is none: verbs come with what they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+NOUNS = {
+    "batch": "queries, reports and passages to be judged",
+    "campaign": "a protocol over a batch, with its design",
+    "judge": "models that answer beside people",
+    "people": "accounts, and who takes part",
+    "token": "keys of the API",
+    "labels": "labels made elsewhere",
+    "dispute": "units that raters disagree on",
+    "audit": "the record of who did what",
+}
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: its words, what it does in a line, and the command that does it.
+
+    `subject` is the option of the command that a first word without dashes is given to.
+    """
+
+    words: tuple[str, ...]
+    help: str
+    command: str
+    subject: str = ""
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+
+def _verb(name: str, command: str, help: str, subject: str = "") -> Verb:
+    return Verb(tuple(name.split()), help, command, subject)
+
+
+TREE = (
+    _verb("report", "report", "agreement, judges beside people, and scores", "--campaign"),
+    _verb("measures", "measures", "the papers' measures, by system", "--campaign"),
+    _verb("progress", "progress", "how far a campaign is, person by person"),
+    _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
+    _verb("check", "check_invariants", "is anything lost, doubled or invented?"),
+    _verb("demo", "demo", "a made-up study from end to end, in the browser"),
+    _verb("batch load", "load_batch", "load files as a batch, all or nothing"),
+    _verb("batch schema", "batch_format", "the native format: its schema, or an example"),
+    _verb("batch prepare", "prepare_batch", "let a judge write questions or key points", "--batch"),
+    _verb("batch review", "review_batch", "review what was written for a step", "--batch"),
+    _verb("batch build", "build_batch", "a new batch with what was accepted", "--batch"),
+    _verb("campaign create", "create_campaign", "start a campaign"),
+    _verb("campaign set", "set_campaign", "deadline, guideline, practice; close and open"),
+    _verb("campaign people", "campaign_people", "who answers, and who counts"),
+    _verb("campaign draws", "draws", "the sample, or whether it is the seed's", "--campaign"),
+    _verb("campaign gold", "set_known", "take answers known beforehand from labels files"),
+    _verb("judge create", "create_judge", "define a judge"),
+    _verb("judge run", "run_judge", "ask a judge, or go on where it was interrupted", "--judge"),
+    _verb("judge jury", "create_jury", "several judges as one"),
+    _verb("judge price", "create_price", "what a model costs from a day on"),
+    _verb("judge manifest", "judge_manifest", "what a judge's runs were made with", "--judge"),
+    _verb("judge robustness", "robustness", "ask a judge again under perturbations", "--judge"),
+    _verb("people add", "create_account", "create an account"),
+    _verb("people set", "person", "show an account, or change it"),
+    _verb("people invite", "invite", "a link that lets one person in"),
+    _verb("people admit", "admit", "let a person in who did not pass the practice"),
+    _verb("token create", "create_token", "create, list or revoke tokens"),
+    _verb("labels import", "import_labels", "take in labels made elsewhere, all or nothing"),
+    _verb("dispute list", "disputes", "how many units are disputed, and decided", "--campaign"),
+    _verb("audit check", "check_audit", "is the record as it was sealed?"),
+    _verb("audit seal", "seal_audit", "seal the events since the last time"),
+)
+SHELLS = ("bash", "zsh", "fish")
+COMPLETION = "completion"
+"""The one verb without a command: what a shell needs to complete names."""
+BY_WORDS = {verb.words: verb for verb in TREE}
+BY_COMMAND = {verb.command: verb for verb in TREE}
+
+
+def verbs_of(noun: str) -> list[Verb]:
+    """The verbs of a noun; none where it is a verb itself, or nothing at all."""
+    return [verb for verb in TREE if len(verb.words) == 2 and verb.words[0] == noun]
+
+
+def first_words() -> list[str]:
+    """Whatever may come first."""
+    return [*dict.fromkeys(verb.words[0] for verb in TREE), COMPLETION]
+
+
+def unknown(what: str, word: str, there: Sequence[str]) -> str:
+    """What is said of a word that is not in the tree."""
+    close = get_close_matches(word, there, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there)}."
+    return f"There is no {what} {word!r}; {hint}"
