@@ -16,6 +16,7 @@ from django.core.management import get_commands
 
 from annotation.models import Campaign
 from docs._reference.commands import ours
+from tandem.program.completion import tree
 from tandem.program.main import main, overview
 from tandem.program.site import parser_of
 from tandem.program.verbs import BY_WORDS, NOUNS, TREE
@@ -190,6 +191,14 @@ class TestOverTheDatabase:
         assert main(["measures", coverage.name + "s", "--json"]) == 1
         answer = json.loads(capsys.readouterr().out)
         assert (answer["status"], answer["error"]) == (1, meant.strip())
+
+    def test_a_shell_completes_the_names_that_are_stored(self, coverage: Campaign) -> None:
+        words = ["report", "--campaign"]
+        (verb,) = (each for each in tree(words)._subparsers._actions if each.choices)  # type: ignore[union-attr]
+        of_verb = verb.choices["report"]  # type: ignore[index]
+        (option,) = (each for each in of_verb._actions if "--campaign" in each.option_strings)
+        assert option.completer(prefix=coverage.name[:1]) == [coverage.name]
+        assert option.completer(prefix="nothing") == []
 
     def test_commands_of_manage_have_their_own_names_too(
         self, coverage: Campaign, capsys: pytest.CaptureFixture[str]
