@@ -5,17 +5,18 @@ from __future__ import annotations
 from csp.constants import NONCE, NONE, SELF
 
 from analysis.version import VERSION
-from config import env, rest
+from config import env as environment
+from config import rest
 from config.logging import logging_config
 
-BASE_DIR = env.BASE_DIR
-DEBUG = env.flag("DEBUG")
-DATA_DIR = env.data_dir()
-PLAIN_HTTP = DEBUG or env.flag("TANDEM_PLAIN_HTTP")
-SECRET_KEY = env.secret_key(DEBUG, PLAIN_HTTP, DATA_DIR)
-PROXIES = env.whole_number("TANDEM_PROXIES", least=0)
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if PLAIN_HTTP else "")
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+BASE_DIR = environment.BASE_DIR
+DEBUG = environment.flag("DEBUG")
+DATA_DIR = environment.data_dir()
+PLAIN_HTTP = DEBUG or environment.flag("TANDEM_PLAIN_HTTP")
+SECRET_KEY = environment.secret_key(DEBUG, PLAIN_HTTP, DATA_DIR)
+PROXIES = environment.whole_number("TANDEM_PROXIES", least=0)
+ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if PLAIN_HTTP else "")
+CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -82,7 +83,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": env.database(DATA_DIR)}
+DATABASES = {"default": environment.database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"
@@ -139,11 +140,11 @@ CACHES = {
 }
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = env.time_zone()
+TIME_ZONE = environment.time_zone()
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = env.static_dir(DATA_DIR)
+STATIC_ROOT = environment.static_dir(DATA_DIR)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 STORAGES = {
@@ -187,13 +188,13 @@ REST_FRAMEWORK = rest.REST_FRAMEWORK
 REST_KNOX = rest.REST_KNOX
 SPECTACULAR_SETTINGS = rest.spectacular(VERSION)
 
-LOG_FORMAT = env.one_of("TANDEM_LOG_FORMAT", "text" if DEBUG else "json", "json", "text")
+LOG_FORMAT = environment.one_of("TANDEM_LOG_FORMAT", "text" if DEBUG else "json", "json", "text")
 LOGGING = logging_config(LOG_FORMAT)
 
-_BROKER = env.broker(DATA_DIR)
+_BROKER = environment.broker(DATA_DIR)
 CELERY_BROKER_URL = _BROKER["url"]
 CELERY_BROKER_TRANSPORT_OPTIONS = _BROKER["options"]
-CELERY_RESULT_BACKEND = env.read("CELERY_RESULT_BACKEND") or None
+CELERY_RESULT_BACKEND = environment.read("CELERY_RESULT_BACKEND") or None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -217,11 +218,11 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
-TANDEM_COMMIT = env.read("TANDEM_COMMIT")
-TANDEM_MAX_UPLOAD_MB = env.whole_number("TANDEM_MAX_UPLOAD_MB")
-TANDEM_JUDGE_HOSTS = env.words("TANDEM_JUDGE_HOSTS")
+TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
+TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
+TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # On the disk that the quarantine is on, so that a received file need not be copied.
-FILE_UPLOAD_TEMP_DIR = env.made(DATA_DIR / "uploads" / "incoming")
+FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 LONGEST_JSON = 5 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

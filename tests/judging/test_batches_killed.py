@@ -20,7 +20,7 @@ from datetime import timedelta
 from django.core.management import call_command
 from judging.batch_api import format as parts
 from judging.batch_api import requests
-from judging.runs import lanes
+from judging import lanes
 
 lanes.LEASE = timedelta(0)
 {dying}
