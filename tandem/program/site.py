@@ -29,8 +29,12 @@ def start() -> None:
         sys.path.insert(0, str(ROOT))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     import django
+    from django.apps import apps
     from django.core.exceptions import ImproperlyConfigured
 
+    # Where it runs already, it would set up the log anew under whoever started it.
+    if apps.ready:
+        return
     try:
         django.setup()
     except ImproperlyConfigured as error:
