@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -159,6 +160,15 @@ class TestWhatIsNotUnderstood:
             main(words)
         assert ended.value.code == 2
         assert capsys.readouterr().err.startswith(f"usage: tandem {' '.join(words[:2])}"[:20])
+
+
+def test_the_log_of_a_process_that_runs_django_already_stays_as_it_is() -> None:
+    handlers = [*logging.getLogger().handlers, *logging.getLogger("tandem").handlers]
+    assert handlers
+    with pytest.raises(SystemExit):
+        main(["batch", "load"])
+    left = [*logging.getLogger().handlers, *logging.getLogger("tandem").handlers]
+    assert [id(each) for each in left] == [id(each) for each in handlers]
 
 
 @pytest.mark.django_db
