@@ -55,7 +55,7 @@ def calibration(
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
     Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others
     2015). It is above 0 by chance alone, the more so with few units, and in resamples twice: their
-    intervals held the truth of simulated studies in .43 of cases. So it has none.
+    intervals held the truth in as few as .43 of simulated studies. So it has none.
     Units without a probability (NaN) or a label (-1) are left out. Equal probabilities stay in
     one bin. Raises ValueError where a probability is not between 0 and 1.
     """
