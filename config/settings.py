@@ -15,7 +15,9 @@ DATA_DIR = environment.data_dir()
 PLAIN_HTTP = DEBUG or environment.flag("TANDEM_PLAIN_HTTP")
 SECRET_KEY = environment.secret_key(DEBUG, PLAIN_HTTP, DATA_DIR)
 PROXIES = environment.whole_number("TANDEM_PROXIES", least=0)
-ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if PLAIN_HTTP else "")
+ALLOWED_HOSTS = environment.words(
+    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if PLAIN_HTTP else ""
+)
 CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
