@@ -97,7 +97,10 @@ def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPat
 def test_several_files_are_one(tmp_path: Path) -> None:
     every = lines()
     paths = [write_lines(tmp_path / f"{n}.jsonl", every[n::2]) for n in range(2)]
-    same(file_frame(paths, {})[0], _by_rows(paths, {}, Choices())[0])
+    together = file_frame(paths, {})[0]
+    whole, _ = file_frame([write_lines(tmp_path / "whole.jsonl", every)], {})
+    assert together.inputs.labels == whole.inputs.labels > 0
+    same(together, _by_rows(paths, {}, Choices())[0])
 
 
 ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}

@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +23,6 @@ from tandem.program.verbs import BY_WORDS, NOUNS, TREE
 from tests.cast import ROOT, campaign_of
 from tests.program.labels import file_of, rows
 
-SECONDS = 0.5
 """What `tandem --help` may take; of several tries the best, since machines do else besides."""
 
 
@@ -74,15 +72,10 @@ class TestTheTree:
 
 
 class TestWithoutDjango:
-    def test_help_comes_at_once(self) -> None:
-        tries = []
-        for _ in range(5):
-            begun = time.monotonic()
-            done = started("--help")
-            tries.append(time.monotonic() - begun)
-            assert done.returncode == 0
-            assert done.stdout.startswith("usage: tandem")
-        assert min(tries) < SECONDS
+    def test_help_is_that_of_the_program(self) -> None:
+        done = started("--help")
+        assert done.returncode == 0
+        assert done.stdout.startswith("usage: tandem")
 
     def test_neither_help_nor_a_noun_nor_completion_imports_it(self) -> None:
         code = (
@@ -91,7 +84,10 @@ class TestWithoutDjango:
             "    assert main(words.split()) == 0\n"
             "assert not {'django', 'numpy'} & set(sys.modules)\n"
         )
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
     def test_a_file_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = file_of(tmp_path, rows(12))
