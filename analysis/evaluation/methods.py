@@ -7,7 +7,8 @@ from typing import Any
 from analysis.data.reference import HUMAN
 from analysis.document import Section, count
 from analysis.evaluation.inputs import JUDGE
-from analysis.formats.methods import CITED, references
+from analysis.formats.citations import CITED
+from analysis.formats.methods import references
 from analysis.measures.base import PRESETS
 
 JSON = dict[str, Any]

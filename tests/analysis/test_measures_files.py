@@ -16,7 +16,7 @@ import pytest
 from analysis.evaluation.leaderboard import leaderboard
 from analysis.evaluation.methods import PAPERS
 from analysis.evaluation.selection import Shown, shown_of
-from analysis.formats.methods import CITED
+from analysis.formats.citations import CITED
 from analysis.measures.base import Options
 from tests.analysis.conftest import run
 from tests.analysis.test_measures_command import measured, ratings, report, value

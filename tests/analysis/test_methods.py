@@ -10,7 +10,8 @@ import pytest
 
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
-from analysis.formats.methods import REFERENCES, methods, methods_section, references
+from analysis.formats.citations import REFERENCES
+from analysis.formats.methods import methods, methods_section, references
 from analysis.labels_file.reports import labels_report
 from docs._reference import example
 from tests.cast import write_lines
