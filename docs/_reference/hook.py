@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import django
+from django.apps import apps
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -19,7 +20,9 @@ sys.path[0] = str(ROOT)
 # The pages show what holds by default, so a development start is enough.
 os.environ.setdefault("DEBUG", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-django.setup()
+# A second start would set up the log anew under whoever runs Django already, as tests do.
+if not apps.ready:
+    django.setup()
 
 from datasets.native_format import FORMAT_FILES  # noqa: E402
 from docs._reference.pages import FOLDER, navigation, pages  # noqa: E402

@@ -68,11 +68,13 @@ def run_django(words: list[str]) -> int | None:
     except SettingsError as error:
         print(error, file=sys.stderr)
         return REFUSED
-    from django.core.management import execute_from_command_line, get_commands
+    from django.core.management import ManagementUtility, get_commands
 
     if words[0] not in get_commands():
         return None
-    execute_from_command_line(["tandem", *words])
+    # Not its execute(), which would start Django a second time.
+    line = ["tandem", *words]
+    ManagementUtility(line).fetch_command(words[0]).run_from_argv(line)
     return 0
 
 

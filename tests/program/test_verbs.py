@@ -23,8 +23,6 @@ from tandem.program.verbs import BY_WORDS, NOUNS, TREE
 from tests.cast import ROOT, campaign_of
 from tests.program.labels import file_of, rows
 
-"""What `tandem --help` may take; of several tries the best, since machines do else besides."""
-
 
 @pytest.fixture
 def coverage(batch: Path) -> Campaign:
@@ -158,11 +156,12 @@ class TestWhatIsNotUnderstood:
         assert capsys.readouterr().err.startswith(f"usage: tandem {' '.join(words[:2])}"[:20])
 
 
-def test_the_log_of_a_process_that_runs_django_already_stays_as_it_is() -> None:
+@pytest.mark.parametrize("words", [["batch", "load"], ["migrate", "--no-such"]])
+def test_the_log_of_a_process_that_runs_django_already_stays_as_it_is(words: list[str]) -> None:
     handlers = [*logging.getLogger().handlers, *logging.getLogger("tandem").handlers]
     assert handlers
     with pytest.raises(SystemExit):
-        main(["batch", "load"])
+        main(words)
     left = [*logging.getLogger().handlers, *logging.getLogger("tandem").handlers]
     assert [id(each) for each in left] == [id(each) for each in handlers]
 
