@@ -20,11 +20,11 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "analysis/": ("analysis",),
     "analysis/measures/": ("measures",),
     "analysis/statistics/": ("statistics",),
-    "annotation/": ("annotation", "adjudication", "people"),
-    "annotation/adjudication/": ("adjudication",),
+    "annotation/": ("annotation",),
+    "annotation/adjudication/": ("annotation/adjudication",),
     "annotation/api/": ("api",),
-    "annotation/people/": ("people",),
-    "annotation/preparation/": ("preparation",),
+    "annotation/people/": ("annotation/people",),
+    "annotation/preparation/": ("annotation/preparation",),
     "annotation/audit_log.py": ("audit",),
     "audit/": ("audit",),
     "benchmarks/": ("benchmarks",),
@@ -34,7 +34,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "docs/": ("docs",),
     "judging/": ("judging",),
     "judging/api/": ("api", "judging"),
-    "judging/preparation/": ("preparation",),
+    "judging/preparation/": ("annotation/preparation",),
     "scripts/": ("scripts",),
     "tandem/": ("program",),
     "static/": ("docs", "security/test_surroundings.py"),
@@ -62,7 +62,7 @@ def touched_by(paths: Iterable[str]) -> list[str]:
             longest = max((each for each in TOUCHED if path.startswith(each)), key=len, default="")
             found |= {f"tests/{name}" for name in TOUCHED.get(longest, ())}
     there = sorted(path for path in found if (ROOT / path).exists())
-    return [path for path in there if str(Path(path).parent) not in there]
+    return [path for path in there if not {str(each) for each in Path(path).parents} & set(there)]
 
 
 def _own(path: str) -> str:
@@ -71,7 +71,7 @@ def _own(path: str) -> str:
     is_test = name.name.startswith("test_") and name.suffix == ".py"
     if is_test or len(name.parts) < 3:
         return path if is_test else ""
-    return "/".join(name.parts[:2])
+    return str(name.parent)
 
 
 def _git(*arguments: str) -> list[str]:

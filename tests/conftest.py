@@ -19,7 +19,7 @@ from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
 from tests.workers import NAME
 
-# Another process for each report is a second each; tests/analysis/test_crosscheck.py has it on.
+# Another process for each report is a second each; tests/analysis/crosscheck has it on.
 process.IS_ON = False
 
 CASES = 3  # of a test's cases, where the test is not marked "every_case"

@@ -17,9 +17,9 @@ from datasets.rows import Query
 from judging.backends.base import Request
 from judging.preparation.status import campaign_for
 from tests.analysis.conftest import run
+from tests.annotation.preparation.cast import author, point, researcher
 from tests.cast import ROOT, write_lines
 from tests.judging.cast import judge, run_scripted
-from tests.preparation.cast import author, point, researcher
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 

@@ -17,7 +17,7 @@ from annotation.presentation import present
 from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
 from judging.backends.base import Request
-from tests.annotation.test_campaigns import relevance
+from tests.annotation.campaign_setup.test_creation import relevance
 from tests.cast import FIRST, SECOND, Line, campaign_of, exported, load, run, write_lines
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import Study, client_of, page, study_of

@@ -15,8 +15,7 @@ from audit.models import Event
 from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.models import Judge, JudgeRun, Review
-from tests.api.cast import Script, assert_told, script_of
-from tests.preparation.cast import (
+from tests.annotation.preparation.cast import (
     EMPTY,
     FERRY,
     INQUIRY,
@@ -29,7 +28,8 @@ from tests.preparation.cast import (
     prepare,
     researcher,
 )
-from tests.preparation.test_preparing import POINTS, WROTE
+from tests.annotation.preparation.test_preparation import POINTS, WROTE
+from tests.api.cast import Script, assert_told, script_of
 
 pytestmark = pytest.mark.django_db
 INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}

@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Decision, Unit
-from tests.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute
+from tests.annotation.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute
 from tests.browser.axe import violations
 from tests.browser.desk import Desk
 from tests.page_cast import TEXT

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.campaigns.design import Design
 from annotation.models import Label, Response
-from tests.annotation.test_second_round import FIRST_TEXT, after, write
+from tests.annotation.prerequisites.test_second_round import FIRST_TEXT, after, write
 from tests.browser.axe import violations
 from tests.browser.desk import Desk
 from tests.cast import FIRST, exported

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Campaign
 from tests.analysis.conftest import run
-from tests.analysis.test_measures_powered import QUERIES, labels, line
+from tests.analysis.evaluation.test_powered import QUERIES, labels, line
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.cast import write_lines

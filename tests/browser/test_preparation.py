@@ -15,11 +15,11 @@ from annotation.models import User
 from datasets.models import Batch
 from judging.models import Review
 from judging.preparation.status import campaign_for
+from tests.annotation.preparation.cast import EMPTY, STEPS, TOPIC, author, load, prepare
+from tests.annotation.preparation.test_preparation import WROTE
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.page_cast import _user
-from tests.preparation.cast import EMPTY, STEPS, TOPIC, author, load, prepare
-from tests.preparation.test_preparing import WROTE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from docs._reference.measures import KEYS, SAME_AGAIN, keys_of
 from tests.analysis.conftest import run
-from tests.analysis.test_measures_command import label as said
-from tests.analysis.test_measures_command import measured, ratings, report
+from tests.analysis.evaluation.test_command import label as said
+from tests.analysis.evaluation.test_command import measured, ratings, report
 from tests.cast import write_lines
 
 pytestmark = pytest.mark.django_db

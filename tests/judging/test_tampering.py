@@ -33,7 +33,7 @@ from annotation.models import (
 from datasets import digests
 from datasets.models import Batch, Report
 from judging.invariants import CHECKS, violations
-from tests.adjudication.cast import Dispute, answer, decided, make_dispute
+from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
 from tests.cast import run
 from tests.page_cast import answers, client_of, page
 

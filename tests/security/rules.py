@@ -69,7 +69,7 @@ RULES: dict[str, Rule] = {
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
     # 404 where the item is no practice, and before the answer.
     "feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
-    # None of these accounts is an adjudicator: see tests/adjudication for those who are.
+    # None of these accounts is an adjudicator: see tests/annotation/adjudication for those who are.
     "adjudication": reads(WORKERS),
     "adjudication-next": reads(WORKERS),
     "adjudication-guideline": reads(WORKERS),

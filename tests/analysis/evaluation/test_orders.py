@@ -1,0 +1,113 @@
+"""Orders of systems: between evaluators from six systems on, and the oracle by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis.conftest import run
+from tests.analysis.evaluation.test_command import label
+from tests.cast import write_lines
+
+pytestmark = pytest.mark.django_db
+
+JSON = dict[str, Any]
+QUERIES, PASSAGES = 12, 7
+SYSTEMS = ("one", "two", "three", "four", "five", "six")
+BY_ORACLE = ("alpha_nDCG", "Den", "MAP", "Recall", "nDCG")
+
+
+def line(n: int, systems: tuple[str, ...]) -> JSON:
+    """Passage p answers question p; a system ranks so many of the first ones, the oracle all."""
+    passages = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
+    return {
+        "id": f"t{n:02}", "text": "?",
+        "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(PASSAGES)],
+        "passages": [{"id": each, "text": "Words."} for each in passages],
+        "reports": [{"id": f"o{n:02}", "text": "x", "system": "oracle", "context": passages}],
+        "rankings": [{"system": s, "passages": passages[: kept(n, s)]} for s in systems],
+    }  # fmt: skip
+
+
+def kept(n: int, system: str) -> int:
+    """On the first query all systems are alike, so that differences vary."""
+    return SYSTEMS.index(system) + 1 if n else 1
+
+
+def ratings(rater: str) -> Iterator[JSON]:
+    """The judge rates everything alike, but for the last passage that system six adds."""
+    for n in range(QUERIES):
+        for p in range(PASSAGES):
+            for q in range(PASSAGES):
+                yes = p == q and (rater != "judge" or p != 5)
+                yield label(
+                    f"t{n:02}/t{n:02}-p{p}", f"t{n:02}-q{q}", "rating", 5 if yes else 0, rater
+                )
+
+
+def measures(tmp_path: Path, systems: tuple[str, ...] = SYSTEMS) -> JSON:
+    batch = write_lines(tmp_path / "b.jsonl", [line(n, systems) for n in range(QUERIES)])
+    labels = [*ratings("ada"), *ratings("judge")]
+    run("load_batch", str(batch), "--name", "b")
+    run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
+        "--option", "sampling=all")  # fmt: skip
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels)), "--campaign", "c")
+    found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2"))
+    return found
+
+
+def test_the_oracle_is_not_tested_against_systems_that_are_ranked_by_it(tmp_path: Path) -> None:
+    found = measures(tmp_path)
+    for name in BY_ORACLE:
+        of = found["measures"][name]
+        for pairs in of["settings"].values():
+            named = {pair[side] for pair in pairs for side in ("a", "b")}
+            assert named == set(SYSTEMS)
+    for board in found["leaderboard"]["boards"]:
+        for name in BY_ORACLE:
+            rows = {s: row[name] for s, row in board["systems"].items() if name in row}
+            if rows:
+                assert rows["oracle"]["higher_than"] is None
+                assert all("oracle" not in row["higher_than"] for s, row in rows.items()
+                           if s != "oracle")  # fmt: skip
+    (board,) = (each for each in found["leaderboard"]["boards"] if each["kind"] == "texts")
+    assert board["systems"]["six"]["Recall"]["higher_than"] == list(SYSTEMS[:-1])
+    # What a context covers is no question of the yardstick: there it is a system like another.
+    named = {pair["a"] for pair in found["measures"]["Cov"]["settings"]["people"]}
+    assert "oracle" in named
+
+
+def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: Path) -> None:
+    found = measures(tmp_path)
+    (pair,) = (p for p in found["measures"]["Cov"]["evaluators"]
+               if {p["a"], p["b"]} == {"people", "judge"})  # fmt: skip
+    # Five and six tie for the judge: 14 of 15 pairs, over the root of 15 * 14.
+    assert pair["kendall"]["n"] == len(SYSTEMS)
+    assert pair["kendall"]["value"] == pytest.approx(14 / (15 * 14) ** 0.5)
+    matrix = found["measures"]["Cov"]["evaluator_matrix"]
+    names = matrix["evaluators"]
+    assert set(names) == {"people", "ada", "judge"}
+    people, judge, ada = (names.index(name) for name in ("people", "judge", "ada"))
+    assert [matrix["kendall"][n][n] for n in range(3)] == [1, 1, 1]
+    assert matrix["kendall"][people][judge] == pair["kendall"]["value"]
+    assert matrix["kendall"][judge][people] == pair["kendall"]["value"]
+    # She is one of people together.
+    assert matrix["kendall"][people][ada] is None
+    text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
+    header = next(row for row in text.splitlines() if "| Evaluator " in row)
+    assert [each.strip() for each in header.strip("|").split("|")] == [
+        "Measure", "Evaluator", *names,
+    ]  # fmt: skip
+
+
+def test_over_fewer_systems_there_is_no_tau_and_a_reason(tmp_path: Path) -> None:
+    found = measures(tmp_path, SYSTEMS[1:])
+    for pair in found["measures"]["Cov"]["evaluators"]:
+        assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 5)
+        assert pair["kendall"]["reason"] == "fewer than six systems, the oracle apart"
+    matrix = found["measures"]["Cov"]["evaluator_matrix"]["kendall"]
+    assert {tau for n, row in enumerate(matrix) for m, tau in enumerate(row) if n != m} == {None}

@@ -1,0 +1,132 @@
+"""*people* and *mean of people* are the same in the report and among the measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.evaluation.people_mean import mean_found
+from analysis.measures.base import Judged, Pooled
+from annotation.models import Campaign
+from tests.analysis.conftest import run
+from tests.analysis.evaluation.test_powered import QUERIES, SYSTEMS, line
+from tests.cast import write_lines
+
+PEOPLE = ("ada", "bram", "chidi")
+JSON = dict[str, Any]
+
+
+def says(rater: str, n: int, system: str, question: int) -> str:
+    """Each of the three has ways of their own, and now and then calls a question invalid."""
+    place, who = SYSTEMS.index(system), PEOPLE.index(rater)
+    if (n + 2 * question + who) % 17 == 0:
+        return "invalid"
+    # Each of them finds another of three questions; on the fourth they agree.
+    found = question % 3 == who if question < 3 else n % 6 >= place
+    return "yes" if found else "no"
+
+
+def labels() -> list[JSON]:
+    """Chidi answers every other query alone, so that people tie on the others, too."""
+    spans = [{"field": "report", "start": 0, "end": 5, "text": "Words"}]
+    found = []
+    for rater in PEOPLE:
+        for n in range(0, QUERIES, 2 if rater == "chidi" else 1):
+            for system in SYSTEMS:
+                for q in range(4):
+                    code = says(rater, n, system, q)
+                    found.append({
+                        "item": f"{system}{n:02}", "unit": f"q{n:02}-{q}", "rater": rater,
+                        "variable": "answerable", "value": code, "rater_kind": "human",
+                        **({"spans": spans} if code == "yes" else {}),
+                    })  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def both(tmp_path: Path, db: None) -> tuple[JSON, JSON]:
+    """The report and the measures of one campaign."""
+    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
+    run("load_batch", str(batch), "--name", "b")
+    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
+        "--raters-per-item", "3")  # fmt: skip
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels())), "--campaign", "c")
+    assert Campaign.objects.get().name == "c"
+    made = [json.loads(run(of, "--campaign", "c", "--resamples", "20"))
+            for of in ("report", "measures")]  # fmt: skip
+    return made[0]["scores"]["coverage"], made[1]["measures"]["Cov(y)"]["systems"]
+
+
+def numbers(estimate: JSON) -> Any:
+    return pytest.approx([estimate[key] for key in ("value", "low", "high", "n")])
+
+
+def test_the_two_rows_are_the_same_in_both(both: tuple[JSON, JSON]) -> None:
+    report, measures = both
+    assert set(report["systems"]) == set(measures) == set(SYSTEMS)
+    for system in SYSTEMS:
+        keys = ("value", "low", "high", "n")
+        people, mean = measures[system]["people"], measures[system]["mean_of_people"]
+        assert [people[key] for key in keys] == numbers(report["majority"][system])
+        assert [mean[key] for key in keys] == numbers(report["systems"][system]["mean"])
+        for rater in PEOPLE:
+            own = measures[system]["raters"][rater]
+            assert [own[key] for key in keys] == numbers(report["systems"][system][rater])
+
+
+def test_they_are_two_figures_and_not_one(both: tuple[JSON, JSON]) -> None:
+    _, measures = both
+    apart = [abs(o["people"]["value"] - o["mean_of_people"]["value"]) for o in measures.values()]
+    assert max(apart) > 0.05
+
+
+def test_both_are_rows_in_the_files_and_stand_under_their_names(both: tuple[JSON, JSON]) -> None:
+    measures = run("measures", "--campaign", "c", "--resamples", "20", "--format", "md")
+    assert "| System | people | mean of people |" in " ".join(measures.split()).replace("  ", " ")
+    assert "Under the mean of people" in measures
+    report = run("report", "--campaign", "c", "--resamples", "20", "--format", "md")
+    assert "| System | people | mean of people |" in " ".join(report.split())
+    rows = run("measures", "--campaign", "c", "--resamples", "20", "--format", "csv")
+    assert "leaderboard,Cov(y),,mean_of_people,mean_of_people" in rows
+
+
+def test_one_person_has_no_mean_of_people(tmp_path: Path, db: None) -> None:
+    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(2)])
+    run("load_batch", str(batch), "--name", "b")
+    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
+    rows = [each for each in labels() if each["rater"] == "ada" and int(each["item"][-2:]) < 2]
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
+    found = json.loads(run("measures", "--campaign", "c", "--resamples", "20"))
+    assert found["measures"]["Cov(y)"]["systems"]["good"]["mean_of_people"] is None
+    assert [board["by"] for board in found["leaderboard"]["boards"]] == ["people", "ada"]
+
+
+def test_of_sums_it_is_the_mean_of_each_persons_own_figure() -> None:
+    """One person has 3 of 4 points, the other 1 of 6; together they would have 4 of 10."""
+
+    def share(totals: Any) -> Any:
+        return totals[..., 0] / totals[..., 1]
+
+    one = Pooled(np.array([[2.0, 2.0], [1.0, 2.0]]), share)
+    other = Pooled(np.array([[0.0, 3.0], [1.0, 3.0]]), share)
+    made = mean_found([one, other])
+    assert isinstance(made, Pooled)
+    assert made.of(made.sums.sum(axis=0)) == pytest.approx((3 / 4 + 1 / 6) / 2)
+
+
+def test_on_a_row_it_is_the_mean_of_those_who_have_a_value() -> None:
+    made = mean_found([np.array([1.0, 0.0, np.nan]), np.array([0.0, np.nan, np.nan])])
+    assert isinstance(made, np.ndarray)
+    np.testing.assert_array_equal(made, [0.5, 0.0, np.nan])
+
+
+def test_where_it_is_not_known_what_a_person_reaches_neither_is_the_mean() -> None:
+    known = Judged(np.array([1.0, 1.0]))
+    hidden = Judged(np.array([np.nan, 1.0]), refused=np.array([True, False]), why="unrated")
+    made = mean_found([known, hidden])
+    assert isinstance(made, Judged)
+    assert made.reason == "of a person, unrated"

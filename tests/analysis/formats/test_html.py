@@ -1,0 +1,75 @@
+"""The HTML file needs nothing but itself, is valid, and shows what the page shows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from analysis.figures import FIGURES, subjects
+from analysis.formats import FORMATS
+from analysis.formats.html import style
+from tests.analysis.formats.test_formats import CAST, Tables
+from tests.analysis.hostile import HOSTILE, renamed
+
+HOSTILE_CAST = {**renamed(CAST), "campaign": "</title><script>alert(1)</script>"}
+FETCHING = {"src", "href", "srcset", "data", "action", "poster", "xlink:href", "background"}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return FORMATS["html"].render(HOSTILE_CAST)
+
+
+def test_it_fetches_nothing_and_runs_nothing(text: str) -> None:
+    read = Tables(text)
+    tags = {tag for tag, _, _ in read.attributes}
+    assert not tags & {"script", "link", "iframe", "object", "img", "base"}
+    assert not {name for _, name, _ in read.attributes} & FETCHING
+    assert not [name for _, name, _ in read.attributes if name.startswith("on")]
+    assert "<script" not in text
+    assert "://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_its_policy_forbids_what_it_does_without(text: str) -> None:
+    head = text.split("<title>")[0]
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in head
+    assert head.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
+
+
+def test_its_tags_are_closed_and_its_ids_single(text: str) -> None:
+    read = Tables(text)
+    ids = Counter(value for _, name, value in read.attributes if name == "id")
+    assert read.open == []
+    assert set(ids.values()) == {1}
+    assert {v for _, name, v in read.attributes if name == "aria-labelledby"} <= set(ids)
+
+
+def test_each_table_has_a_caption_and_each_header_a_scope(text: str) -> None:
+    read = Tables(text)
+    assert len(read.tables) + read.of_figures == text.count("<caption>") > 10
+    assert all(read.captions)
+    assert set(read.scopes) == {"col", "row"}
+
+
+def test_the_figures_are_drawn_in_it(text: str) -> None:
+    there = [f.name for f in FIGURES.values() for _ in subjects(HOSTILE_CAST, f)]
+    assert text.count('<svg class="figure"') == len(there) == Tables(text).of_figures
+    assert re.search(r'<svg [^>]*role="img" aria-label="Coverage of 20 reports', text)
+
+
+def test_names_are_text_and_never_markup(text: str) -> None:
+    assert "&lt;script&gt;&quot;x&quot;" in text
+    assert not [name for name in HOSTILE.values() if "<" in name and name in text]
+
+
+def test_light_dark_and_print_come_with_it() -> None:
+    css = str(style())
+    assert "light-dark(" in css
+    assert "--people:" in css
+    assert "@media print" in css
+    assert css.count("{") == css.count("}")
+    assert "</" not in css

@@ -1,0 +1,288 @@
+"""A decision becomes the Reference's label, with its reason, by whom and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotation.adjudication.decisions import RATER, Case, NotYoursError, case_of, decide, is_by
+from annotation.adjudication.disputes import adjudicable
+from annotation.answers.submission import Circumstances, ConflictError, submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exports.references import COLUMNS, references
+from annotation.models import Assignment, Decision, Label, Rater, Response, User, rater_of
+from annotation.people.accounts import forget
+from annotation.people.invitations import invite, join
+from annotation.people.membership import (
+    PeopleError,
+    add_member,
+    end_membership,
+    has_decided,
+    readable,
+    workable,
+)
+from annotation.protocols.validation import RefusedError
+from audit.models import Event
+from datasets.models import Batch
+from tests.annotation.adjudication.cast import (
+    BOAT,
+    REASON,
+    SHALOM,
+    Dispute,
+    decided,
+    make_dispute,
+    one,
+)
+from tests.cast import exported, run, write_lines
+from tests.page_cast import TEXT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def there() -> Dispute:
+    return make_dispute()
+
+
+def test_it_is_a_label_of_the_reference_with_its_evidence(there: Dispute) -> None:
+    outcome = decided(there, there.units[0], "yes", SHALOM)
+    (label,) = outcome.response.labels.all()
+    assert (label.unit, label.variable, label.value) == (there.units[0], "answerable", "yes")
+    (span,) = label.spans.all()
+    assert TEXT[span.start : span.end] == span.quote == "שלום לכולם"
+    rater = outcome.response.assignment.rater
+    assert (rater.name, rater.kind, rater.user) == (RATER, "reference", None)
+
+
+def test_it_says_who_decided_and_why(there: Dispute) -> None:
+    outcome = decided(there, there.units[0])
+    decision = Decision.objects.get()
+    assert (decision.by.user, decision.response.comment) == (there.dora, REASON)
+    assert decision.response == outcome.response
+
+
+def test_an_escape_can_be_decided(there: Dispute) -> None:
+    decided(there, there.units[0], "invalid")
+    assert Label.objects.get(response__decision__isnull=False).value == "invalid"
+
+
+def test_a_change_keeps_what_was_decided_before(there: Dispute) -> None:
+    unit = there.units[0]
+    decided(there, unit, "yes")
+    decided(there, unit, "no", seen=1, by=there.dirk, reason="On second thoughts, no.")
+    case = case_of(there.dora, there.study.campaign, unit.pk)
+    assert case is not None
+    told = [(each.decision.by.user, each.comment, each.current) for each in case.history]
+    assert told == [
+        (there.dirk, "On second thoughts, no.", True),
+        (there.dora, REASON, False),
+    ]
+
+
+def test_another_reason_is_another_decision(there: Dispute) -> None:
+    unit = there.units[0]
+    decided(there, unit)
+    assert decided(there, unit, seen=1, reason="Because.").created
+    assert not decided(there, unit, seen=2, reason="Because.").created
+
+
+@pytest.mark.parametrize("code", ["yes", "no"])
+def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, code: str) -> None:
+    """Also where both say the same: the second has a reason that would be lost."""
+    decided(there, there.units[0], "yes", by=there.dora)
+    with pytest.raises(ConflictError):
+        decided(there, there.units[0], code, by=there.dirk, reason="Mine.")
+    assert Decision.objects.get().by.user == there.dora
+
+
+def test_a_decision_that_is_sent_twice_is_stored_once(there: Dispute) -> None:
+    first = decided(there, there.units[0], key="k")
+    again = decided(there, there.units[0], key="k")
+    assert (again.response, again.created) == (first.response, False)
+    assert Decision.objects.count() == 1
+
+
+def test_a_key_that_comes_with_another_decision_is_refused(there: Dispute) -> None:
+    decided(there, there.units[0], "yes", key="k")
+    with pytest.raises(RefusedError, match="another decision"):
+        decided(there, there.units[0], "no", key="k", seen=1)
+
+
+def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> None:
+    decided(there, there.units[0])
+    decided(there, there.units[0], "no", seen=1, reason="On second thoughts, no.")
+    told = Event.objects.filter(event__startswith="adjudication").order_by("pk")
+    assert [each.event for each in told] == ["adjudication.decided", "adjudication.changed"]
+    assert [each.facts for each in told] == [{"revision": 1}, {"revision": 2}]
+    assert told[0].after == told[1].before != told[1].after
+
+
+@pytest.mark.parametrize("reason", [None, ""])
+def test_there_is_none_without_a_reason(there: Dispute, reason: str | None) -> None:
+    with pytest.raises(RefusedError, match="give the reason"):
+        decided(there, there.units[0], reason=reason)
+
+
+def test_evidence_is_owed_as_it_is_by_raters(there: Dispute) -> None:
+    with pytest.raises(RefusedError):
+        decided(there, there.units[0], "yes", ("not in the text", 0))
+    assert not Assignment.objects.filter(rater__kind="reference").exists()
+
+
+def test_who_labelled_the_unit_cannot_decide_on_it(there: Dispute) -> None:
+    add_member(there.study.campaign, there.study.ada, "adjudicator")
+    assert case_of(there.study.ada, there.study.campaign, there.units[0].pk) is None
+
+
+def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> None:
+    other = there.study.campaign.items.get(position=1)
+    rater = rater_of(there.dora)
+    theirs = Assignment.objects.create(item=other, rater=rater, asked=["q:0", "q:1", "q:2"])
+    units = {name: one("no") for name in theirs.asked}
+    submit(theirs, {"units": units, "comment": None}, "api")
+    assert decided(there, there.units[0]).created
+
+
+def test_who_decided_elsewhere_may_label_here(there: Dispute) -> None:
+    decided(there, there.units[0])
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    assert has_decided(there.dora, there.study.campaign)
+    assert not has_decided(there.dora, other)
+    assert not has_decided(there.dirk, there.study.campaign)
+    add_member(other, there.dora, "annotator")
+    assert workable(there.dora).get() == other
+    assert next_assignment(other, rater_of(there.dora))
+
+
+def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None:
+    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    add_member(other, there.dora, "adjudicator")
+    end_membership(there.study.campaign, there.dora)
+    with pytest.raises(NotYoursError):
+        decide_now(there, case)
+
+
+def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
+    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    dora = Rater.objects.create(name="person-dora", user=there.dora)
+    mine = Assignment.objects.create(item=there.item, rater=dora, asked=["q:0"])
+    payload = {"units": {"q:0": one("no")}, "comment": None}
+    submit(mine, payload, "api")
+    with pytest.raises(NotYoursError):
+        decide_now(there, case)
+
+
+def test_a_role_that_ended_meanwhile_decides_nothing(there: Dispute) -> None:
+    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    end_membership(there.study.campaign, there.dora)
+    with pytest.raises(NotYoursError):
+        decide_now(there, case)
+    assert not Decision.objects.exists()
+
+
+def test_who_decided_labels_nothing_there_any_more(there: Dispute) -> None:
+    campaign, dora, dirk = there.study.campaign, there.dora, there.dirk
+    decided(there, there.units[0])
+    made = invite("annotator", campaign, by=there.study.rita)
+    with pytest.raises(PeopleError, match="has seen what others said"):
+        add_member(campaign, dora, "annotator")
+    with pytest.raises(PeopleError, match="has seen what others said"):
+        join(made.invitation, dora)
+    # Nothing is used up; and whoever decided nothing was named by mistake, perhaps.
+    join(made.invitation, dirk)
+    assert {user.username for user in (dora, dirk) if campaign in workable(user)} == {"dirk"}
+    assert campaign in adjudicable(dora)
+
+
+def test_a_researcher_who_decided_reads_the_study_and_labels_nothing(there: Dispute) -> None:
+    campaign = there.study.campaign
+    rosa = User.objects.create(username="rosa", role="researcher")
+    add_member(campaign, rosa, "adjudicator")
+    decided(there, there.units[0], by=rosa)
+    add_member(campaign, rosa, "researcher")
+    assert campaign in readable(rosa)
+    assert campaign not in workable(rosa)
+    assert next_assignment(campaign, rater_of(rosa)) is None
+    assert next_assignment(campaign, rater_of(there.study.rita)) is not None
+
+
+def decide_now(there: Dispute, case: Case | None) -> None:
+    assert case is not None
+    payload = {"units": {"q:0": one("no")}, "comment": REASON}
+    decide(case, there.dora, payload, Circumstances(seen=0), "page")
+
+
+def test_a_unit_that_nobody_disputes_is_no_case(there: Dispute) -> None:
+    agreed = there.study.campaign.items.get(position=1).units.first()
+    assert agreed is not None
+    assert case_of(there.dora, there.study.campaign, agreed.pk) is None
+
+
+def test_what_was_decided_stays_a_case_when_the_dispute_ends(there: Dispute) -> None:
+    decided(there, there.units[0])
+    Response.objects.filter(assignment__rater__user__in=[there.study.ada, there.cleo]).update(
+        current=False
+    )
+    assert case_of(there.dora, there.study.campaign, there.units[0].pk) is not None
+
+
+def test_a_name_that_is_taken_gets_a_number(there: Dispute) -> None:
+    Rater.objects.create(name=RATER)
+    rater = decided(there, there.units[0]).response.assignment.rater
+    assert (rater.name, rater.kind) == (f"{RATER}-2", "reference")
+
+
+def test_the_export_has_a_line_for_each_label(there: Dispute) -> None:
+    first, second, _ = there.units
+    decided(there, second, "no")
+    decided(there, first, "yes", BOAT)
+    decided(there, first, "yes", SHALOM, seen=1, reason="Better so.")
+    (one_line, other) = exported("Pilot", "references")
+    assert tuple(one_line) == COLUMNS
+    assert one_line["spans"] == [{"field": "report", "start": 88, "end": 98, "text": "שלום לכולם"}]
+    told = [(line["unit"], line["value"], line["reason"], line["revision"])
+            for line in (one_line, other)]  # fmt: skip
+    assert told == [("q:0", "yes", "Better so.", 2), ("q:1", "no", REASON, 1)]
+    assert one_line["decided_by"] == Rater.objects.get(user=there.dora).name != "dora"
+    assert list(references(there.study.campaign)) == [one_line, other]
+
+
+def test_the_labels_file_holds_it_as_a_reference(there: Dispute) -> None:
+    decided(there, there.units[0], "no")
+    (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
+    assert (line["rater"], line["unit"], line["value"]) == (RATER, "q:0", "no")
+
+
+def test_what_a_file_brings_in_its_place_can_be_decided_again(
+    there: Dispute, tmp_path: Path
+) -> None:
+    """The labels file brings no reason and nobody who decided, so that the unit is open again."""
+    unit = there.units[0]
+    decided(there, unit, "no")
+    (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
+    path = write_lines(tmp_path / "l.jsonl", [{**line, "value": "invalid", "revision": 2}])
+    run("import_labels", path, "--campaign", "Pilot")
+    case = case_of(there.dora, there.study.campaign, unit.pk)
+    assert case is not None
+    assert (case.revision, [is_by(each, there.dora) for each in case.history]) == (2, [None, True])
+    assert decided(there, unit, "no", seen=2).created
+
+
+def test_the_command_says_how_much_is_left(there: Dispute) -> None:
+    decided(there, there.units[0])
+    told = run("disputes", "--campaign", "Pilot")
+    assert "2 units to decide" in told
+    assert "1 decided" in told
+    assert "1 unit to decide" in run("disputes", "--campaign", "Pilot", "--of", "judges")
+
+
+def test_who_decided_can_be_forgotten_and_the_decision_stays(there: Dispute) -> None:
+    decided(there, there.units[0])
+    name = forget(there.dora)
+    decision = Decision.objects.get()
+    assert decision.by.name == name != "dora"
+    assert decision.by.user is None

@@ -1,0 +1,156 @@
+"""Which units wait for an adjudicator, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.adjudication.disputes import (
+    Split,
+    Wanted,
+    counted,
+    disputes,
+    following,
+    queue,
+    sizes,
+)
+from annotation.answers.submission import submit
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Item, Rater, rater_of
+from annotation.people.membership import exclude
+from datasets.models import Batch
+from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+
+
+@pytest.fixture
+def there() -> Dispute:
+    return make_dispute()
+
+
+def names(there: Dispute, **wanted: str) -> list[str]:
+    found = queue(there.study.campaign, there.dora, Wanted(**wanted))  # type: ignore[arg-type]
+    units = {unit.pk: unit.name for item in Item.objects.all() for unit in item.units.all()}
+    return [units[each.unit] for each in found]
+
+
+def test_ties_come_first_then_narrow_majorities_then_what_judges_dispute(there: Dispute) -> None:
+    assert names(there) == ["q:0", "q:1", "q:2"]
+
+
+def test_the_queue_says_how_people_split_and_not_who(there: Dispute) -> None:
+    found = queue(there.study.campaign, there.dora)
+    assert [each.splits for each in found] == [
+        (Split("answerable", (1, 1, 1), (2, 1, 1), judges=False),),
+        (Split("answerable", (2, 1), (3, 1), judges=False),),
+        (Split("answerable", (3,), (3, 1), judges=True),),
+    ]
+    assert [each.splits[0].is_tie for each in found] == [True, False, False]
+
+
+def test_it_can_be_only_what_people_dispute_or_only_what_a_judge_does(there: Dispute) -> None:
+    assert names(there, of="people") == ["q:0", "q:1"]
+    assert names(there, of="judges") == ["q:2"]
+
+
+def test_it_can_be_one_variable(there: Dispute) -> None:
+    assert names(there, variable="answerable") == ["q:0", "q:1", "q:2"]
+    assert names(there, variable="rating") == []
+
+
+def test_what_one_person_or_one_judge_alone_said_is_no_dispute(there: Dispute) -> None:
+    answer(there.study.assignment(there.study.ada), "invalid", "no", "no")
+    assert names(there) == ["q:0", "q:1", "q:2"]
+
+
+def test_the_units_of_an_item_stand_together_behind_its_most_useful(there: Dispute) -> None:
+    """The second report has a tie on its last question, the first one has a tie and two more."""
+    answer(there.study.assignment(there.study.ada), "no", "no", "no")
+    answer(there.study.assignment(there.study.ben), "no", "no", "invalid")
+    found = queue(there.study.campaign, there.dora)
+    assert [each.item_position for each in found] == [0, 0, 0, 1]
+    # Three ways are a smaller majority than two.
+    assert [each.rank for each in found] == [(0, 1 / 3), (1, 2 / 3), (2, 1.0), (0, 0.5)]
+
+
+def test_decided_units_leave_the_queue_and_can_be_reread(there: Dispute) -> None:
+    decided(there, there.units[0])
+    assert names(there) == ["q:1", "q:2"]
+    assert names(there, state="decided") == ["q:0"]
+    assert sizes(there.study.campaign) == {"open": 2, "decided": 1}
+
+
+def test_after_a_decision_the_same_item_goes_on(there: Dispute) -> None:
+    first, second, third = there.units
+    decided(there, second)
+    campaign, dora = there.study.campaign, there.dora
+    assert following(campaign, dora, second, Wanted()) == first.pk
+    decided(there, first)
+    assert following(campaign, dora, first, Wanted()) == third.pk
+    decided(there, third)
+    assert following(campaign, dora, third, Wanted()) is None
+
+
+def test_excluded_raters_dispute_nothing(there: Dispute) -> None:
+    exclude(there.study.campaign, Rater.objects.get(user=there.cleo), "answered at random")
+    assert names(there, of="people") == ["q:0"]
+    exclude(there.study.campaign, there.judge, "broken")
+    assert names(there) == ["q:0"]
+
+
+def test_labels_made_with_a_verdict_in_view_dispute_nothing(there: Dispute) -> None:
+    cleo = Assignment.objects.filter(rater__user=there.cleo)
+    cleo.update(assisted_by="planted-judge")
+    assert names(there, of="people") == ["q:0"]
+
+
+def test_a_judge_counts_with_its_first_answer_alone(there: Dispute) -> None:
+    again = Assignment.objects.create(
+        item=there.item, rater=there.judge, replicate=1, asked=["q:0", "q:1", "q:2"]
+    )
+    answer(again, "no", "no", "no")
+    assert names(there, of="judges") == ["q:2"]
+
+
+def test_what_was_said_before_a_change_disputes_nothing(there: Dispute) -> None:
+    for user, codes in ((there.study.ada, ("no", "yes", "no")), (there.cleo, ("no", "yes", "no"))):
+        answer(Assignment.objects.get(rater__user=user, item=there.item), *codes)
+    assert names(there, of="people") == []
+
+
+def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
+    before, count = names(there), counted(there.study.campaign).count()
+    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    item = other.items.get(key=there.item.key)
+    for user, code in ((there.study.ada, "yes"), (there.study.ben, "no")):
+        held = Assignment.objects.create(
+            item=item, rater=rater_of(user), asked=["q:0", "q:1", "q:2"]
+        )
+        answer(held, code, code, code)
+    assert names(there) == before
+    exclude(other, rater_of(there.study.ben), "slow")
+    assert names(there) == before
+    assert counted(there.study.campaign).count() == count == 12
+
+
+def test_gold_items_are_none_of_the_study(there: Dispute) -> None:
+    Item.objects.filter(pk=there.item.pk).update(use=Item.Use.GOLD)
+    assert names(there) == []
+
+
+def test_who_labelled_a_unit_does_not_find_it(there: Dispute) -> None:
+    """Dora answered one question of a file before she became an adjudicator."""
+    dora = Rater.objects.create(name="person-dora", user=there.dora)
+    mine = Assignment.objects.create(item=there.item, rater=dora, asked=["q:1"])
+    answer_one = {"units": {"q:1": {"evidence": [], "answerable": "no"}}, "comment": None}
+    submit(mine, answer_one, "api")
+    assert names(there) == ["q:0", "q:2"]
+
+
+def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
+    with CaptureQueriesContext(connection) as found:
+        assert len(disputes(counted(there.study.campaign))) == 3
+    assert len(found) == 1

@@ -1,0 +1,352 @@
+"""The pages of adjudicators: what they show, to whom, and what never."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.answers.submission import submit
+from annotation.models import Assignment, Decision, Rater, Unit, User, rater_of
+from annotation.people.membership import add_member, end_membership
+from annotation.presentation import present, schema
+from annotation.protocols.base import name_units
+from tests.annotation.adjudication.cast import (
+    BOAT,
+    REASON,
+    SHALOM,
+    Dispute,
+    decided,
+    form,
+    make_dispute,
+)
+from tests.blind_cast import SECRET, TEXTS, blind_study
+from tests.page_cast import TEXT, Study, client_of
+
+pytestmark = pytest.mark.django_db
+HIDDEN = ("planted-judge", "hidden-system", "person-", ">ada<", ">ben<", ">cleo<")
+
+
+@pytest.fixture
+def there() -> Dispute:
+    return make_dispute()
+
+
+def address(there: Dispute, unit: Unit, name: str = "adjudication-unit") -> str:
+    return reverse(name, args=[there.study.campaign.pk, unit.pk])
+
+
+def queue_of(there: Dispute) -> str:
+    return reverse("adjudication", args=[there.study.campaign.pk])
+
+
+def shown(there: Dispute, user: User | None = None) -> str:
+    answer = client_of(user or there.dora).get(address(there, there.units[0]))
+    assert answer.status_code == 200
+    return html.unescape(answer.content.decode())
+
+
+def opinions_on(page: str) -> dict[str, dict[str, Any]]:
+    cards = re.findall(r'data-answer="(.*?)" data-name="(.*?)"', page)
+    return {name: json.loads(answer) for answer, name in cards}
+
+
+class TestTheQueue:
+    def test_it_lists_disputes_in_their_order(self, there: Dispute) -> None:
+        page = client_of(there.dora).get(queue_of(there)).content.decode()
+        places = [page.index(address(there, unit)) for unit in there.units]
+        assert places == sorted(places)
+        assert "<strong>3 units</strong> in 1 item." in page
+
+    def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
+        """Three to one where people are two to one, and where only the judge differs."""
+        page = client_of(there.dora).get(queue_of(there)).content.decode()
+        assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
+
+    def test_its_parts_are_in_the_address(self, there: Dispute) -> None:
+        page = client_of(there.dora).get(queue_of(there) + "?of=people").content.decode()
+        assert address(there, there.units[0]) + "?of=people" in page
+        assert address(there, there.units[2]) not in page
+
+    def test_to_go_on_is_to_the_first_of_that_part(self, there: Dispute) -> None:
+        there_is = reverse("adjudication-next", args=[there.study.campaign.pk])
+        answer = client_of(there.dora).get(there_is + "?of=judges")
+        assert answer["Location"] == address(there, there.units[2]) + "?of=judges"
+
+    @pytest.mark.parametrize("part", ["of=names", "variable=rater", "state=x"])
+    def test_a_part_that_is_none_is_not_there(self, there: Dispute, part: str) -> None:
+        assert client_of(there.dora).get(f"{queue_of(there)}?{part}").status_code == 404
+
+    def test_my_work_leads_there(self, there: Dispute) -> None:
+        assert queue_of(there) in client_of(there.dora).get("/tasks/").content.decode()
+        assert queue_of(there) not in client_of(there.study.ada).get("/tasks/").content.decode()
+
+
+class TestADispute:
+    def test_it_shows_everybodys_labels_with_their_highlights(self, there: Dispute) -> None:
+        said = opinions_on(shown(there)).values()
+        assert sorted(each["answerable"] for each in said) == ["invalid", "no", "yes", "yes"]
+        (quote, _) = [each["evidence"][0] for each in said if each["answerable"] == "yes"]
+        words, start = quote["quote"], quote["start"]
+        assert TEXT[start : start + len(words)] == words == BOAT[0]
+
+    def test_raters_go_by_letters(self, there: Dispute) -> None:
+        assert sorted(opinions_on(shown(there))) == ["Rater A", "Rater B", "Rater C", "Rater D"]
+
+    def test_the_letters_stay_and_say_nothing_of_the_next_unit(self, there: Dispute) -> None:
+        assert opinions_on(shown(there)) == opinions_on(shown(there, there.dirk))
+        orders = set()
+        for unit in Unit.objects.filter(item=there.item):
+            page = client_of(there.dora).get(address(there, unit)).content.decode()
+            said = [each["answerable"] for each in opinions_on(html.unescape(page)).values()]
+            orders.add(tuple(said))
+        assert len(orders) == 3
+
+    def test_comments_stand_with_their_raters(self, there: Dispute) -> None:
+        assert "hard to say" in shown(there)
+
+    @pytest.mark.parametrize("decide_first", [False, True])
+    def test_no_name_of_anybody_comes_to_the_browser(
+        self, there: Dispute, decide_first: bool
+    ) -> None:
+        if decide_first:
+            decided(there, there.units[0], by=there.dirk)
+        client = client_of(there.dora)
+        first = there.units[0]
+        conflict = client.post(address(there, first, "decide"), form(first, reason="Mine."))
+        assert conflict.status_code == (409 if decide_first else 200)
+        bodies = [client.get(queue_of(there)).content, conflict.content]
+        bodies += [client.get(address(there, unit)).content for unit in there.units]
+        bodies.append(client.get(queue_of(there) + "?state=decided").content)
+        for body in bodies:
+            text = html.unescape(body.decode())
+            assert not [name for name in (*HIDDEN, "dirk") if name in text]
+
+    def test_what_was_decided_stands_with_its_history(self, there: Dispute) -> None:
+        decided(there, there.units[0], by=there.dirk)
+        decided(there, there.units[0], "no", seen=1, reason="No: <b>left</b>.")
+        page = client_of(there.dora).get(address(there, there.units[0])).content.decode()
+        assert "by you" in page
+        assert "by another adjudicator" in page
+        assert REASON in page
+        assert "No: &lt;b&gt;left&lt;/b&gt;." in page
+        assert 'data-seen="2"' in page
+
+    def test_it_is_kept_in_no_cache(self, there: Dispute) -> None:
+        answer = client_of(there.dora).get(address(there, there.units[0]))
+        assert "no-store" in answer["Cache-Control"]
+
+    def test_its_guideline_is_the_campaigns(self, there: Dispute) -> None:
+        place = reverse("adjudication-guideline", args=[there.study.campaign.pk])
+        assert client_of(there.dora).get(place).status_code == 200
+
+
+class TestDeciding:
+    def test_it_goes_on_with_the_same_item(self, there: Dispute) -> None:
+        first, second, _ = there.units
+        sent = client_of(there.dora).post(
+            address(there, first, "decide") + "?of=people", form(first, "yes", SHALOM)
+        )
+        assert sent.status_code == 200
+        assert sent.json()["next"] == address(there, second) + "?of=people"
+        assert Decision.objects.get().response.payload["comment"] == REASON
+
+    def test_the_last_one_leads_back_to_the_queue(self, there: Dispute) -> None:
+        first, second, third = there.units
+        decided(there, first)
+        decided(there, second)
+        sent = client_of(there.dora).post(address(there, third, "decide"), form(third))
+        assert sent.json()["next"] == queue_of(there)
+
+    def test_of_two_at_once_one_wins_and_the_other_sees_both(self, there: Dispute) -> None:
+        first = there.units[0]
+        place = address(there, first, "decide")
+        assert client_of(there.dirk).post(place, form(first, "no")).status_code == 200
+        lost = client_of(there.dora).post(place, form(first, "yes", SHALOM, reason="Mine."))
+        assert lost.status_code == 409
+        told = lost.json()
+        assert told["revision"] == 1
+        assert told["mine"]["comment"] == "Mine."
+        assert told["theirs"]["units"][first.name]["answerable"] == "no"
+        again = form(first, "yes", SHALOM, reason="Mine.", seen=1)
+        assert client_of(there.dora).post(place, again).status_code == 200
+        assert Decision.objects.count() == 2
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("sent", "message"),
+        [
+            ({"comment": " "}, "give the reason of your decision"),
+            ({"unit-0-answerable": "maybe"}, "no code"),
+            ({"unit-0-answerable": "yes"}, "quote the report"),
+            ({"seen": "x"}, "not a whole number"),
+            ({"unit-0": "q:1"}, "was not asked"),
+        ],
+    )
+    def test_what_cannot_be_taken_is_told(
+        self, there: Dispute, sent: dict[str, str], message: str
+    ) -> None:
+        first = there.units[0]
+        answer = client_of(there.dora).post(
+            address(there, first, "decide"), {**form(first), **sent}
+        )
+        assert answer.status_code == 422
+        assert any(message in problem["message"] for problem in answer.json()["problems"])
+        assert not Decision.objects.exists()
+
+    def test_a_text_that_was_changed_meanwhile_is_told(self, there: Dispute) -> None:
+        first = there.units[0]
+        answer = client_of(there.dora).post(
+            address(there, first, "decide"), form(first, basis="0" * 12)
+        )
+        assert (answer.status_code, bool(answer.json()["changed"])) == (409, True)
+
+
+class TestWhoMay:
+    def places(self, there: Dispute) -> list[str]:
+        return [queue_of(there), address(there, there.units[0])]
+
+    @pytest.mark.parametrize("name", ["ada", "ben", "rita"])
+    def test_whoever_is_no_adjudicator_of_the_campaign_finds_nothing(
+        self, there: Dispute, name: str
+    ) -> None:
+        client = client_of(getattr(there.study, name))
+        assert [client.get(place).status_code for place in self.places(there)] == [404, 404]
+        sent = client.post(address(there, there.units[0], "decide"), form(there.units[0]))
+        assert sent.status_code == 404
+
+    def test_an_admin_decides_nothing(self, there: Dispute) -> None:
+        client = client_of(there.study.root)
+        assert [client.get(place).status_code for place in self.places(there)] == [403, 403]
+
+    def test_a_role_that_ended_opens_nothing(self, there: Dispute) -> None:
+        end_membership(there.study.campaign, there.dora)
+        assert client_of(there.dora).get(queue_of(there)).status_code == 404
+
+    def test_a_researcher_with_the_role_may(self, there: Dispute) -> None:
+        add_member(there.study.campaign, there.study.rita, "adjudicator")
+        assert client_of(there.study.rita).get(queue_of(there)).status_code == 200
+
+    def test_a_researcher_who_answered_may_not(self, there: Dispute) -> None:
+        mine = Assignment.objects.create(
+            item=there.study.campaign.items.get(position=1),
+            rater=rater_of(there.study.rita),
+            asked=["q:0"],
+        )
+        unit = {"answerable": "no", "evidence": []}
+        submit(mine, {"units": {"q:0": unit}, "comment": None}, "api")
+        add_member(there.study.campaign, there.study.rita, "adjudicator")
+        assert client_of(there.study.rita).get(queue_of(there)).status_code == 404
+
+    def test_an_annotator_who_became_one_decides_on_the_rest_alone(self, there: Dispute) -> None:
+        add_member(there.study.campaign, there.study.ada, "adjudicator")
+        client = client_of(there.study.ada)
+        assert "Nothing to decide here" in client.get(queue_of(there)).content.decode()
+        assert client.get(address(there, there.units[0])).status_code == 404
+
+    def test_a_unit_without_dispute_is_not_there(self, there: Dispute) -> None:
+        agreed = there.study.campaign.items.get(position=1).units.first()
+        assert agreed is not None
+        assert client_of(there.dora).get(address(there, agreed)).status_code == 404
+
+
+class TestBlindAnswers:
+    """Answers whose ids name their systems."""
+
+    def disputed(self, protocol: str, folder: Path) -> tuple[Study, list[Unit], User]:
+        """Two raters who gave the first and the last code of everything; each item's first unit."""
+        study = blind_study(protocol, folder)
+        asked = schema(study.campaign)
+        items = list(study.campaign.items.order_by("position"))
+        for name, place in (("one", 0), ("two", -1)):
+            rater = Rater.objects.create(name=f"{SECRET}-{name}")
+            for item in items:
+                units = name_units(present(item).units)
+                made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
+                answer = {
+                    key: {v.name: v.codes[place] for v in asked.of(unit.kind)}
+                    for key, unit in units.items()
+                }
+                submit(made, {"units": answer, "comment": None}, "api")
+        dora = User.objects.create(username="dora", role="annotator")
+        add_member(study.campaign, dora, "adjudicator")
+        return study, [item.units.order_by("position")[0] for item in items], dora
+
+    @pytest.mark.parametrize("protocol", ["answer-preference", "answer-rating"])
+    def test_no_system_comes_to_the_browser(self, protocol: str, tmp_path: Path) -> None:
+        study, (unit, *_), dora = self.disputed(protocol, tmp_path)
+        client = client_of(dora)
+        page = client.get(reverse("adjudication-unit", args=[study.campaign.pk, unit.pk]))
+        bodies = [page.content]
+        bodies.append(client.get(reverse("adjudication", args=[study.campaign.pk])).content)
+        fields = {"unit-0": "u0", "comment": REASON, "seen": 0}
+        place = reverse("decide", args=[study.campaign.pk, unit.pk])
+        bodies.append(client.post(place, fields).content)
+        for variable in schema(study.campaign).of(unit.kind):
+            fields[f"unit-0-{variable.name}"] = variable.codes[0]
+        stored = client.post(place, fields)
+        assert stored.status_code == 200
+        bodies += [stored.content, client.post(place, {**fields, "comment": "x"}).content]
+        for body in bodies:
+            assert SECRET not in html.unescape(body.decode())
+
+    def test_a_guessed_id_is_refused_like_one_that_is_none(self, tmp_path: Path) -> None:
+        study, (unit, *_), dora = self.disputed("answer-rating", tmp_path)
+        place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
+        told = [
+            client.post(place, {"unit-0": name, "unit-1": name, "comment": REASON, "seen": 0})
+            for name in (unit.name, "no-system-at-all")
+        ]
+        assert [answer.status_code for answer in told] == [422, 422]
+        assert told[0].json() == told[1].json()
+
+    def test_first_is_the_answer_that_is_shown_first(self, tmp_path: Path) -> None:
+        study, units, dora = self.disputed("answer-preference", tmp_path)
+        client, turned = client_of(dora), set()
+        for unit in units:
+            place = [study.campaign.pk, unit.pk]
+            page = client.get(reverse("adjudication-unit", args=place)).content.decode()
+            first, second = (
+                html.unescape(page).index(text[:20])
+                for key, text in TEXTS.items()
+                if key in unit.key
+            )
+            said = {each["preferred"] for each in opinions_on(html.unescape(page)).values()}
+            fields = {"unit-0": "u0", "unit-0-preferred": "first", "comment": REASON, "seen": 0}
+            assert client.post(reverse("decide", args=place), fields).status_code == 200
+            (label,) = Decision.objects.get(unit=unit).response.labels.all()
+            assert label.value == ("first" if first < second else "second")
+            # Of the two raters one said the first of the batch, the other one of the ties.
+            assert said == {"first" if first < second else "second", "tie-bad"}
+            turned.add(first > second)
+        assert turned == {True, False}
+
+
+def test_a_long_queue_costs_no_more_queries(there: Dispute) -> None:
+    client = client_of(there.dora)
+
+    def queries() -> list[int]:
+        counts = []
+        for place in (queue_of(there), address(there, there.units[0])):
+            with CaptureQueriesContext(connection) as found:
+                assert client.get(place).status_code == 200
+            counts.append(len(found))
+        return counts
+
+    queries()
+    before = queries()
+    second = there.study.campaign.items.get(position=1)
+    for n in range(12):
+        rater = Rater.objects.create(name=f"more-{n}")
+        for item in (there.item, second):
+            made = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+            unit: dict[str, Any] = {"answerable": ("no", "invalid")[n % 2], "evidence": []}
+            submit(made, {"units": {f"q:{k}": unit for k in range(3)}, "comment": None}, "api")
+    assert queries() == before

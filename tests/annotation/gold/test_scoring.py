@@ -1,0 +1,617 @@
+"""Known answers part by part: turns, scores, rows, feedback and dry runs, over values by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django import forms
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.campaign_setup.dry_run import (
+    MOST_PAIRED,
+    Assumptions,
+    Expected,
+    Rehearsal,
+    Share,
+    _common,
+    _Item,
+    _quota,
+    _share_out,
+    _shares,
+    _sizes,
+    _told,
+    interval,
+    sentences,
+)
+from annotation.campaigns.design import Design
+from annotation.campaigns.sampling import EVALUATION, DrawnQuery, Role
+from annotation.gold import scoring
+from annotation.gold.scoring import (
+    Checked,
+    Score,
+    admissible,
+    admit,
+    checked,
+    holds_back,
+    is_admitted,
+    is_ready,
+    passes,
+    practised,
+    score,
+    scores,
+    standings,
+    words,
+)
+from annotation.imports import gold as loading
+from annotation.imports.gold import Known, keep_known
+from annotation.imports.index import KnownItems
+from annotation.imports.responses import ResponseRow
+from annotation.label_rows import LabelRow
+from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.presentation import schema
+from annotation.protocols.base import Variable
+from annotation.views import forms as sending
+from annotation.views.work import _row, _word
+from datasets.rows import InputError, Place
+from tests.annotation.gold.test_gold import answer, folder, rater
+from tests.cast import campaign_of
+
+__all__ = ["folder"]
+
+AT = Place("known.jsonl", 3)
+
+
+@pytest.fixture
+def campaign(folder: Path) -> Campaign:
+    return campaign_of("report-coverage")
+
+
+def row(item: str = "r1", unit: str = "q1:a", value: str | None = "no", **more: Any) -> LabelRow:
+    told: dict[str, Any] = {"variable": "answerable", "rater": "ann", "place": AT} | more
+    return LabelRow(item=item, unit=unit, value=value, **told)
+
+
+def had(campaign: Campaign, item: str, who: Rater, **more: Any) -> Assignment:
+    held = campaign.items.get(key=item)
+    return Assignment.objects.create(
+        item=held, rater=who, asked=list(held.units.values_list("name", flat=True)), **more
+    )
+
+
+class TestTurns:
+    def test_places_are_those_that_seed_and_name_gave_from_the_first(self) -> None:
+        """Computed anew, another place would mix gold differently in a campaign under way."""
+        found = [n for n in range(40) if scoring.is_gold_turn(3, "ann", n, 10)]
+        assert found == [4, 14, 20, 38]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("options", "gold_every", "practice", "plain"),
+        [
+            ({}, 0, False, True),
+            ({"items": "fixed"}, 0, False, True),
+            ({"items": "random"}, 0, False, False),
+            ({}, 2, False, False),
+            ({}, 0, True, False),
+        ],
+    )
+    def test_only_the_batchs_order_alone_is_plain(
+        self, options: dict[str, str], gold_every: int, practice: bool, plain: bool
+    ) -> None:
+        given = Campaign(options=options, gold_every=gold_every)
+        given.practice_of_id = 1 if practice else None
+        assert scoring.is_plain(given) == plain
+
+    def test_a_persons_number_counts_their_own_whole_items_but_practice(
+        self, campaign: Campaign
+    ) -> None:
+        other = campaign_of("report-coverage", name="d")
+        ann = rater("ann")
+        campaign.items.filter(key="r4").update(use="practice")
+        for item, more in (
+            ("r1", {}), ("r2", {"status": "cancelled"}), ("r3", {"replicate": 1}),
+            ("r3", {"scope": "q3:a"}), ("r4", {}),
+        ):  # fmt: skip
+            had(campaign, item, ann, **more)
+        had(campaign, "r5", rater("bo"))
+        had(other, "r5", ann)
+        assert scoring.number_of(campaign, ann) == 2
+        assert scoring.number_of(other, ann) == 1
+
+    def test_what_is_left_is_what_stands_in_this_campaign_and_was_not_had(
+        self, campaign: Campaign
+    ) -> None:
+        other = campaign_of("report-coverage", name="d")
+        ann = rater("ann")
+        campaign.items.filter(key__in=("r1", "r2")).update(use="practice")
+        campaign.items.filter(key="r3").update(use="gold")
+        other.items.update(use="practice")
+        campaign.gold_every = 1
+        assert scoring.left_known(campaign, ann, 5) == (0, 1)
+        campaign.practice_of = other
+        assert scoring.left_known(campaign, ann, 5)[0] == 0
+        campaign.practice_of = campaign
+        assert scoring.left_known(campaign, ann, 0) == (2, 0)
+        had(campaign, "r1", ann)
+        had(campaign, "r2", rater("bo"))
+        assert scoring.left_known(campaign, ann, 5) == (1, 1)
+
+    def test_practice_then_gold_then_study_come_in_turn(self, campaign: Campaign) -> None:
+        ann = rater("ann")
+        campaign.items.filter(key="r9").update(use="practice")
+        campaign.items.filter(key__in=("r7", "r8")).update(use="gold")
+        ready = campaign.items.all()
+        got = scoring.next_of(campaign, ann, ready)
+        assert got is not None
+        assert got.key == "r0"
+        campaign.practice_of = campaign
+        got = scoring.next_of(campaign, ann, ready)
+        assert got is not None
+        assert got.key == "r9"
+        campaign.gold_every = 1
+        left = ready.exclude(use="practice")
+        golds = {
+            name: scoring.next_of(campaign, rater(name), left) for name in ("ann", "bo", "fay")
+        }
+        assert {name: got and got.key for name, got in golds.items()} == {
+            "ann": "r8",
+            "bo": "r8",
+            "fay": "r7",
+        }
+        got = scoring.next_of(campaign, ann, left.exclude(use="gold"))
+        assert got is not None
+        assert got.key == "r0"
+        assert scoring.next_of(campaign, ann, left.exclude(use="study")) is None
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("order", ["random", "blocked"])
+    def test_a_drawn_order_is_the_one_that_was_drawn_first(self, folder: Path, order: str) -> None:
+        campaign = campaign_of("report-coverage", "--option", f"items={order}")
+        ann = rater("ann")
+        got: list[str] = []
+        for _ in range(4):
+            item = scoring.next_of(campaign, ann, campaign.items.exclude(key__in=got))
+            assert item is not None
+            got.append(item.key)
+            had(campaign, item.key, ann)
+        assert got == ["r0", "r1", "r6", "r4"]
+        assert scoring.next_of(campaign, ann, campaign.items.none()) is None
+
+    def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
+        other, ann = campaign_of("report-coverage", name="d"), rater("ann")
+        assert scoring._last_query(campaign, ann) is None
+        for item in ("r5", "r2"):
+            had(campaign, item, ann)
+        campaign.items.filter(key="r3").update(use="gold")
+        had(campaign, "r3", ann)
+        had(campaign, "r4", rater("bo"))
+        had(other, "r6", ann)
+        assert scoring._last_query(campaign, ann) == campaign.items.get(key="r2").query_id
+
+
+class TestScores:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("told", "qualify", "passed"),
+        [
+            (Score(2, 2, 3, 4), 0.75, True),
+            (Score(2, 2, 3, 4), 0.76, False),
+            (Score(1, 2, 2, 2), 0.5, False),
+            (Score(1, 2, 2, 2), None, False),
+            (Score(2, 2, 0, 4), None, True),
+            (Score(0, 0, 0, 0), 0.5, False),
+            (Score(0, 0, 0, 0), 0.0, True),
+            (Score(3, 2, 1, 1), 1.0, True),
+            (Score(1, 1, 7, 10), 0.7 + 5e-10, True),
+            (Score(1, 1, 7, 10), 0.7 + 5e-9, False),
+        ],
+    )
+    def test_a_whole_score_passes_from_the_share_on(
+        self, told: Score, qualify: float | None, passed: bool
+    ) -> None:
+        assert passes(Campaign(qualify=qualify), told) == passed
+
+    def test_a_share_is_of_what_was_asked(self) -> None:
+        assert Score(1, 2, 1, 4).share == 0.25
+        assert Score(1, 2, 0, 0).share is None
+        assert not Score(1, 2, 0, 0).is_whole
+        assert Checked("u", "v", "a", "a", "").is_right
+        assert not Checked("u", "v", None, "a", "").is_right
+
+    def test_each_campaign_use_and_person_has_a_score_of_its_own(self, campaign: Campaign) -> None:
+        other = campaign_of("report-coverage", name="d")
+        ann, bo, cy = rater("ann"), rater("bo"), rater("cy")
+        for place in (campaign, other):
+            keep_known([row(), row(unit="q1:b", value="yes")], place, "gold")
+            keep_known([row("r2", "q2:a"), row("r4", "q4:a")], place, "practice")
+        answer(had(campaign, "r1", ann))
+        answer(had(campaign, "r2", ann), "invalid")
+        answer(had(campaign, "r1", bo), "yes")
+        answer(had(campaign, "r3", ann))
+        had(campaign, "r4", ann)
+        answer(had(other, "r4", cy))
+        told = {
+            ("gold", ann): Score(1, 1, 1, 2), ("gold", bo): Score(1, 1, 1, 2),
+            ("practice", ann): Score(1, 2, 0, 1), ("practice", bo): Score(0, 2, 0, 0),
+        }  # fmt: skip
+        for (use, who), wanted in told.items():
+            assert score(campaign, who, use) == wanted
+        both = (ann.pk, bo.pk)
+        for use in ("gold", "practice"):
+            found = {who.pk: each for (of, who), each in told.items() if of == use}
+            assert scores(campaign, both, use) == found
+            begun = {pk: each for pk, each in found.items() if each != Score(0, 2, 0, 0)}
+            assert standings(campaign, use, both) == begun
+        assert standings(other, "practice", (ann.pk, cy.pk)) == {cy.pk: Score(1, 2, 1, 1)}
+        assert standings(campaign, "gold", ()) == {}
+        Item.objects.filter(campaign=campaign, use="gold").update(use="study")
+        assert standings(campaign, "gold", both) == {}
+
+    def test_what_is_right_is_told_unit_by_unit_in_their_order(self, campaign: Campaign) -> None:
+        rows = [row(unit="q1:b", meta={"reason": "So."}), row(unit="q1:a", value="yes")]
+        keep_known(rows, campaign, "practice")
+        held = had(campaign, "r1", rater("ann"))
+        first = Checked("q1:a", "answerable", None, "yes", "")
+        assert list(checked(held)) == [first, Checked("q1:b", "answerable", None, "no", "So.")]
+        answer(held)
+        assert [each.said for each in checked(held)] == ["no", "no"]
+        held.asked = ["q1:b"]
+        assert [each.unit for each in checked(held)] == ["q1:b"]
+
+    def test_who_waits_for_practice_waits_for_all_but_practice(self, campaign: Campaign) -> None:
+        ann = rater("ann")
+        waits = campaign.items.filter(holds_back(campaign, ann))
+        assert is_ready(campaign, ann)
+        assert practised(campaign, ann) is None
+        assert not waits.exists()
+        keep_known([row()], campaign, "practice")
+        assert not is_ready(campaign, ann)
+        waits = campaign.items.filter(holds_back(campaign, ann))
+        assert set(waits.values_list("use", flat=True)) == {"study"}
+        assert practised(campaign, ann) == Score(0, 1, 0, 0)
+        answer(had(campaign, "r1", ann))
+        assert is_ready(campaign, ann)
+        assert not campaign.items.filter(holds_back(campaign, ann)).exists()
+
+    def test_the_practice_is_named_where_it_is_anothers(self, campaign: Campaign) -> None:
+        other = campaign_of("report-coverage", name="d")
+        assert words(campaign) == "the practice to be done"
+        campaign.practice_of, campaign.qualify = campaign, 0.8
+        assert words(campaign) == "the practice to be passed with 80% right"
+        campaign.practice_of = other
+        assert words(campaign) == "the practice of “d” to be passed with 80% right"
+
+
+class TestAdmitting:
+    def test_people_are_who_began_here_or_in_the_practice_or_were_let_in(
+        self, campaign: Campaign
+    ) -> None:
+        first = campaign_of("report-coverage", name="first")
+        elsewhere = campaign_of("report-coverage", name="elsewhere")
+        campaign.practice_of = first
+        ann, bo, cy, dee = (rater(name) for name in ("ann", "bo", "cy", "dee"))
+        machine = Rater.objects.create(name="machine", kind="judge")
+        had(campaign, "r1", ann)
+        had(campaign, "r1", machine)
+        had(first, "r1", bo)
+        had(elsewhere, "r1", cy)
+        admit(elsewhere, cy, "known")
+        assert set(admissible(campaign)) == {ann, bo}
+        assert admit(campaign, dee, "known to me")
+        assert admit(campaign, ann, "known to me")
+        assert sorted(admissible(campaign).values_list("name", flat=True)) == ["ann", "bo", "dee"]
+        assert not admit(campaign, dee, "once more")
+        assert set(Admission.objects.filter(rater=dee).values_list("reason", flat=True)) == {
+            "known to me"
+        }
+        assert is_admitted(campaign, dee)
+        assert not is_admitted(campaign, bo)
+        assert not is_admitted(campaign, cy)
+        campaign.practice_of = None
+        assert bo not in admissible(campaign)
+
+
+class TestSetting:
+    def test_what_stands_is_told_and_a_change_of_any_part_is_kept(self, campaign: Campaign) -> None:
+        rows = [row(), row(unit="q1:b"), row("r2", "q2:a")]
+        assert keep_known(rows, campaign, "gold") == Known(3, 2)
+        assert keep_known(rows, campaign, "gold") == Known(3, 2, unchanged=True)
+        assert keep_known(rows, campaign, "practice") == Known(3, 2)
+        rows[0] = row(meta={"reason": "Said."})
+        assert keep_known(rows, campaign, "practice") == Known(3, 2)
+        assert keep_known(rows[:1], campaign, "practice") == Known(1, 1)
+        told = KnownAnswer.objects.values_list("unit__name", "variable", "value", "reason")
+        assert set(told) == {
+            ("q1:a", "answerable", "no", "Said."),
+            ("q2:a", "answerable", "no", ""),
+        }
+        campaign.refresh_from_db()
+        assert (campaign.gold_every, campaign.practice_of) == (loading.EVERY, campaign)
+
+    def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
+        assert keep_known([row(), row(rater="bo")], campaign, "gold") == Known(1, 1)
+        with pytest.raises(InputError, match='"answerable" of unit "q1:a" is known in two ways'):
+            keep_known([row(), row(value="yes")], campaign, "gold")
+
+    def test_the_first_item_that_a_person_was_given_is_named_with_its_line(
+        self, campaign: Campaign
+    ) -> None:
+        machine = Rater.objects.create(name="machine", kind="judge")
+        had(campaign, "r1", machine)
+        assert keep_known([row()], campaign, "gold") == Known(1, 1)
+        for item in ("r5", "r3"):
+            had(campaign, item, rater("ann"))
+        rows = [row("r5", "q5:a"), row("r3", "q3:a", place=replace(AT, line=8))]
+        with pytest.raises(InputError, match='item "r3" was given to people') as told:
+            keep_known(rows, campaign, "gold")
+        assert told.value.place.line == 8
+        assert KnownAnswer.objects.count() == 1
+
+    def test_only_the_items_named_are_held_meanwhile(self, campaign: Campaign) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            keep_known([row()], campaign, "gold")
+        held = [each["sql"] for each in asked.captured_queries
+                if each["sql"].startswith('SELECT "annotation_item"."id"')
+                and each["sql"].split("FROM")[0].count('"annotation_item"."') == 1]  # fmt: skip
+        assert held
+        assert all(" IN (" in sql and "NOT (" not in sql for sql in held)
+
+
+class TestKnownItems:
+    def items(self, campaign: Campaign, *only: str) -> KnownItems:
+        return KnownItems(campaign, only or None)
+
+    def test_only_those_asked_about_are_read(self, campaign: Campaign) -> None:
+        campaign_of("report-coverage", name="d")
+        few, whole = self.items(campaign, "r1", "r3"), self.items(campaign)
+        assert set(few.items) == {"r1", "r3"}
+        assert len(whole.items) == campaign.items.count()
+        assert len(few.units) == 2
+        assert len(whole.units) == len(whole.items)
+        assert few.item("r3").position == few.position("r3") == 3
+        assert few.item("r3").campaign is campaign
+        assert few.names("r1") == ["q1:a", "q1:b"]
+        assert few.kinds(few.item("r1").pk) == dict.fromkeys(few.names("r1"), "question")
+        assert few.kinds(0) == {}
+        facts = {"batch": "b", "query": "q1", "system": "one", "setting": None}
+        assert few.facts["r1"] == facts
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("wrong", "told", "mend"),
+        [
+            ({"item": "zz"}, 'item "zz" is not in it', "check the key"),
+            ({"variable": "size"}, 'variable "size" is not asked', "it asks answerable"),
+            ({"unit": "zz"}, 'unit "zz" of item "r1" is not asked', "check key and kind"),
+            ({"kind": "passage"}, 'unit "q1:a" of item "r1" is not asked', "check key and kind"),
+            ({"value": "perhaps"}, 'answerable is "perhaps"', "give one of "),
+            ({"protocol": "other"}, 'protocol is "other", not "report-coverage"', "give a camp"),
+        ],
+    )
+    def test_what_is_not_asked_is_refused_with_its_line(
+        self, campaign: Campaign, wrong: dict[str, Any], told: str, mend: str
+    ) -> None:
+        with pytest.raises(InputError) as error:
+            list(self.items(campaign).checked([row(**wrong)]))
+        assert error.value.wrong == f"campaign 'c': {told}"
+        assert error.value.mend.startswith(mend)
+        assert "sampling" not in error.value.mend
+        assert error.value.place == AT
+
+    def test_what_is_asked_is_told_with_its_name(self, campaign: Campaign) -> None:
+        rows = [row(), row(kind="question", protocol="report-coverage"), row(value=None)]
+        found = list(self.items(campaign).checked(rows))
+        assert [(each.row, each.name) for each in found] == [(each, "q1:a") for each in rows]
+        codes = schema(campaign).variables[0].answers
+        assert list(self.items(campaign).checked([row(value=codes[-1])]))
+
+    def response(self, **answers: Any) -> ResponseRow:
+        units = {name.replace("_", ":"): each for name, each in answers.items()}
+        return ResponseRow(
+            item="r1", rater="ann", rater_kind="human", replicate=2, revision=3, created_at="then",
+            seconds=4.5, assisted_by="model", comment=None, units=units, place=AT,
+        )  # fmt: skip
+
+    def test_a_response_is_read_as_its_labels(self, campaign: Campaign) -> None:
+        quote = [{"quote": "It is", "start": 0}]
+        response = self.response(
+            q1_a={"answerable": "yes", "evidence": quote}, q1_b={"answerable": None}
+        )
+        (found,) = self.items(campaign).rows_of(response)
+        told = (found.item, found.unit, found.kind, found.variable, found.value, found.rater,
+                found.rater_kind, found.replicate, found.revision, found.created_at,
+                found.seconds, found.assisted_by, found.place)  # fmt: skip
+        assert told == ("r1", "q1:a", "question", "answerable", "yes", "ann", "human", 2, 3, "then",
+                        4.5, "model", AT)  # fmt: skip
+        assert found.spans is not None
+        assert [(each.text, each.start, each.field) for each in found.spans] == [
+            ("It is", 0, "report")
+        ]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("item", "answers", "told"),
+        [
+            ("zz", {}, "item \"zz\" is not in campaign 'c'"),
+            ("r1", {"q2_a": {}}, 'unit "q2:a" of item "r1" is not asked'),
+            ("r1", {"q1_a": {"answerable": [1]}}, '"answerable" of unit "q1:a" is no code'),
+        ],
+    )
+    def test_a_response_that_names_what_is_not_there_is_refused(
+        self, campaign: Campaign, item: str, answers: dict[str, Any], told: str
+    ) -> None:
+        response = replace(self.response(**answers), item=item)
+        with pytest.raises(InputError) as error:
+            list(self.items(campaign).rows_of(response))
+        assert (error.value.wrong, error.value.place) == (told, AT)
+
+    def test_a_drawn_protocol_says_how_all_are_asked(self, batch: Path) -> None:
+        campaign = campaign_of("rubric-passage")
+        item = campaign.items.first()
+        assert item is not None
+        name = schema(campaign).variables[0].name
+        with pytest.raises(InputError) as error:
+            list(KnownItems(campaign).checked([row(item.key, "zz", variable=name)]))
+        assert error.value.mend.endswith(" or make the campaign with --option sampling=all")
+
+
+class TestFeedback:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("said", "turned", "told"),
+        [
+            ("first", False, ("A", "B", False)),
+            ("first", True, ("B", "A", False)),
+            ("second", True, ("A", "A", True)),
+            ("tie", True, ("tie", "A", False)),
+            (None, False, ("nothing", "B", False)),
+        ],
+    )
+    def test_codes_are_read_as_they_were_shown(
+        self, said: str | None, turned: bool, told: tuple[str, str, bool]
+    ) -> None:
+        better = Variable("better", "pair", "Which?", ("first", "second", "tie"),
+                          words={"first": "A", "second": "B"})  # fmt: skip
+        each = Checked("u", "better", said, "second", "Why.")
+        found = _row(each, "The text.", better, None, turned)  # type: ignore[arg-type]
+        assert (found.said, found.known, found.is_right) == told
+        assert (found.heading, found.text, found.question, found.reason) == (
+            "better", "The text.", "Which?", "Why."
+        )  # fmt: skip
+        assert _word(better, "second", turned=False) == "B"
+
+
+class TestSending:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("size", "taken"), [(None, True), (7 * 1024 * 1024, True), (7 * 1024 * 1024 + 1, False)]
+    )
+    def test_a_file_is_taken_up_to_seven_megabytes(self, size: int | None, taken: bool) -> None:
+        form, file = sending.KnownForm(), SimpleUploadedFile("a.jsonl", b"{}")
+        file.size = size
+        form.cleaned_data = {"file": file}
+        if taken:
+            assert form.clean_file() is file
+        else:
+            with pytest.raises(forms.ValidationError, match="larger than 7 MB"):
+                form.clean_file()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("a.jsonl", b'{"item":"r1","unit":"q1:a","variable":"answerable","value":"no",'
+                        b'"rater":"x"}\n'),
+            ("A.CSV", b"item,unit,variable,value,rater\nr1,q1:a,answerable,no,x\n"),
+            ("../../b.csv", b"item,unit,variable,value,rater\nr1,q1:a,answerable,no,x\n"),
+        ],
+    )  # fmt: skip
+    def test_a_file_is_read_by_the_end_of_its_name(
+        self, campaign: Campaign, name: str, text: bytes
+    ) -> None:
+        found = sending.take_file(campaign, SimpleUploadedFile(name, text), "practice")
+        assert found == Known(1, 1)
+        assert campaign.items.get(use="practice").key == "r1"
+
+    def test_an_error_names_its_line_where_there_is_one(self) -> None:
+        told = [sending.told(InputError(Place("/tmp/x", line), "it is wrong", "mend it"))
+                for line in (4, None)]  # fmt: skip
+        assert told == ["Line 4: it is wrong; mend it.", "it is wrong; mend it."]
+
+    def test_who_is_let_in_is_one_person_with_a_reason(self) -> None:
+        def valid(rater: int, reason: str) -> bool:
+            return sending.AdmitForm({"rater": rater, "reason": reason}).is_valid()
+
+        assert valid(1, "x" * 500)
+        assert valid(2**31 - 1, "x")
+        assert not any((valid(0, "x"), valid(2**31, "x"), valid(1, ""), valid(1, "x" * 501)))
+
+
+NONE = Expected(None, 0, 0, 0.0, "there are too few")
+WIDE = Expected(0.25, 1, 12, 30.4)
+REHEARSAL = Rehearsal(
+    queries=12, asked_queries=8, judge_only=4, roles={"evaluation": 9, "development": 3},
+    items=1, units=2, places=3, several=1, people=1, unfilled=1,
+    shares=(Share(3, 5), Share(2, 7)), common=(1, 4), kappa=NONE, share=WIDE, powered=WIDE,
+    assumptions=Assumptions(),
+)  # fmt: skip
+
+
+class TestDryRuns:
+    def test_it_is_told_in_words(self) -> None:
+        width = ("an interval about 0.25 wide (± 0.12), from 1 unit of 12 queries, worth 30 "
+                 "independent ones")  # fmt: skip
+        assert list(sentences(REHEARSAL)) == [
+            "1 item with 2 units from 12 queries.",
+            "3 places for people on 8 queries, 1 item with several people; "
+            "4 queries for judges alone.",
+            "Queries by role: 3 for development, 9 for evaluation.",
+            "1 person at the same pace would get 2 to 3 items and 5 to 7 units each.",
+            "Two of them would have 1 to 4 units in common.",
+            "1 place would stay empty: more people are needed.",
+            "Kappa of people: no interval, since there are too few.",
+            f"A share such as coverage, by people alone: {width}.",
+            f"The same with a judge on all queries: {width}.",
+            "Assumed: true kappa 0.6; two categories, a share of 0.5 yes; units of a query alike "
+            "with an intraclass correlation of 0.2; scores of judge and people correlated by 0.7 "
+            "over queries.",
+        ]
+
+    def test_what_is_not_there_is_not_told(self) -> None:
+        plain = replace(
+            REHEARSAL, queries=1, roles={"evaluation": 1}, several=0, judge_only=0, people=2,
+            unfilled=0, shares=(Share(3, 5), Share(3, 5)), common=None, powered=None,
+        )  # fmt: skip
+        assert list(sentences(plain))[:5] == [
+            "1 item with 2 units from 1 query.",
+            "3 places for people on 8 queries.",
+            "2 people at the same pace would get 3 items and 5 units each.",
+            "Kappa of people: no interval, since there are too few.",
+            f"A share such as coverage, by people alone: {interval(WIDE)}.",
+        ]
+
+    ITEMS = (_Item("a", "q", 3, 2), _Item("b", "q", 1, 0), _Item("c", "p", 2, 1),
+             _Item("d", "p", 4, 3), _Item("e", "o", 5, 0))  # fmt: skip
+
+    def test_the_next_person_is_who_has_had_the_fewest(self) -> None:
+        items = list(self.ITEMS)
+        holders = _share_out(items, 3)
+        assert holders == [(0, 1), (), (2,), (0, 1, 2), ()]
+        assert _shares(items, holders, 3) == (Share(2, 7), Share(2, 7), Share(2, 6))
+        assert _common(items, holders, 3) == (4, 7)
+        assert _share_out(items, 1) == [(0,), (), (0,), (0,), ()]
+        assert _sizes(items) == [4, 6, 5]
+
+    def test_pairs_are_counted_from_two_people_to_sixty(self) -> None:
+        item = [_Item("a", "q", 3, 2)]
+        assert MOST_PAIRED == 60
+        assert _common(item, [(0,)], 1) is None
+        assert _common(item, [(1, 0)], 2) == (3, 3)
+        assert _common(item, [(0, 1)], 60) == (0, 3)
+        assert _common(item, [(0, 1)], 61) is None
+
+    def test_a_query_that_was_not_drawn_has_no_people(self) -> None:
+        drawn = [DrawnQuery("all", each, 1.0, Role(EVALUATION, 1.0)) for each in (True, False)]
+        design = Design(raters_per_item=3)
+        told = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
+        assert told == [3, 1, 0, 0]
+
+    def test_what_a_judge_adds_rests_on_queries_for_evaluation(self) -> None:
+        roles = {"q": EVALUATION, "p": "development", "o": EVALUATION, "unused": EVALUATION}
+        drawn = {
+            key: DrawnQuery("all", key != "o", 1.0, Role(role, 1.0)) for key, role in roles.items()
+        }
+        found = _told(list(self.ITEMS), drawn, Design(raters_per_item=3), 2, Assumptions())
+        told = (found.queries, found.asked_queries, found.judge_only, found.roles, found.items,
+                found.units, found.places, found.several, found.people, found.unfilled)  # fmt: skip
+        assert told == (3, 2, 2, {EVALUATION: 2, "development": 1}, 5, 15, 6, 2, 2, 1)
+        assert (found.share.units, found.kappa.units) == (9, 7)
+        assert found.powered is not None
+        assert found.powered.units == 3
+        alone = _told([self.ITEMS[2]], drawn, Design(), 2, Assumptions())
+        assert alone.powered is None

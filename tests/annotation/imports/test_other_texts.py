@@ -1,0 +1,147 @@
+"""Rationales that stand in another text than the one that was judged."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from analysis.campaigns.reports import campaign_report
+from analysis.data.selection import Choices
+from analysis.formats.build import document
+from analysis.formats.markdown import as_markdown
+from annotation.answers.evidence import Misplaced, misplaced, place_of, place_of_all
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign
+from tests.annotation.follow_cast import rater
+from tests.cast import BRIDGE, FULL, campaign_of, write_lines
+
+SHARED = Path(__file__).resolve().parents[3] / "../shared/data/crux"
+OTHERS = (("report", FULL), ("passage", BRIDGE), ("reference", "By hand."))
+
+
+class TestOneQuote:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("quote", "place"),
+        [
+            ("Anna Lee\u0301 built it 🌉", "report"),
+            ("opened in\n  1901", "report"),
+            ("שלום, said the pilot", "passage"),
+            ("By hand.", "reference"),
+            ("It spans the river", "here"),
+            ("  It   spans\r\nthe river. ", "here"),
+            ("I found nothing", "nowhere"),
+            ("anna lee\u0301 built", "nowhere"),
+            (" ", "here"),
+        ],
+    )
+    def test_it_is_looked_for_word_for_word_but_for_blanks(self, quote: str, place: str) -> None:
+        assert place_of(quote, "It spans the river.\nOld.", OTHERS) == place
+
+    def test_what_stands_in_the_judged_text_too_is_here(self) -> None:
+        assert place_of("It opened in 1901.", FULL, OTHERS) == "here"
+
+    def test_of_several_quotes_one_in_the_judged_text_is_enough(self) -> None:
+        judged = "It spans the river."
+        assert place_of_all(["By hand.", "spans the river"], judged, OTHERS) == "here"
+        assert place_of_all(["nothing", "By hand."], judged, OTHERS) == "reference"
+        assert place_of_all(["nothing", "at all"], judged, OTHERS) == "nowhere"
+        assert place_of_all([], judged, OTHERS) == "here"
+
+
+def test_a_warning_says_whose_how_many_and_what_to_do() -> None:
+    said = str(Misplaced("ann", "human", "rating", 57, Counter(report=42, passage=1)))
+    assert said == (
+        "rater 'ann': of 57 rationales for rating, 43 do not stand in the text that was judged, "
+        "but word for word elsewhere (42 in a report of the same query and 1 in another passage "
+        "of the same query); look whether that text was judged at all"
+    )
+
+
+@pytest.fixture
+def ratings(batch: Path) -> Campaign:
+    return campaign_of("rubric-passage", "--option", "sampling=all")
+
+
+def row(unit: str, quote: str, name: str = "ann", item: str = "q/1/p#1") -> dict[str, object]:
+    span = {"field": "passage", "start": None, "end": None, "text": quote}
+    return {"item": item, "unit": unit, "variable": "rating", "value": "3", "rater": name,
+            "spans": [span]}  # fmt: skip
+
+
+def load(folder: Path, *rows: dict[str, object]) -> str:
+    out = io.StringIO()
+    path = write_lines(folder / "labels.jsonl", rows)
+    call_command("import_labels", str(path), "--campaign", "c", stdout=out)
+    return out.getvalue()
+
+
+class TestACampaign:
+    def test_rationales_are_counted_by_rater(self, ratings: Campaign, tmp_path: Path) -> None:
+        load(
+            tmp_path,
+            row("a/b#1", "It opened in 1901.\r\nשלום לכולם!"),
+            row(" blank ", "It spans the river."),
+            row("🌉", "I know it from school."),
+            row("a/b#1", "cross it.", "bo"),
+        )
+        (found,) = misplaced(ratings)
+        assert (found.rater, found.rationales, dict(found.elsewhere)) == ("ann", 3, {"report": 1})
+        assert misplaced(ratings, ["bo"]) == []
+
+    def test_the_import_warns_first_and_only_of_what_it_loaded(
+        self, ratings: Campaign, tmp_path: Path
+    ) -> None:
+        rows = [row("a/b#1", "שלום לכולם!"), row(" blank ", "By hand.")]
+        said = load(tmp_path, *rows)
+        first = next(line for line in said.splitlines() if line.startswith("Warning"))
+        assert "of 2 rationales for rating, 2 do not stand in the text" in first
+        assert "1 in a report of the same query and 1 in a reference" in first
+        assert "rationales" not in load(tmp_path, *rows)
+        assert "rationales" not in load(tmp_path, row("🌉", "cross it.", "bo"))
+
+    def test_the_report_has_it_as_numbers_as_words_and_as_a_table(
+        self, ratings: Campaign, tmp_path: Path
+    ) -> None:
+        load(tmp_path, row("a/b#1", "שלום לכולם!"), row("a/b#1", "שלום לכולם!", "bo"))
+        report = campaign_report(ratings, Choices(resamples=10))
+        assert [hint["name"] for hint in report["hints"]] == ["ann", "bo"]
+        hint = report["hints"][0]
+        assert (hint["rationales"], hint["elsewhere"]) == (
+            1,
+            {"report": 1, "passage": 0, "reference": 0},
+        )
+        assert "1 does not stand" in hint["message"]
+        assert "Data quality" in [section.title for section in document(report).sections]
+        assert "They may have judged what they read there" in as_markdown(report)
+
+    def test_work_of_the_page_gives_no_hint(self, ratings: Campaign) -> None:
+        held = next_assignment(ratings, rater())
+        assert held is not None
+        evidence = [{"quote": BRIDGE[:10], "start": 0}]
+        units = {name: {"rating": "3", "evidence": evidence} for name in held.asked}
+        submit(held, {"units": units, "comment": None}, "page")
+        assert misplaced(ratings) == []
+        report = campaign_report(ratings, Choices(resamples=10))
+        assert report["hints"] == []
+        assert "Data quality" not in as_markdown(report)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data is absent; it is not ours to ship")
+def test_the_crux_annotator_who_quoted_the_report_is_found(db: None) -> None:
+    files = ("crux_testb/oracle.jsonl", "crux_testb/oracle.run", "passages.jsonl")
+    call_command("load_batch", *(str(SHARED / f) for f in files), name="crux", stdout=io.StringIO())
+    campaign = campaign_of("rubric-passage", "--option", "sampling=all", batch="crux")
+    out = io.StringIO()
+    for person in ("annotator1", "annotator2"):
+        path = str(SHARED / "annotations" / person / "qrels.jsonl")
+        call_command("import_labels", path, campaign="c", stdout=out)
+    (found,) = misplaced(campaign)
+    assert (found.rater, found.rationales) == ("annotator2", 57)
+    assert dict(found.elsewhere) == {"report": 42}
+    assert out.getvalue().count("look whether that text was judged at all") == 1

@@ -1,0 +1,354 @@
+"""Places that are held, and campaigns that open and close: whose change, and all or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.answers.storage import hold, hold_rows
+from annotation.assignments import queue
+from annotation.assignments.queue import next_assignment, take_again
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns import settings
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.settings import Terms, change, open_now
+from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
+from annotation.people import leases
+from annotation.people.leases import (
+    Ended,
+    extend,
+    free,
+    give_back,
+    give_back_but_of,
+    held,
+    set_hold,
+)
+from audit.models import Event
+from datasets.models import Batch
+from tests.annotation.people.cast import assert_whole, run_out
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(people=2)
+    set_hold(study.campaign, 60)
+    return study
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("broken")
+
+
+class TestAllOrNothing:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "deed",
+        [
+            lambda study, mine: give_back(mine, Ended.FREED),
+            lambda study, mine: leases.give_back_all(study.ada, Ended.LEFT),
+            lambda study, mine: give_back_but_of(User.objects.none(), study.campaign),
+            lambda study, mine: leases.return_expired(study.campaign),
+        ],
+    )
+    def test_a_place_goes_back_with_its_items_count_or_not_at_all(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch, deed: Callable[..., Any]
+    ) -> None:
+        mine = study.assignment(study.ada)
+        run_out(mine)
+        monkeypatch.setattr(leases, "Item", SimpleNamespace(objects=SimpleNamespace(filter=broken)))
+        with pytest.raises(RuntimeError):
+            deed(study, mine)
+        assert held(study.campaign).get() == mine
+        assert_whole(study.campaign)
+
+    def test_of_several_places_all_go_back_or_none(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = study.assignment(study.ada)
+        study.assignment(study.ben)
+        one, told = leases.give_back, []
+
+        def twice(each: Assignment, why: Ended) -> bool:
+            told.append(each)
+            return one(each, why) if len(told) % 2 else broken()
+
+        monkeypatch.setattr(leases, "give_back", twice)
+        with pytest.raises(RuntimeError):
+            give_back_but_of(User.objects.none(), study.campaign)
+        assert held(study.campaign).count() == 2
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        assert next_assignment(other, mine.rater)
+        with pytest.raises(RuntimeError):
+            leases.give_back_all(study.ada, Ended.LEFT)
+        assert (held(study.campaign).count(), held(other).count()) == (2, 1)
+
+    def test_places_are_freed_with_their_event_or_not_at_all(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = study.assignment(study.ada)
+        monkeypatch.setattr(leases, "record", broken)
+        with pytest.raises(RuntimeError):
+            free(study.campaign, mine.rater_id)
+        assert held(study.campaign).get() == mine
+
+    def test_a_time_is_set_with_that_of_its_places_or_not_at_all(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(leases, "held", broken)
+        with pytest.raises(RuntimeError):
+            set_hold(study.campaign, 30)
+        assert Campaign.objects.get().hold_minutes == 60
+
+    def test_an_expired_place_is_taken_again_whole_or_not_at_all(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = study.assignment(study.ada)
+        assert give_back(mine, Ended.EXPIRED)
+        mine.refresh_from_db()
+        monkeypatch.setattr(queue, "reopen", broken)
+        with pytest.raises(RuntimeError):
+            take_again(mine)
+        assert_whole(study.campaign)
+        assert not held(study.campaign).exists()
+
+
+class TestGivingBack:
+    def test_only_others_than_those_named_lose_their_places(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        there = next_assignment(other, rater_of(study.ben))
+        machine = study.campaign.items.exclude(pk=mine.item_id).get()
+        alone = Assignment.objects.create(
+            item=machine, rater=make_nobody(), asked=[], slot=2, held_until=timezone.now()
+        )
+        Item.objects.filter(pk=machine.pk).update(taken=1)
+        users = User.objects.filter(pk=study.ada.pk)
+        assert give_back_but_of(users, study.campaign) == 1
+        assert set(held(study.campaign)) == {mine, alone}
+        assert held(other).get() == there
+        bens.refresh_from_db()
+        told = (bens.status, bens.reason, bens.slot, bens.held_until)
+        assert told == ("cancelled", "expired", None, None)
+        assert_whole(study.campaign)
+
+    def test_what_was_freed_is_told_once(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert free(study.campaign, mine.rater_id) == 1
+        assert free(study.campaign, mine.rater_id) == 0
+        event = Event.objects.get(event="places.freed")
+        assert (event.campaign, event.object_id) == (study.campaign.pk, str(mine.rater_id))
+        assert event.facts["places"] == 1
+
+    def test_only_an_open_place_is_held_and_held_again(self, study: Study) -> None:
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        long_ago = timezone.now() - timedelta(hours=1)
+        Assignment.objects.update(held_until=long_ago)
+        extend(mine)
+        mine.refresh_from_db()
+        bens.refresh_from_db()
+        assert mine.held_until is not None
+        assert timedelta(minutes=59) < mine.held_until - timezone.now() <= timedelta(minutes=60)
+        assert bens.held_until == long_ago
+        for changed in ({"status": "done"}, {"status": "open", "slot": None}):
+            Assignment.objects.filter(pk=mine.pk).update(**changed, held_until=long_ago)
+            extend(mine)
+            mine.refresh_from_db()
+            assert mine.held_until == long_ago
+            assert mine not in held(study.campaign)
+            assert not give_back(mine, Ended.FREED)
+
+    def test_only_places_whose_time_is_over_are_looked_at(self, study: Study) -> None:
+        def over() -> list[tuple[int, int]]:
+            found = leases._over.rows(campaign=study.campaign.pk, now=timezone.now())
+            return [(pk, item) for pk, item in found]
+
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        assert over() == []
+        run_out(bens)
+        assert over() == [(bens.pk, bens.item_id)]
+        run_out(mine)
+        assert over() == [(mine.pk, mine.item_id), (bens.pk, bens.item_id)]
+
+    def test_without_a_time_nothing_runs_out_and_nothing_is_extended(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        run_out(mine)
+        before = Assignment.objects.get(pk=mine.pk).held_until
+        Campaign.objects.update(hold_minutes=None)
+        mine = Assignment.objects.get(pk=mine.pk)
+        assert leases.until(mine.item.campaign) is None
+        assert leases.return_expired(mine.item.campaign) == 0
+        extend(mine)
+        assert Assignment.objects.get(pk=mine.pk).held_until == before
+
+
+def make_nobody() -> Any:
+    from annotation.models import Rater
+
+    return Rater.objects.create(name="imported")
+
+
+class TestLocks:
+    """Whoever locks several places does so in one order, so that no two wait for each other."""
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "deed",
+        [
+            lambda study: hold_rows([9, 8]),
+            lambda study: hold({9: None, 8: None}),
+            lambda study: leases.give_back_all(study.ada, Ended.LEFT),
+            lambda study: free(study.campaign, 1),
+        ],
+    )
+    def test_places_are_locked_by_their_number(
+        self, study: Study, deed: Callable[[Study], object]
+    ) -> None:
+        study.assignment(study.ada)
+        with CaptureQueriesContext(connection) as asked:
+            deed(study)
+        locking = [
+            each["sql"]
+            for each in asked.captured_queries
+            if each["sql"].startswith("SELECT") and "ORDER BY" in each["sql"]
+        ]
+        assert locking
+        assert re.search(r"ORDER BY (1|\"annotation_assignment\"\.\"id\") ASC", locking[0])
+
+
+class TestComingLate:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("stored", "seen", "taken"),
+        [
+            ({}, {}, True),
+            ({"reason": "freed"}, {"reason": "freed"}, False),
+            ({"reason": "freed"}, {}, False),
+            ({"status": "open"}, {}, False),
+            ({}, {"status": "open"}, False),
+        ],
+    )
+    def test_only_what_expired_and_still_has_is_taken_again(
+        self, study: Study, stored: dict[str, str], seen: dict[str, str], taken: bool
+    ) -> None:
+        mine = study.assignment(study.ada)
+        give_back(mine, Ended.EXPIRED)
+        mine.refresh_from_db()
+        Assignment.objects.filter(pk=mine.pk).update(**stored)
+        for name, value in seen.items():
+            setattr(mine, name, value)
+        assert take_again(mine) == taken
+        assert (Item.objects.get(pk=mine.item_id).taken == 1) == taken
+
+    def test_a_full_item_gives_no_place_again(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        give_back(mine, Ended.EXPIRED)
+        mine.refresh_from_db()
+        Item.objects.filter(pk=mine.item_id).update(quota=0)
+        assert not take_again(mine)
+        assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
+
+
+def test_what_is_locked_comes_with_what_stands_and_what_was_sent(study: Study) -> None:
+    mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+    plain = hold({mine.pk: None, bens.pk: "k"})
+    assert plain == hold_rows([mine.pk, bens.pk])
+    assert plain[mine.pk][:3] == ("open", mine.lease, mine.seconds)
+    old, now = (
+        Response.objects.create(
+            assignment=mine, revision=n, current=n == 2, payload={}, door="page", key=f"k{n}"
+        )
+        for n in (1, 2)
+    )
+    draft = Draft.objects.create(assignment=bens, payload={})
+    found = hold({mine.pk: "k1", bens.pk: None})
+    assert (found[mine.pk].current, found[mine.pk].sent, found[mine.pk].draft) == (now, old, None)
+    assert (found[bens.pk].current, found[bens.pk].sent, found[bens.pk].draft) == (
+        None, None, draft,
+    )  # fmt: skip
+    assert hold({mine.pk: "k2"})[mine.pk].sent == now
+    assert hold({mine.pk: "other"})[mine.pk].sent is None
+    crossed = hold({mine.pk: None, bens.pk: "k1"})
+    assert (crossed[mine.pk].sent, crossed[bens.pk].sent) == (None, None)
+    Response.objects.filter(pk=now.pk).delete()
+    only = hold({mine.pk: "k1"})[mine.pk]
+    assert (only.current, only.sent) == (None, old)
+
+
+class TestOpening:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("is_open", "hours", "takes"),
+        [(True, None, True), (True, 1, True), (True, -1, False), (False, None, False),
+         (False, 1, False), (False, -1, False)],
+    )  # fmt: skip
+    def test_it_is_open_until_it_is_closed_or_due(
+        self, study: Study, is_open: bool, hours: int | None, takes: bool
+    ) -> None:
+        due = None if hours is None else timezone.now() + timedelta(hours=hours)
+        Campaign.objects.update(is_open=is_open, deadline=due)
+        assert Campaign.objects.filter(open_now()).exists() == takes
+        assert Item.objects.filter(open_now("campaign")).exists() == takes
+
+    def test_terms_that_come_with_a_refused_opening_are_not_kept(self, study: Study) -> None:
+        Campaign.objects.update(is_open=False, deadline=timezone.now() - timedelta(hours=1))
+        with pytest.raises(DesignError, match="its deadline is past"):
+            change(study.campaign, Terms(language="de"), is_open=True)
+        stored = Campaign.objects.get()
+        assert (stored.is_open, stored.language) == (False, Campaign(name="x").language)
+        assert not Event.objects.filter(event__startswith="campaign.o").exists()
+        change(study.campaign, Terms(no_deadline=True, language="de"), is_open=True)
+        assert (study.campaign.is_open, study.campaign.language) == (True, "de")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("terms", "is_open", "event", "facts"),
+        [
+            (Terms(), False, "campaign.closed", {}),
+            (Terms(language="de"), False, "campaign.closed", {"language": "changed"}),
+            (Terms(language="de", gold_every=3), None, "campaign.terms",
+             {"language": "changed", "gold_every": "changed"}),
+            (Terms(), True, None, {}),
+            (Terms(), None, None, {}),
+        ],
+    )  # fmt: skip
+    def test_one_change_is_one_event(
+        self, study: Study, terms: Terms, is_open: bool | None, event: str | None,
+        facts: dict[str, str],
+    ) -> None:  # fmt: skip
+        before = set(Event.objects.values_list("pk", flat=True))
+        change(study.campaign, terms, is_open)
+        new = list(Event.objects.exclude(pk__in=before))
+        told = [(each.event, each.campaign, each.facts) for each in new]
+        assert told == ([(event, study.campaign.pk, facts)] if event else [])
+        for stored in new:
+            assert stored.before != stored.after
+            assert stored.object_id == str(study.campaign.pk)
+
+    def test_opening_again_is_told_as_that(self, study: Study) -> None:
+        change(study.campaign, Terms(), is_open=False)
+        change(study.campaign, Terms(), is_open=True)
+        kinds = Event.objects.filter(event__in=("campaign.closed", "campaign.opened"))
+        assert list(kinds.order_by("pk").values_list("event", flat=True)) == [
+            "campaign.closed", "campaign.opened",
+        ]  # fmt: skip
+        closed, opened = kinds.order_by("pk")
+        assert (closed.before, closed.after) == (opened.after, opened.before)
+
+    def test_a_closing_that_cannot_be_told_has_not_happened(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(settings, "record", broken)
+        with pytest.raises(RuntimeError):
+            change(study.campaign, Terms(language="de"), is_open=False)
+        assert Campaign.objects.get().is_open

@@ -1,0 +1,314 @@
+"""Places are held for a time: they go back when it has run out, and late work is not lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.access import progress_here
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment, take_again
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Draft, Response, rater_of
+from annotation.people import leases
+from annotation.people.leases import (
+    Ended,
+    extend,
+    free,
+    give_back,
+    give_back_all,
+    held,
+    return_expired,
+    set_hold,
+)
+from annotation.people.membership import end_membership, set_most_items
+from annotation.views import answers as saving
+from datasets.models import Batch
+from tests.annotation.people.cast import assert_whole, run_out, take
+from tests.api.cast import body, place, script_of
+from tests.cast import ROOT, manage, run
+from tests.databases import environment
+from tests.page_cast import Study, answers, client_of, make_study, page, payload
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    """One place an item, held for an hour."""
+    study = make_study(people=1)
+    set_hold(study.campaign, 60)
+    return study
+
+
+def lost(study: Study) -> Assignment:
+    """Ada's first item, whose time has run out, gone back."""
+    mine = study.assignment(study.ada)
+    run_out(mine)
+    assert return_expired(study.campaign) == 1
+    mine.refresh_from_db()
+    return mine
+
+
+def send(client: Client, what: str, mine: Assignment, **more: Any) -> Any:
+    form = answers("no", "no", "no", version=0, seen=0, **more)
+    return client.post(page(what, mine), form)
+
+
+class TestTheTime:
+    def test_a_place_is_held_so_long(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert mine.held_until is not None
+        left = mine.held_until - timezone.now()
+        assert timedelta(minutes=59) < left <= timedelta(minutes=60)
+
+    def test_without_a_time_it_is_held_for_good(self, study: Study) -> None:
+        set_hold(study.campaign, None)
+        assert study.assignment(study.ada).held_until is None
+        assert return_expired(study.campaign) == 0
+
+    def test_a_draft_is_a_sign_of_life(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        run_out(mine)
+        assert send(client_of(study.ada), "draft", mine).status_code == 200
+        assert return_expired(study.campaign) == 0
+        mine.refresh_from_db()
+        assert mine.status == "open"
+
+    def test_a_time_that_is_set_later_holds_for_what_is_held_already(self, study: Study) -> None:
+        set_hold(study.campaign, None)
+        mine = study.assignment(study.ada)
+        set_hold(study.campaign, 30)
+        mine.refresh_from_db()
+        assert mine.held_until is not None
+
+    def test_a_place_that_is_used_while_expired_ones_go_back_is_kept(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ada saves a draft between the look at what has expired and the taking back."""
+        mine, over = study.assignment(study.ada), leases._over
+
+        def rows(**given: Any) -> Any:
+            found = over.rows(**given)
+            extend(mine)
+            return found
+
+        run_out(mine)
+        monkeypatch.setattr(leases, "_over", SimpleNamespace(rows=rows))
+        assert return_expired(study.campaign) == 0
+        mine.refresh_from_db()
+        assert (mine.status, mine.slot) == ("open", 1)
+        assert_whole(study.campaign)
+
+    def test_a_place_is_held_up_to_its_last_moment(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = study.assignment(study.ada)
+        last = mine.held_until
+        assert last is not None
+        monkeypatch.setattr(timezone, "now", lambda: last)
+        assert return_expired(study.campaign) == 0
+        monkeypatch.setattr(timezone, "now", lambda: last + timedelta(microseconds=1))
+        assert return_expired(study.campaign) == 1
+
+    def test_places_of_other_campaigns_do_not_go_back(self, study: Study) -> None:
+        run_out(study.assignment(study.ada))
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        set_hold(other, 60)
+        assert return_expired(other) == 0
+        assert return_expired(study.campaign) == 1
+
+    def test_an_answer_is_never_taken_back(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        run_out(mine)
+        submit(mine, payload("no"), "page")
+        mine.refresh_from_db()
+        assert mine.held_until is None
+        assert not give_back(mine, Ended.FREED)
+        assert return_expired(study.campaign) == 0
+        assert_whole(study.campaign)
+
+
+class TestWhoComesNext:
+    def test_somebody_else_gets_the_place(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert study.assignment(study.ben).item != mine.item
+        run_out(mine)
+        give_back_all(study.ben, Ended.FREED)
+        other = study.assignment(study.rita)
+        assert (other.item, other.slot) == (mine.item, 1)
+        assert_whole(study.campaign)
+
+    def test_who_held_it_gets_it_again_if_it_is_free(self, study: Study) -> None:
+        mine = lost(study)
+        again = study.assignment(study.ada)
+        assert again.pk == mine.pk
+        assert (again.status, again.slot, again.reason) == ("open", 1, "")
+        assert again.held_until
+        assert_whole(study.campaign)
+
+    def test_the_page_counts_it_among_what_is_left(self, study: Study) -> None:
+        before = progress_here(study.ada, study.campaign).left
+        lost(study)
+        assert progress_here(study.ada, study.campaign).left == before
+
+    def test_one_that_was_freed_by_hand_is_not_given_again(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert give_back(mine, Ended.FREED)
+        assert study.assignment(study.ada).item != mine.item
+
+    def test_it_is_freed_once(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert [give_back(mine, Ended.FREED) for _ in range(2)] == [True, False]
+        assert_whole(study.campaign)
+
+    def test_who_leaves_one_campaign_keeps_what_they_hold_in_another(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        mine, there = study.assignment(study.ada), next_assignment(other, rater_of(study.ada))
+        assert there is not None
+        end_membership(study.campaign, study.ada)
+        assert list(held(study.campaign)) == []
+        assert held(other).get() == there
+        mine.refresh_from_db()
+        assert mine.reason == "freed"
+
+    def test_only_the_places_of_the_one_named_are_freed(self, study: Study) -> None:
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        assert free(study.campaign, mine.rater_id) == 1
+        assert free(study.campaign, mine.rater_id) == 0
+        assert held(study.campaign).get() == bens
+        assert_whole(study.campaign)
+
+    def test_a_longer_time_for_one_campaign_changes_no_other(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        there = next_assignment(other, rater_of(study.ada))
+        assert there is not None
+        submit(study.assignment(study.ben), payload("no"), "page")
+        set_hold(study.campaign, 30)
+        there.refresh_from_db()
+        assert there.held_until is None
+        assert Assignment.objects.get(status="done").held_until is None
+
+
+class TestWhatComesLate:
+    def test_it_counts_where_the_place_is_free(self, study: Study) -> None:
+        mine = lost(study)
+        assert send(client_of(study.ada), "submit", mine).status_code == 200
+        assert Response.objects.get().assignment == mine
+        assert_whole(study.campaign)
+
+    def test_it_is_kept_where_it_is_not(self, study: Study) -> None:
+        mine = lost(study)
+        assert study.assignment(study.ben).item == mine.item
+        answer = send(client_of(study.ada), "submit", mine)
+        assert answer.status_code == 422
+        assert "was taken back" in answer.json()["problems"][0]["message"]
+        assert Draft.objects.get().assignment == mine
+        assert not Response.objects.exists()
+        assert_whole(study.campaign)
+
+    def test_a_place_that_goes_back_under_way_makes_no_answer_too_many(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the look at the place and the writing, its time is over and Ben takes it."""
+        mine, client = study.assignment(study.ada), client_of(study.ada)
+        whole = saving.prepare
+
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            monkeypatch.setattr(saving, "prepare", whole)
+            run_out(mine)
+            assert study.assignment(study.ben).item == mine.item
+            return whole(*args, **kwargs)
+
+        monkeypatch.setattr(saving, "prepare", slow)
+        assert send(client, "submit", mine).status_code == 422
+        assert not Response.objects.exists()
+        assert Draft.objects.get().assignment == mine
+        assert_whole(study.campaign)
+
+    def test_a_draft_takes_the_place_again(self, study: Study) -> None:
+        mine = lost(study)
+        assert send(client_of(study.ada), "draft", mine).status_code == 200
+        assert held(study.campaign).get().pk == mine.pk
+
+    def test_one_that_was_freed_by_hand_stays_a_draft(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        give_back(mine, Ended.FREED)
+        assert send(client_of(study.ada), "submit", mine).status_code == 422
+        assert Draft.objects.exists()
+
+    def test_who_was_put_out_takes_nothing_again(self, study: Study) -> None:
+        mine = lost(study)
+        end_membership(study.campaign, study.ada)
+        assert not take_again(mine)
+
+    def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
+        """The second one still thinks it expired, and another item of theirs has."""
+        mine = lost(study)
+        study.campaign.items.update(quota=2)
+        seen_before = Assignment.objects.get(pk=mine.pk)
+        assert take_again(mine)
+        other = study.campaign.items.exclude(pk=mine.item_id).get()
+        Assignment.objects.create(
+            item=other, rater=mine.rater, asked=["q:0"], status="cancelled", reason="expired"
+        )
+        assert not take_again(seen_before)
+        assert_whole(study.campaign)
+
+    def test_a_closed_campaign_gives_nothing_again(self, study: Study) -> None:
+        mine = lost(study)
+        Campaign.objects.update(is_open=False)
+        mine.item.campaign.refresh_from_db()
+        assert not take_again(mine)
+
+    def test_nobody_gets_more_than_their_share_by_coming_late(self, study: Study) -> None:
+        set_most_items(study.campaign, 1)
+        mine = lost(study)
+        set_hold(study.campaign, None)
+        Assignment.objects.filter(pk=mine.pk).update(reason="freed")
+        submit(study.assignment(study.ada), payload("no"), "page")
+        Assignment.objects.filter(pk=mine.pk).update(reason="expired")
+        mine.refresh_from_db()
+        assert not take_again(mine)
+
+    def test_a_script_may_come_late_too(self, study: Study) -> None:
+        mine = lost(study)
+        sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
+        assert sent.status_code == 201
+        assert_whole(study.campaign)
+
+
+@pytest.mark.postgresql
+@pytest.mark.processes
+def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) -> None:
+    """Eight people take, lose and answer at once; each item ends with exactly its answers."""
+    manage(house, "create_campaign", "held", "--protocol", "report-coverage", "--batch", "b",
+           "--raters-per-item", 3)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.annotation.people.losers", "held", "8"],
+        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["taken"] == [3] * 6
+    assert told["slots"] == told["pairs"] == 18
+    assert told["lost"] > 0
+
+
+def test_the_command_frees_by_the_raters_name(study: Study) -> None:
+    study.assignment(study.ada)
+    said = run("campaign_people", "Pilot", "--free", study.ada.rater.name)
+    assert said == f"Freed 1 places of {study.ada.rater.name}.\n"
+    assert take(study, study.ben)

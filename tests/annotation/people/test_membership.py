@@ -1,0 +1,318 @@
+"""Who may take items of a campaign, and who may read it."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import CommandError
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+
+from annotation.answers.submission import submit
+from annotation.assignments.queue import has_all, next_assignment
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Membership, User, rater_of
+from annotation.people.membership import (
+    PeopleError,
+    add_member,
+    end_membership,
+    is_adjudicator,
+    readable,
+    set_most_items,
+    set_pool,
+    workable,
+)
+from datasets.models import Batch
+from tests.annotation.people.cast import assert_whole, take
+from tests.api.cast import assert_told, body, place, script_of
+from tests.cast import run
+from tests.page_cast import Study, answers, client_of, make_study, page, payload
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+READ = ("report", "report-body", "campaign-people", "judges-compared")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=4)
+
+
+def works(user: User) -> bool:
+    return workable(user).exists()
+
+
+def reads(user: User) -> bool:
+    return readable(user).exists()
+
+
+class TestAnOpenPool:
+    def test_the_accounts_own_role_decides(self, study: Study) -> None:
+        may = {u.username: (works(u), reads(u)) for u in User.objects.all()}
+        assert may == {
+            "ada": (True, False),
+            "ben": (True, False),
+            "rita": (True, True),
+            "root": (False, True),
+        }
+
+    def test_a_role_in_the_campaign_takes_the_place_of_the_accounts(self, study: Study) -> None:
+        add_member(study.campaign, study.rita, "annotator")
+        assert (works(study.rita), reads(study.rita)) == (True, False)
+        add_member(study.campaign, study.ada, "adjudicator")
+        assert not works(study.ada)
+        assert is_adjudicator(study.ada, study.campaign)
+        assert take(study, study.ada) is None
+
+    def test_who_was_put_out_stays_out(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        end_membership(study.campaign, study.ada)
+        mine.refresh_from_db()
+        assert (mine.status, mine.slot) == ("cancelled", None)
+        assert not works(study.ada)
+        assert take(study, study.ada) is None
+        assert_whole(study.campaign)
+
+    def test_who_is_put_out_between_two_items_gets_no_more(self, study: Study) -> None:
+        mine, client = study.assignment(study.ada), client_of(study.ada)
+        Membership.objects.create(campaign=study.campaign, user=study.ada, ended_at=mine.created_at)
+        form = answers("no", "no", "no", version=0, seen=0)
+        answer = client.post(page("submit", mine), form)
+        assert answer.status_code == 200
+        assert answer.json()["next"] == reverse("finished", args=[study.campaign.pk])
+        told = client.get(answer.json()["next"]).content.decode()
+        assert "All done" in told
+        assert client.post(reverse("take-next", args=[study.campaign.pk])).status_code == 404
+
+    def test_a_role_that_ended_is_none(self, study: Study) -> None:
+        for user, role in ((study.ben, "adjudicator"), (study.rita, "researcher")):
+            add_member(study.campaign, user, role)
+            end_membership(study.campaign, user)
+        assert not is_adjudicator(study.ben, study.campaign)
+        assert not works(study.rita)
+        assert not reads(study.rita)
+        add_member(study.campaign, study.rita, "annotator")
+        assert works(study.rita)
+
+    def test_who_is_switched_off_takes_nothing(self, study: Study) -> None:
+        User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        study.ada.refresh_from_db()
+        assert not works(study.ada)
+
+    def test_a_role_elsewhere_counts_for_nothing_here(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        add_member(other, study.ada, "adjudicator")
+        assert workable(study.ada).get() == study.campaign
+        assert not is_adjudicator(study.ada, study.campaign)
+        assert take(study, study.ada)
+
+    def test_only_a_working_role_keeps_what_somebody_holds(self, study: Study) -> None:
+        mine, other = study.assignment(study.rita), study.assignment(study.ben)
+        add_member(study.campaign, study.rita, "annotator")
+        mine.refresh_from_db()
+        assert mine.status == "open"
+        add_member(study.campaign, study.rita, "adjudicator")
+        mine.refresh_from_db()
+        other.refresh_from_db()
+        assert (mine.status, mine.reason, other.status) == ("cancelled", "freed", "open")
+        assert_whole(study.campaign)
+
+    def test_a_guest_gets_no_role_and_who_is_off_none(self, study: Study) -> None:
+        User.objects.filter(pk=study.ben.pk).update(is_guest=True)
+        User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        for user, why in ((study.ben, "one campaign only"), (study.ada, "switched off")):
+            user.refresh_from_db()
+            with pytest.raises(PeopleError, match=why):
+                add_member(study.campaign, user, "annotator")
+        assert not Membership.objects.exists()
+
+    def test_a_guest_sees_no_open_campaign_and_reads_none(self, study: Study) -> None:
+        for user in (study.ada, study.rita):
+            User.objects.filter(pk=user.pk).update(is_guest=True)
+            user.refresh_from_db()
+        assert not works(study.ada)
+        assert not reads(study.rita)
+
+
+class TestANamedPool:
+    @pytest.fixture(autouse=True)
+    def _named(self, study: Study) -> None:
+        set_pool(study.campaign, "named")
+
+    def test_only_members_take_part(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        assert [works(u) for u in (study.ada, study.ben, study.rita)] == [True, False, False]
+        assert take(study, study.ada)
+        assert take(study, study.ben) is None
+
+    def test_nobody_else_sees_it_on_any_page(self, study: Study) -> None:
+        ben, rita, pk = client_of(study.ben), client_of(study.rita), study.campaign.pk
+        assert "Pilot" not in ben.get(reverse("work")).content.decode()
+        assert ben.post(reverse("take-next", args=[pk])).status_code == 404
+        assert ben.get(reverse("finished", args=[pk])).status_code == 404
+        assert reverse("report", args=[pk]) not in rita.get(reverse("campaigns")).content.decode()
+        for name in READ:
+            assert rita.get(reverse(name, args=[pk])).status_code == 404
+            assert client_of(study.root).get(reverse(name, args=[pk])).status_code == 200
+
+    def test_nobody_else_sees_it_by_the_api(self, study: Study) -> None:
+        pk = study.campaign.pk
+        for user in (study.ben, study.rita):
+            script = script_of(user)
+            assert script.get("campaigns/").json()["count"] == 0
+            assert script.get(f"campaigns/{pk}/").status_code == 404
+            assert script.post(f"campaigns/{pk}/next/").status_code == 404
+        for path in ("units", "labels", "responses", "report", "people"):
+            assert script_of(study.rita).get(f"campaigns/{pk}/{path}/").status_code == 404
+
+    def test_a_researcher_who_closes_the_pool_is_not_shut_out(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        set_pool(study.campaign, "named", study.rita)
+        assert reads(study.rita)
+        assert Membership.objects.get(user=study.rita).role == "researcher"
+
+    def test_an_admin_who_closes_the_pool_becomes_no_member(self, study: Study) -> None:
+        set_pool(study.campaign, "open", study.root)
+        set_pool(study.campaign, "named", study.root)
+        assert not Membership.objects.exists()
+
+    def test_only_who_may_take_items_keeps_a_place_when_it_closes(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
+        for user, role in ((study.ben, "annotator"), (study.rita, "adjudicator")):
+            Membership.objects.create(campaign=study.campaign, user=user, role=role)
+        set_pool(study.campaign, "named")
+        states = [Assignment.objects.get(pk=each.pk) for each in (mine, bens, ritas)]
+        assert [each.status for each in states] == ["cancelled", "open", "cancelled"]
+        assert {each.reason for each in states} == {"expired", ""}
+        assert_whole(study.campaign)
+
+    def test_what_others_hold_goes_back_when_it_closes(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
+        add_member(study.campaign, study.ada, "annotator")
+        set_pool(study.campaign, "named")
+        for each in (mine, theirs):
+            each.refresh_from_db()
+        assert (mine.status, mine.slot) == ("open", 1)
+        assert (theirs.status, theirs.reason, theirs.slot) == ("cancelled", "expired", None)
+        assert_whole(study.campaign)
+        set_pool(study.campaign, "open")
+        assert take(study, study.ben) == theirs
+
+    def test_own_work_stays_ones_own(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        mine = study.assignment(study.ada)
+        submit(mine, payload("no"), "page")
+        end_membership(study.campaign, study.ada)
+        assert client_of(study.ada).get(page("item", mine)).status_code == 200
+
+    def test_who_was_put_out_changes_nothing_that_counts(self, study: Study) -> None:
+        add_member(study.campaign, study.ada, "annotator")
+        mine = study.assignment(study.ada)
+        submit(mine, payload("no"), "page")
+        end_membership(study.campaign, study.ada)
+        form = answers("invalid", "no", "no", version=0, seen=1)
+        answer = client_of(study.ada).post(page("submit", mine), form)
+        assert answer.status_code == 422
+        assert "take part in this campaign no more" in answer.json()["problems"][0]["message"]
+        again = body("invalid", "no", "no", revision=1, draft=1)
+        assert_told(script_of(study.ada).put(place(mine, "response/"), again), 422)
+        assert mine.responses.get().revision == 1
+        add_member(study.campaign, study.ada, "annotator")
+        sent = {**form, "version": 1}
+        assert client_of(study.ada).post(page("submit", mine), sent).status_code == 200
+
+
+class TestTheAccountsRoleIsTheMost:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("name", "role"),
+        [("ada", "researcher"), ("root", "annotator"), ("root", "researcher"), ("ada", "admin")],
+    )
+    def test_no_role_goes_beyond_it(self, study: Study, name: str, role: str) -> None:
+        with pytest.raises(PeopleError):
+            add_member(study.campaign, getattr(study, name), role)
+        assert not Membership.objects.exists()
+
+    def test_a_role_that_was_written_past_us_is_not_heeded(self, study: Study) -> None:
+        Membership.objects.create(campaign=study.campaign, user=study.ada, role="researcher")
+        assert not reads(study.ada)
+
+    def test_the_database_knows_the_roles(self, study: Study) -> None:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Membership.objects.create(campaign=study.campaign, user=study.ada, role="owner")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Campaign.objects.update(pool="shut")
+
+
+class TestItemsForOnePerson:
+    def test_nobody_gets_more_than_the_campaign_gives(self, study: Study) -> None:
+        set_most_items(study.campaign, 2)
+        for _ in range(2):
+            submit(study.assignment(study.ada), payload("no"), "page")
+        assert take(study, study.ada) is None
+        assert take(study, study.ben)
+
+    def test_it_is_reached_by_exactly_so_many(self, study: Study) -> None:
+        rater = rater_of(study.ada)
+        set_most_items(study.campaign, 2)
+        assert not has_all(study.campaign, rater)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert not has_all(study.campaign, rater)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        assert has_all(study.campaign, rater)
+        set_most_items(study.campaign, 3)
+        assert not has_all(study.campaign, rater)
+
+    def test_what_was_imported_as_theirs_takes_none_of_their_share(self, study: Study) -> None:
+        set_most_items(study.campaign, 1)
+        item = study.campaign.items.get(position=3)
+        Assignment.objects.create(
+            item=item, rater=rater_of(study.ada), asked=["q:0"], status="done", slot=None
+        )
+        assert study.assignment(study.ada).item != item
+
+    def test_items_of_other_campaigns_do_not_count(self, study: Study) -> None:
+        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        assert next_assignment(other, rater_of(study.ada))
+        set_most_items(study.campaign, 1)
+        assert take(study, study.ada)
+
+    def test_the_page_counts_with_it(self, study: Study) -> None:
+        set_most_items(study.campaign, 3)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        told = client_of(study.ada).get(reverse("work")).content.decode()
+        assert "1 done · 2 left for you" in told
+
+    def test_a_place_that_went_back_counts_no_more(self, study: Study) -> None:
+        set_most_items(study.campaign, 1)
+        mine = study.assignment(study.ada)
+        Assignment.objects.filter(pk=mine.pk).update(status="cancelled", slot=None)
+        assert next_assignment(study.campaign, rater_of(study.ada))
+
+
+class TestTheCommand:
+    def test_it_sets_and_tells(self, study: Study) -> None:
+        run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
+        submit(study.assignment(study.ada), payload("no"), "page")
+        told = run("campaign_people", "Pilot")
+        assert told.startswith("pool named; places held for good; items per person: 2\n")
+        assert "member ada: annotator\n" in told
+        assert f"human {study.ada.rater.name}: 1 answered, 0 held\n" in told
+        run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
+        assert "member" not in run("campaign_people", "Pilot")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (("--add", "nobody"), "no account"),
+            (("--add", "ada", "--role", "researcher"), "cannot be researcher"),
+            (("--hold", "3"), "from 5"),
+            (("--items-per-person", "-1"), "0 or more"),
+            (("--exclude", "nobody"), "no rater"),
+        ],
+    )
+    def test_it_says_what_is_wrong(self, study: Study, options: tuple[str, ...], told: str) -> None:
+        with pytest.raises(CommandError, match=told):
+            run("campaign_people", "Pilot", *options)

@@ -1,0 +1,285 @@
+"""People from Prolific: in by its link, bound to one campaign, out with the code, not too many."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+from django.urls import reverse
+
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exports import rows
+from annotation.models import Assignment, Membership, Participant, ProlificStudy, User, rater_of
+from annotation.people.leases import set_hold
+from annotation.people.membership import PeopleError, end_membership, set_most_items, set_pool
+from annotation.people.prolific import Arrival, end, enter, set_study
+from tests.annotation.people.cast import assert_whole, run_out
+from tests.page_cast import Study, answers, client_of, make_study, page
+
+pytestmark = pytest.mark.django_db
+CODE = "C0MPLETE"
+
+
+@pytest.fixture
+def study() -> Study:
+    """Two people with two items each, in a named pool."""
+    study = make_study(reports=3)
+    set_pool(study.campaign, "named")
+    set_most_items(study.campaign, 2)
+    set_study(study.campaign, "study1", CODE, 2)
+    return study
+
+
+def link(study: Study, pid: str = "p1", session: str = "s1", of: str = "study1") -> str:
+    asked = f"PROLIFIC_PID={pid}&STUDY_ID={of}&SESSION_ID={session}"
+    return f"{reverse('prolific', args=[study.campaign.pk])}?{asked}"
+
+
+def come(study: Study, *who: str) -> tuple[Client, Any]:
+    client = Client()
+    return client, client.post(link(study, *who))
+
+
+def work(client: Client, address: str) -> str:
+    """Answers the item at an address; where it leads on."""
+    mine = Assignment.objects.get(uid=address.strip("/").rpartition("/")[2])
+    sent = client.post(page("submit", mine), answers("no", "no", "no", version=0, seen=0))
+    assert sent.status_code == 200, sent.content
+    return str(sent.json()["next"])
+
+
+class TestIn:
+    def test_to_look_makes_nobody(self, study: Study) -> None:
+        answer = Client().get(link(study))
+        assert answer.status_code == 200
+        assert "Start" in answer.content.decode()
+        assert not Participant.objects.exists()
+
+    def test_the_start_leads_to_an_item_without_an_account(self, study: Study) -> None:
+        client, answer = come(study)
+        assert client.get(answer["Location"]).status_code == 200
+        there = Participant.objects.get()
+        assert (there.pid, there.session_id, there.status) == ("p1", "s1", "active")
+        assert there.user.is_guest
+        assert not there.user.has_usable_password()
+
+    def test_who_comes_again_is_the_same_with_the_same_item(self, study: Study) -> None:
+        _, first = come(study)
+        _, again = come(study)
+        assert first["Location"] == again["Location"]
+        assert Participant.objects.count() == 1
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "",
+            "?PROLIFIC_PID=p1",
+            "?PROLIFIC_PID=p1&STUDY_ID=study1&SESSION_ID=",
+            "?PROLIFIC_PID=a+b&STUDY_ID=study1&SESSION_ID=s",
+            "?PROLIFIC_PID=%00&STUDY_ID=study1&SESSION_ID=s",
+            f"?PROLIFIC_PID={'x' * 65}&STUDY_ID=study1&SESSION_ID=s",
+            "?PROLIFIC_PID=p1&STUDY_ID=another&SESSION_ID=s",
+        ],
+    )
+    def test_a_link_that_is_none_lets_nobody_in(self, study: Study, query: str) -> None:
+        where = reverse("prolific", args=[study.campaign.pk])
+        assert Client().post(f"{where}{query}").status_code == 422
+        assert not Participant.objects.exists()
+
+    def test_no_more_come_than_the_study_takes(self, study: Study) -> None:
+        for pid in ("p1", "p2"):
+            assert come(study, pid)[1].status_code == 302
+        _, late = come(study, "p3")
+        assert late.status_code == 422
+        assert "all its people" in late.content.decode()
+        assert come(study, "p2")[1].status_code == 302
+
+    def test_a_closed_campaign_lets_nobody_in(self, study: Study) -> None:
+        study.campaign.is_open = False
+        study.campaign.save()
+        assert come(study)[1].status_code == 422
+
+    def test_an_account_is_asked_to_log_out_first(self, study: Study) -> None:
+        rita = client_of(study.rita)
+        assert rita.get(link(study)).status_code == 422
+        assert rita.post(link(study)).status_code == 422
+        assert not Participant.objects.exists()
+
+
+class TestBound:
+    def test_a_guest_sees_the_one_campaign_and_nothing_else(self, study: Study) -> None:
+        other = make_other(study)
+        client, _ = come(study)
+        told = client.get(reverse("work")).content.decode()
+        assert "Pilot" in told
+        assert "Other" not in told
+        assert client.post(reverse("take-next", args=[other])).status_code == 404
+        for name in ("campaigns", "batches", "judges", "people"):
+            assert client.get(reverse(name)).status_code == 403
+
+    def test_nobody_logs_in_as_a_guest_by_a_password(self, study: Study) -> None:
+        come(study)
+        name = User.objects.get(is_guest=True).username
+        for password in ("", "!", "p1", "s1"):
+            entry = {"username": name, "password": password}
+            client = Client()
+            assert client.post(reverse("login"), entry).status_code == 200
+            assert client.get(reverse("work")).status_code == 302
+
+    def test_exports_hold_no_id_of_prolific(self, study: Study) -> None:
+        client, answer = come(study, "pid-5f3a", "session-77b1")
+        work(client, answer["Location"])
+        lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
+        told = str(lines)
+        guest = User.objects.get(is_guest=True)
+        assert rater_of(guest).name in told
+        for secret in ("pid-5f3a", "session-77b1", guest.username):
+            assert secret not in told
+
+
+def make_other(study: Study) -> int:
+    made = create_campaign("Other", "report-coverage", study.campaign.batch, Design())
+    return made.campaign.pk
+
+
+class TestPutOut:
+    def test_who_was_put_out_gets_no_code(self, study: Study) -> None:
+        client, first = come(study)
+        work(client, first["Location"])
+        guest = Participant.objects.get().user
+        end_membership(study.campaign, guest, study.rita)
+        closing = client.get(reverse("finished", args=[study.campaign.pk]))
+        assert CODE not in closing.content.decode()
+        Membership.objects.filter(user=guest).update(ended_at=None)
+        study.campaign.items.update(taken=F("quota"))
+        closing = client.get(reverse("finished", args=[study.campaign.pk]))
+        assert CODE in closing.content.decode()
+
+
+class TestHowOften:
+    def test_nobody_fills_a_study_from_one_address(self, study: Study) -> None:
+        set_study(study.campaign, "study1", CODE, 1000)
+        codes = [come(study, f"made-up-{n}")[1].status_code for n in range(61)]
+        assert codes == [302] * 60 + [429]
+        assert Participant.objects.count() == 60
+        other = Client().post(link(study, "p1"), REMOTE_ADDR="10.0.0.2")
+        assert other.status_code == 302
+
+
+class TestOut:
+    def test_the_code_comes_when_all_is_answered_and_not_before(self, study: Study) -> None:
+        client, answer = come(study)
+        over = reverse("finished", args=[study.campaign.pk])
+        following = work(client, answer["Location"])
+        assert CODE not in client.get(over).content.decode()
+        assert work(client, following) == over
+        told = client.get(over).content.decode()
+        assert CODE in told
+        assert f"https://app.prolific.com/submissions/complete?cc={CODE}" in told
+
+    def test_nobody_else_is_told_the_code(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        over = reverse("finished", args=[study.campaign.pk])
+        for user in (study.ada, study.rita):
+            assert CODE not in client_of(user).get(over).content.decode()
+
+    @pytest.mark.parametrize("status", ["returned", "timed-out"])
+    def test_who_left_makes_room(self, study: Study, status: str) -> None:
+        client, answer = come(study)
+        following = work(client, answer["Location"])
+        come(study, "p2")
+        rita = client_of(study.root)
+        order = {
+            "order": "ended",
+            "participant": Participant.objects.get(pid="p1").pk,
+            "status": status,
+        }
+        rita.post(reverse("campaign-people-change", args=[study.campaign.pk]), order)
+        gone = Participant.objects.get(pid="p1")
+        assert (gone.status, gone.user.is_active) == (status, False)
+        statuses = list(gone.user.rater.assignments.values_list("status", flat=True))
+        assert sorted(statuses) == ["cancelled", "done"]
+        assert client.get(following).status_code == 302
+        assert come(study, "p3")[1].status_code == 302
+        assert_whole(study.campaign)
+
+    def test_an_ended_submission_is_not_taken_up_but_a_new_one_is(self, study: Study) -> None:
+        come(study)
+        there = Participant.objects.get()
+        end(there, "returned")
+        assert come(study)[1].status_code == 422
+        assert come(study, "p1", "s2")[1].status_code == 302
+        there.refresh_from_db()
+        assert (there.status, there.session_id) == ("active", "s2")
+        assert Participant.objects.count() == 1
+
+    def test_who_comes_again_may_take_up_what_was_held(self, study: Study) -> None:
+        come(study)
+        first = Assignment.objects.get()
+        end(Participant.objects.get(), "returned")
+        come(study, "p1", "s2")
+        first.refresh_from_db()
+        assert first.status == "open"
+        assert_whole(study.campaign)
+
+    def test_places_of_who_vanished_go_back_by_themselves(self, study: Study) -> None:
+        set_hold(study.campaign, 30)
+        _, answer = come(study)
+        mine = Assignment.objects.get()
+        run_out(mine)
+        come(study, "p2")
+        mine.refresh_from_db()
+        assert (mine.status, mine.reason) == ("cancelled", "expired")
+        assert_whole(study.campaign)
+        assert answer.status_code == 302
+
+
+class TestSettingItUp:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("of", "code"), [("a b", "C"), ("s", "C 1"), ("", "C"), ("s", "<b>")])
+    def test_what_cannot_be_is_refused(self, study: Study, of: str, code: str) -> None:
+        with pytest.raises(PeopleError):
+            set_study(study.campaign, of, code, 1)
+
+    def test_a_researcher_does_it_on_the_page(self, study: Study) -> None:
+        set_pool(study.campaign, "open")
+        where = reverse("campaign-people-change", args=[study.campaign.pk])
+        form = {"order": "prolific", "study_id": "s9", "completion_code": "X1", "most_people": 9}
+        rita = client_of(study.rita)
+        assert rita.post(where, form).status_code == 302
+        assert ProlificStudy.objects.get().study_id == "s9"
+        shown = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
+        assert f"/prolific/{study.campaign.pk}/?PROLIFIC_PID=" in shown
+        assert rita.post(where, form | {"study_id": "a b"}).status_code == 422
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_come_at_once_no_more_get_in_than_there_is_room() -> None:
+    study = make_study(reports=3)
+    prolific = set_study(study.campaign, "study1", CODE, 2)
+    barrier, said = threading.Barrier(6), list[str]()
+
+    def arrive(pid: str) -> None:
+        barrier.wait()
+        try:
+            enter(prolific, Arrival(pid, "study1", "s"))
+            said.append("in")
+        except PeopleError as error:
+            said.append(str(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=arrive, args=(f"p{n % 3}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Participant.objects.count() == 2
+    assert User.objects.filter(is_guest=True).count() == 2
+    assert said.count("in") == 4

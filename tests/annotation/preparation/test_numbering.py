@@ -1,0 +1,111 @@
+"""The numbers of key points: what was dropped, merged or replaced leaves its number unused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.preparation.base import next_number, remembered
+from datasets import rows
+from datasets.material import batch_rows
+from datasets.models import Batch
+from tests.annotation.preparation.cast import (
+    FERRY,
+    INQUIRY,
+    TOPIC,
+    author,
+    load,
+    point,
+    prepare,
+    topic,
+)
+from tests.annotation.preparation.test_preparation import WROTE
+from tests.annotation.preparation.test_steps import POINTS, applied, result
+from tests.judging.cast import command
+
+
+def found(*texts: str) -> Any:
+    """What an author finds in the second document."""
+    answer = {"holds_points": "yes", "points": [point(text, "nine weeks") for text in texts]}
+    return result("t1/d2", {"passage:t1/d2": answer}, "d2")
+
+
+def names(query: rows.Query) -> list[str]:
+    return [each.id for each in query.key_points]
+
+
+def built(step: str, query: rows.Query, *results: Any) -> rows.Query:
+    return remembered(query, applied(step, query, *results))
+
+
+def without(query: rows.Query, *lost: str) -> rows.Query:
+    """The query as a step leaves it that drops some of its points."""
+    kept = tuple(each for each in query.key_points if each.id not in lost)
+    return remembered(query, replace(query, key_points=kept))
+
+
+def test_the_last_point_leaves_its_number_to_no_other() -> None:
+    left = without(topic(key_points=POINTS), "t1:k3")
+    assert (left.meta or {})["numbers_given"] == {"k": 3}
+    assert names(built("missed-points", left, found("A"))) == ["t1:k1", "t1:k2", "t1:k4"]
+
+
+def test_it_is_known_for_good() -> None:
+    left = without(without(topic(key_points=POINTS), "t1:k3"), "t1:k1", "t1:k2")
+    more = without(built("missed-points", left, found("A", "B")), "t1:k5")
+    assert names(more) == ["t1:k4"]
+    assert (more.meta or {})["numbers_given"] == {"k": 5}
+    assert next_number(more, "k") == 6
+
+
+def test_points_that_take_the_place_of_others_are_called_otherwise() -> None:
+    assert names(built("key-points", topic(key_points=POINTS), found("A"))) == ["t1:k4"]
+
+
+def test_points_that_are_found_after_a_merging_are_none_of_those_before_it() -> None:
+    went = {f"key-point:t1:k{n}": {"placed": "yes", "matches": [1]} for n in (1, 2, 3)}
+    all_in_one = result(
+        "t1", {"query:t1": {"repeats": "yes", "merged": [point("It sank.")]}, **went}
+    )
+    merged = built("merging", topic(key_points=POINTS), all_in_one)
+    assert names(merged) == ["t1:m1"]
+    more = built("missed-points", merged, found("A"))
+    assert names(more) == ["t1:m1", "t1:k4"]
+    both = {f"key-point:{name}": {"placed": "yes", "matches": [1]} for name in names(more)}
+    again = result("t1", {"query:t1": {"repeats": "yes", "merged": [point("It sank.")]}, **both})
+    last = built("merging", more, again)
+    assert names(last) == ["t1:m2"]
+    assert [each["id"] for each in (last.key_points[0].meta or {})["sources"]] == names(more)
+
+
+def test_where_nothing_went_nothing_is_noted() -> None:
+    query = topic(key_points=POINTS)
+    assert remembered(query, query) is query
+    assert "numbers_given" not in (built("missed-points", query, found("A")).meta or {})
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("told", ["k", 7, {"k": "7"}, {"k": True}, ["k"]])
+def test_a_note_of_foreign_making_counts_for_nothing(told: Any) -> None:
+    assert next_number(topic(meta={"numbers_given": told}), "k") == 1
+
+
+def test_ids_of_another_form_or_query_have_no_number() -> None:
+    odd = ("k7", "t2:k7", "t1:k7a", "t1:x7", "t1:k")
+    points = tuple(rows.KeyPoint(name, "It sank.", "d1") for name in odd)
+    assert next_number(topic(key_points=points), "k") == 1
+
+
+@pytest.mark.django_db
+def test_a_batch_that_is_built_carries_them(tmp_path: Path) -> None:
+    points = [{"id": f"t1:k{n}", "text": f"Point {n}.", "passage": "d1"} for n in (1, 2)]
+    load(tmp_path, TOPIC | {"key_points": points})
+    prepare("key-points", "documents", author(), {word: WROTE[word] for word in (FERRY, INQUIRY)})
+    of = ("--step", "key-points", "--batch", "documents", "--name", "fewer", "--partial")
+    command("build_batch", *of)
+    (query,) = batch_rows(Batch.objects.get(name="fewer"))
+    assert query.key_points == ()
+    assert (query.meta or {})["numbers_given"] == {"k": 2}

@@ -1,0 +1,261 @@
+"""The pages of preparation: how far the steps are, the review of an answer, and the new batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Campaign, Membership, Response, User
+from audit.models import Event
+from datasets.material import batch_rows
+from datasets.models import Batch
+from judging.backends.base import Answer
+from judging.models import Judge, Review
+from tests.annotation.preparation.cast import (
+    EMPTY,
+    FERRY,
+    INQUIRY,
+    TOPIC,
+    Json,
+    author,
+    load,
+    point,
+    prepare,
+    researcher,
+)
+from tests.annotation.preparation.test_preparation import WROTE
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rosa(tmp_path: Path, client: Client) -> User:
+    """She has begun the step, and an author has written for it."""
+    load(tmp_path, TOPIC, EMPTY)
+    who, writer = researcher(), author()
+    client.force_login(who)
+    begun = client.post(address("preparation-begin", "key-points"), {"judge": writer.pk})
+    assert begun.status_code == 302
+    prepare("key-points", "documents", writer, WROTE)
+    return who
+
+
+def address(name: str, *more: object) -> str:
+    return reverse(name, args=[Batch.objects.get(name="documents").pk, *more])
+
+
+def answers() -> list[Response]:
+    return list(Response.objects.order_by("assignment__item__position"))
+
+
+def page_of(response: Response) -> str:
+    return reverse("review", args=[response.assignment.uid])
+
+
+FIELDS = {
+    "0.holds_points": "yes",
+    "0.point.0": "The bow door was left open.",
+    "0.point.0.quote": ["A door in the bow had been left open.", ""],
+    "0.point.1": "The Aurora carried 61 people.",
+    "0.point.1.quote": ["It carried 61 people.", ""],
+    "0.point.2": "",
+    "0.point.2.quote": [""],
+    "seen": "",
+}
+"""What a browser sends of the first answer when nobody has touched it."""
+
+
+class TestTheOverview:
+    def test_begins_a_step_with_the_judges_estimate(self, rosa: User, client: Client) -> None:
+        judge, campaign = Judge.objects.get(), Campaign.objects.get()
+        begun = client.post(address("preparation-begin", "key-points"), {"judge": judge.pk})
+        assert begun["Location"] == f"/judges/{judge.pk}/start/?campaign={campaign.pk}"
+        assert client.get(begun["Location"]).status_code == 200
+
+    def test_whoever_begins_a_step_may_read_its_campaign(self, rosa: User, client: Client) -> None:
+        assert Membership.objects.get(user=rosa).role == "researcher"
+        other = researcher("olga")
+        client.force_login(other)
+        shown = client.get(address("preparation")).content.decode()
+        assert "another researcher’s work" in shown
+        assert client.get(page_of(answers()[0])).status_code == 404
+        begun = client.post(address("preparation-begin", "key-points"), {"judge": 1})
+        assert not Membership.objects.filter(user=other).exists()
+        assert begun.status_code in (403, 422)
+        assert client.get(address("preparation-build", "key-points")).status_code == 404
+
+    def test_whoever_begins_a_step_gets_none_of_it_to_label(
+        self, rosa: User, client: Client
+    ) -> None:
+        assert client.get(reverse("work")).context["studies"] == []
+        assert not Campaign.objects.get().takes_answers
+
+    def test_counts_what_was_reviewed_and_how(self, rosa: User, client: Client) -> None:
+        before = client.get(address("preparation")).content.decode()
+        assert "<b>0</b> of 3 reviewed" in before
+        assert "Review 3" in before
+        client.post(page_of(answers()[2]), {"verdict": "rejected", "seen": ""})
+        after = client.get(address("preparation")).content.decode()
+        assert "<b>1</b> of 3 reviewed" in after
+        assert "1 rejected" in after
+
+    def test_says_what_is_missing_and_why(self, rosa: User, client: Client) -> None:
+        prepare("key-points", "documents", author("other"), {**WROTE, INQUIRY: Answer("Sorry.")})
+        assert "1 missing: unreadable" in client.get(address("preparation")).content.decode()
+
+    def test_accepts_all_that_has_no_problem(self, rosa: User, client: Client) -> None:
+        writer = Judge.objects.get().rater_id
+        done = client.post(address("preparation-accept", "key-points"), {"author": writer})
+        assert done["Location"] == address("preparation")
+        assert list(Review.objects.values_list("verdict", flat=True)) == ["accepted"] * 3
+
+
+class TestAReview:
+    def test_shows_the_text_with_the_quotes_marked(self, rosa: User, client: Client) -> None:
+        shown = client.get(page_of(answers()[0])).content.decode()
+        assert "<mark>It carried 61 people.</mark>" in shown
+        assert "Answer 1 of 3" in shown
+
+    def test_accepting_what_was_not_touched_leads_to_the_next(
+        self, rosa: User, client: Client
+    ) -> None:
+        first, second, _ = answers()
+        done = client.post(page_of(first), {**FIELDS, "verdict": "accepted"})
+        assert done["Location"] == page_of(second)
+        made = Review.objects.get()
+        assert (made.verdict, made.answer, made.by.user) == ("accepted", None, rosa)
+        assert Event.objects.filter(event="preparation.reviewed").count() == 1
+
+    def test_what_was_changed_is_kept_beside_what_was_written(
+        self, rosa: User, client: Client
+    ) -> None:
+        first = answers()[0]
+        changed = {**FIELDS, "0.point.1": "", "note": "one is enough", "verdict": "accepted"}
+        client.post(page_of(first), changed)
+        made = Review.objects.get()
+        assert (made.verdict, made.note) == ("changed", "one is enough")
+        assert made.answer == {
+            "t1/d1": {
+                "holds_points": "yes",
+                "points": [
+                    point("The bow door was left open.", "A door in the bow had been left open.")
+                ],
+            }
+        }
+        assert len(first.payload["units"]["t1/d1"]["points"]) == 2
+
+    def test_a_point_can_be_added(self, rosa: User, client: Client) -> None:
+        more = {"0.point.2": "It sank off Tarn.", "0.point.2.quote": ["off Tarn"]}
+        client.post(page_of(answers()[0]), {**FIELDS, **more, "verdict": "accepted"})
+        made = Review.objects.get().answer
+        assert made is not None
+        assert made["t1/d1"]["points"][2] == point("It sank off Tarn.", "off Tarn")
+
+    def test_a_quote_must_stand_in_the_text_and_nothing_typed_is_lost(
+        self, rosa: User, client: Client
+    ) -> None:
+        wrong = {**FIELDS, "0.point.0.quote": ["It burnt."], "note": "hm", "verdict": "accepted"}
+        refused = client.post(page_of(answers()[0]), wrong)
+        assert refused.status_code == 422
+        shown = refused.content.decode()
+        assert "does not stand there" in shown
+        assert "It burnt.</textarea>" in shown
+        assert not Review.objects.exists()
+
+    def test_a_rejection_needs_no_mending(self, rosa: User, client: Client) -> None:
+        client.post(page_of(answers()[0]), {"verdict": "rejected", "note": "no", "seen": ""})
+        made = Review.objects.get()
+        assert (made.verdict, made.note, made.answer) == ("rejected", "no", None)
+
+    def test_the_last_leads_back_to_the_overview(self, rosa: User, client: Client) -> None:
+        for each in answers():
+            done = client.post(page_of(each), {"verdict": "rejected", "seen": ""})
+        assert done["Location"] == address("preparation")
+
+    def test_a_review_that_somebody_made_meanwhile_is_not_overwritten(
+        self, rosa: User, client: Client
+    ) -> None:
+        first = page_of(answers()[0])
+        client.post(first, {"verdict": "rejected", "seen": ""})
+        late = client.post(first, {**FIELDS, "verdict": "accepted"})
+        assert late.status_code == 409
+        assert Review.objects.get().verdict == "rejected"
+
+    @pytest.mark.parametrize("sent", [{}, {"verdict": "fine"}, {"verdict": "changed"}])
+    def test_a_verdict_is_one_of_two(self, rosa: User, client: Client, sent: Json) -> None:
+        assert client.post(page_of(answers()[0]), {**sent, "seen": ""}).status_code == 422
+        assert not Review.objects.exists()
+
+    def test_an_answer_of_another_campaign_is_none_to_review(
+        self, rosa: User, client: Client
+    ) -> None:
+        Campaign.objects.update(name="a study")
+        assert client.get(page_of(answers()[0])).status_code == 404
+
+
+class TestOtherSteps:
+    """Ratings with their quotes, and merged points with the numbers of their sources."""
+
+    def test_ratings_and_merged_points_come_back_as_they_were(
+        self, tmp_path: Path, client: Client
+    ) -> None:
+        told: Any = {
+            "questions": [{"id": "q1", "text": "When?"}],
+            "key_points": [
+                {"id": "k1", "text": "It sank.", "passage": "d1"},
+                {"id": "k2", "text": "It went down.", "passage": "d1"},
+            ],
+        }
+        load(tmp_path, TOPIC | told)
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        quote = {"quote": "on 3 march 1954", "start": None}
+        rated = {"q1": {"evidence": [quote], "rating": "5"}}
+        merged: Json = {"t1": {"repeats": "yes", "merged": [point("It sank.")]}}
+        merged |= {k: {"placed": "yes", "matches": [1]} for k in ("k1", "k2")}
+        prepare("ratings", "documents", author(), {FERRY: rated, INQUIRY: rated})
+        prepare("merging", "documents", Judge.objects.get(), {"k1": merged})
+        for each in Response.objects.all():
+            sent = _sent(client.get(page_of(each)).context["units"])
+            client.post(page_of(each), {**sent, "verdict": "accepted", "seen": ""})
+        assert list(Review.objects.values_list("verdict", flat=True)) == ["accepted"] * 3
+
+
+def _sent(units: Any) -> Json:
+    return {name: values for unit in units for name, values in unit.sent()}
+
+
+class TestABatch:
+    def build(self, client: Client, **fields: Any) -> Any:
+        given = {"name": "pointed", "author": Judge.objects.get().rater_id} | fields
+        return client.post(address("preparation-build", "key-points"), given)
+
+    def test_is_built_of_what_was_accepted(self, rosa: User, client: Client) -> None:
+        client.post(
+            address("preparation-accept", "key-points"), {"author": Judge.objects.get().rater_id}
+        )
+        assert client.get(address("preparation-build", "key-points")).status_code == 200
+        made = self.build(client)
+        batch = Batch.objects.get(name="pointed")
+        assert made["Location"] == reverse("batch", args=[batch.pk])
+        assert [len(query.key_points) for query in batch_rows(batch)] == [3, 0]
+
+    def test_waits_for_the_reviews_unless_a_partial_one_is_wanted(
+        self, rosa: User, client: Client
+    ) -> None:
+        refused = self.build(client)
+        assert refused.status_code == 409
+        assert "3 not reviewed" in refused.content.decode()
+        assert self.build(client, partial="on").status_code == 302
+
+    def test_needs_a_new_name(self, rosa: User, client: Client) -> None:
+        assert self.build(client, name="documents", partial="on").status_code == 422
+
+    def test_of_a_step_by_rule_needs_no_author(self, rosa: User, client: Client) -> None:
+        made = client.post(address("preparation-build", "sentences"), {"name": "split"})
+        assert made.status_code == 302
+        (first, _) = batch_rows(Batch.objects.get(name="split"))
+        assert first.reports[0].sentences is not None

@@ -1,0 +1,318 @@
+"""Sentences of answers by an author: every word in one of them, and in the answer's own words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Response, User
+from annotation.preparation.base import Result
+from annotation.preparation.steps.sentence_splitting import doubts, make_items, parts
+from annotation.registry import STEPS
+from datasets import rows
+from datasets.material import batch_rows
+from datasets.models import Batch
+from datasets.text import sentences
+from judging.models import Review
+from tests.annotation.preparation.cast import (
+    PROVENANCE,
+    TOPIC,
+    Json,
+    author,
+    load,
+    point,
+    prepare,
+    researcher,
+    topic,
+)
+from tests.judging.cast import command
+
+STEP = "sentences-by-author"
+TEXT = "It sank. Dr. Lee said so. 🌊"
+ALL = ("It sank.", "Dr. Lee said so. 🌊")
+MIXED = "Zoe\u0308 said:\r\n“go” 👩‍👩‍👧.\r\n\r\nשלום, עולם. مرحبا؟\r\nIt held"
+MIXED_SENTENCES = ["Zoe\u0308 said:\r\n“go” 👩‍👩‍👧.", "שלום, עולם.", "مرحبا؟", "It held"]
+LONG = "".join(f"Line {n} says a. And b.\n" for n in range(1, 41))
+
+
+def answer(*texts: str) -> Json:
+    """Of one answer: its sentences, or that it is a single one."""
+    if not texts:
+        return {"several": "no", "sentences": None}
+    return {"several": "yes", "sentences": [point(text) for text in texts]}
+
+
+def split(key: str, *texts: str, text: str = TEXT, **provenance: Any) -> Result:
+    given = {("report", key): answer(*texts)}
+    told = PROVENANCE | provenance
+    return Result(key, given, provenance=told, texts={"report": text})
+
+
+def answers(*reports: rows.Report) -> rows.Query:
+    return topic(reports=reports)
+
+
+def applied(query: rows.Query, *results: Result) -> tuple[rows.Report, ...]:
+    made = STEPS[STEP].apply(query, results, {})
+    assert made is not None
+    assert replace(made, reports=query.reports) == query
+    return made.reports
+
+
+class TestItems:
+    def test_each_answer_is_shown_by_itself_and_its_system_in_no_word(self) -> None:
+        (item,) = make_items(topic(), ())
+        assert (item.key, item.report, item.system) == ("r1", "r1", "one")
+        assert [(unit.kind, unit.key, unit.text) for unit in item.units] == [("report", "r1", TEXT)]
+        assert [(text.field, text.text) for text in item.texts] == [("report", TEXT)]
+
+    def test_nobody_is_asked_about_an_empty_answer_or_one_with_sentences(self) -> None:
+        own = rows.Report("r2", "It sank.", sentences=("It sank.",))
+        none = rows.Report("r3", "It sank.", sentences=())
+        empty = rows.Report("r4", ""), rows.Report("r5", " \r\n\u00a0")
+        assert list(make_items(answers(own, none, *empty), ())) == []
+
+    def test_a_long_answer_is_asked_about_in_parts_that_end_with_a_line(self) -> None:
+        found = parts(LONG)
+        assert [len(sentences(part)) for part in found] == [50, 30]
+        assert found[0].endswith("Line 25 says a. And b.")
+        assert found[1].startswith("Line 26 says a.")
+        items = list(make_items(answers(rows.Report("r", LONG)), ()))
+        assert [(item.key, item.report) for item in items] == [("r#1", "r"), ("r#2", "r")]
+        assert [item.texts[0].text for item in items] == found
+
+    def test_parts_end_with_a_line_if_one_ends_and_else_with_a_sentence(self) -> None:
+        assert parts("One. Two.\r\nThree. Four.", 3) == ["One. Two.", "Three. Four."]
+        assert parts("One. Two. Three. Four.", 3) == ["One. Two. Three.", "Four."]
+        assert parts("One. Two. Three.", 3) == ["One. Two. Three."]
+
+
+class TestDoubts:
+    def test_sentences_that_leave_nothing_over_raise_none(self) -> None:
+        assert list(doubts(split("r1", *ALL))) == []
+        assert list(doubts(split("r1"))) == []
+
+    def test_words_that_are_left_over_are_named_with_their_place(self) -> None:
+        assert list(doubts(split("r1", "sank.", "Lee said so."))) == [
+            "no sentence holds what stands before sentence 1: 'It'",
+            "no sentence holds what stands between sentences 1 and 2: 'Dr.'",
+            "no sentence holds what stands behind sentence 2: '🌊'",
+        ]
+
+    def test_a_sentence_in_other_words_stands_nowhere(self) -> None:
+        assert list(doubts(split("r1", "It sank.", "Dr. Lee told so.", "🌊"))) == [
+            "sentence 2 does not stand in the answer: 'Dr. Lee told so.'",
+            "no sentence holds what stands between sentences 1 and 3: 'Dr. Lee said so.'",
+        ]
+        assert list(doubts(split("r1", "It burnt."))) == [
+            "sentence 1 does not stand in the answer: 'It burnt.'",
+            f"no sentence holds what stands in the answer: {TEXT!r}",
+        ]
+
+    @pytest.mark.parametrize(
+        ("texts", "number"),
+        [
+            (("It sank.", "It sank.", ALL[1]), 2),
+            (("It sank. Dr. Lee", "Dr. Lee said so. 🌊", "said so. 🌊"), 2),
+            ((TEXT, "It sank."), 2),
+        ],
+    )
+    def test_order_and_overlap(self, texts: tuple[str, ...], number: int) -> None:
+        told = f"sentence {number} stands only before the end of one before it in the answer"
+        assert list(doubts(split("r1", *texts))) == [f"{told}: {texts[number - 1]!r}"]
+
+    def test_two_that_changed_places(self) -> None:
+        assert list(doubts(split("r1", ALL[1], "It sank."))) == [
+            "sentence 2 stands only before the end of one before it in the answer: 'It sank.'",
+            "no sentence holds what stands before sentence 1: 'It sank.'",
+        ]
+
+    def test_long_words_are_shortened(self) -> None:
+        (told,) = doubts(split("r1", "One.", text=f"One. {'word ' * 50}"))
+        assert told.endswith(f"sentence 1: '{'word ' * 11}word…'")
+
+
+class TestABatch:
+    def test_has_the_sentences_and_where_they_are_from(self) -> None:
+        (report,) = applied(topic(), split("r1", *ALL))
+        assert report.sentences == ALL
+        assert report.meta == {"prepared": {STEP: PROVENANCE}}
+
+    def test_has_the_answers_own_words(self) -> None:
+        copied = ('Zoë said: "go" 👩‍👩‍👧.', *MIXED_SENTENCES[1:])
+        (report,) = applied(answers(rows.Report("r", MIXED)), split("r", *copied, text=MIXED))
+        assert report.sentences == tuple(MIXED_SENTENCES)
+        assert list(doubts(split("r", *copied, text=MIXED))) == []
+
+    def test_an_answer_that_is_one_sentence_is_it_without_blanks_around(self) -> None:
+        (report,) = applied(answers(rows.Report("r", " Dr. Lee\r\nsaid so \n")), split("r"))
+        assert report.sentences == ("Dr. Lee\r\nsaid so",)
+
+    def test_sentences_that_came_with_a_batch_stay(self) -> None:
+        own = rows.Report("r1", TEXT, sentences=("It sank.",))
+        assert applied(answers(own), split("r1", *ALL)) == (own,)
+
+    def test_what_was_not_accepted_stays_without_sentences(self) -> None:
+        other = rows.Report("r2", TEXT)
+        first, second = applied(answers(*topic().reports, other), split("r1", *ALL))
+        assert (first.sentences, second) == (ALL, other)
+
+    def test_the_parts_of_an_answer_come_together_or_not_at_all(self) -> None:
+        query, both = answers(rows.Report("r", LONG)), parts(LONG)
+        of = [[part[start:end] for start, end in sentences(part)] for part in both]
+        second = split("r#2", *of[1], text=both[1], verdict="changed")
+        (report,) = applied(query, second, split("r#1", *of[0], text=both[0]))
+        assert report.sentences == (*of[0], *of[1])
+        assert (report.meta or {})["prepared"][STEP]["verdict"] == "changed"
+        assert applied(query, second) == query.reports
+
+
+SOME: Json = TOPIC | {
+    "reports": [
+        {"id": "r1", "text": TEXT, "system": "one"},
+        {"id": "r2", "text": MIXED, "system": "two"},
+        {"id": "r3", "text": "It sank.", "system": "two", "sentences": ["It sank."]},
+        {"id": "r4", "text": "", "system": "three"},
+    ]
+}
+WROTE: dict[str, Json] = {
+    "Dr. Lee": {"r1": answer(*ALL)},
+    "It held": {"r2": answer('Zoë said: "go" 👩‍👩‍👧.', *MIXED_SENTENCES[1:])},
+}
+LOST = {"r1": answer("It sank.", "Lee said so.")}
+
+
+@pytest.mark.django_db
+class TestTheWholeWay:
+    def test_from_an_author_to_a_batch(self, tmp_path: Path) -> None:
+        load(tmp_path, SOME)
+        researcher()
+        run = prepare(STEP, "documents", author(), WROTE)
+        assert (run.done, run.failures) == (2, {})
+        assert run.manifest["prompt"]["name"] == "prepare-sentences"
+        of = ("--step", STEP, "--batch", "documents")
+        assert "2 accepted" in command("review_batch", *of, "--accept", "--by", "rosa")
+        command("build_batch", *of, "--name", "split", "--output", str(tmp_path / "split.jsonl"))
+        (query,) = batch_rows(Batch.objects.get(name="split"))
+        found = {report.id: report for report in query.reports}
+        assert found["r1"].sentences == ALL
+        assert found["r2"].sentences == tuple(MIXED_SENTENCES)
+        assert found["r2"].text == MIXED
+        told = (found["r2"].meta or {})["prepared"][STEP]
+        assert (told["author"], told["prompt"]) == ("author", "prepare-sentences")
+        assert told["run"] == run.pk
+        assert (found["r3"].sentences, found["r3"].meta) == (("It sank.",), None)
+        assert found["r4"].sentences is None
+
+    def test_the_rule_splits_what_no_author_was_asked_about(self, tmp_path: Path) -> None:
+        load(tmp_path, SOME)
+        researcher()
+        prepare(STEP, "documents", author(), WROTE)
+        of = ("--step", STEP, "--batch", "documents")
+        command("review_batch", *of, "--accept", "--by", "rosa")
+        command("build_batch", *of, "--name", "split")
+        command("build_batch", "--step", "sentences", "--batch", "split", "--name", "both")
+        (query,) = batch_rows(Batch.objects.get(name="both"))
+        assert [len(report.sentences or ()) for report in query.reports] == [2, 4, 1, 0]
+        prepared = [(report.meta or {}).get("prepared", {}) for report in query.reports]
+        assert [list(steps) for steps in prepared] == [[STEP], [STEP], [], ["sentences"]]
+
+    @pytest.mark.parametrize(("params", "accepted", "calls"), [({}, 1, 2), ({"repair": 1}, 2, 3)])
+    def test_an_answer_that_leaves_words_over_is_sent_back_if_the_author_is_told_to(
+        self, tmp_path: Path, params: Json, accepted: int, calls: int
+    ) -> None:
+        load(tmp_path, SOME)
+        researcher()
+        again = "no sentence holds what stands between sentences 1 and 2: 'Dr.'"
+        table = {again: WROTE["Dr. Lee"], **WROTE, "Dr. Lee": LOST}
+        run = prepare(STEP, "documents", author(params=params), table)
+        assert (run.done, run.calls) == (2, calls)
+        of = ("--step", STEP, "--batch", "documents")
+        told = command("review_batch", *of, "--accept", "--by", "rosa")
+        assert f"{accepted} accepted" in told
+
+    def test_no_batch_is_made_of_what_leaves_words_over(self, tmp_path: Path) -> None:
+        load(tmp_path, SOME)
+        researcher()
+        prepare(STEP, "documents", author(), WROTE | {"Dr. Lee": LOST})
+        of = ("--step", STEP, "--batch", "documents")
+        command("review_batch", *of, "--accept", "--by", "rosa")
+        with pytest.raises(CommandError, match="missing: 1 not reviewed"):
+            command("build_batch", *of, "--name", "split")
+
+
+@pytest.mark.django_db
+class TestAReview:
+    @pytest.fixture
+    def pages(self, tmp_path: Path, client: Client) -> list[str]:
+        """The pages of two answers: of one that leaves words over, and of one that does not."""
+        load(tmp_path, SOME)
+        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
+        prepare(STEP, "documents", author(), WROTE | {"Dr. Lee": LOST})
+        rows_ = Response.objects.order_by("assignment__item__position")
+        return [reverse("review", args=[each.assignment.uid]) for each in rows_]
+
+    def sent(self, client: Client, page: str, **changes: Any) -> Json:
+        units = client.get(page).context["units"]
+        fields = {name: values for unit in units for name, values in unit.sent()}
+        return fields | {"verdict": "accepted", "seen": ""} | changes
+
+    def test_marks_each_sentence_and_says_what_is_left_over(
+        self, pages: list[str], client: Client
+    ) -> None:
+        shown = client.get(pages[0]).content.decode()
+        assert "<mark>It sank.</mark> Dr. <mark>Lee said so.</mark> 🌊" in shown
+        assert "no sentence holds what stands between sentences 1 and 2: &#x27;Dr.&#x27;" in shown
+        assert "no sentence holds what stands behind sentence 2: &#x27;🌊&#x27;" in shown
+        assert "One more quote" not in shown
+
+    def test_shows_the_answers_own_words_and_takes_them_back_untouched(
+        self, pages: list[str], client: Client
+    ) -> None:
+        shown = self.sent(client, pages[1])
+        assert [shown[f"0.point.{n}"][0] for n in range(4)] == MIXED_SENTENCES
+        as_browsers_do = {
+            name: [v.replace("\r\n", "\n").replace("\n", "\r\n") for v in values]
+            for name, values in shown.items()
+            if isinstance(values, list)
+        }
+        client.post(pages[1], shown | as_browsers_do)
+        assert Review.objects.get().verdict == "accepted"
+
+    def test_what_is_mended_on_the_page_can_be_accepted(
+        self, pages: list[str], client: Client
+    ) -> None:
+        refused = client.post(pages[0], self.sent(client, pages[0]))
+        assert refused.status_code == 422
+        mended = self.sent(client, pages[0], **{"0.point.1": "Dr. Lee said so. 🌊"})
+        assert client.post(pages[0], mended).status_code == 302
+        assert Review.objects.get().answer == {"r1": answer(*ALL)}
+
+    def test_an_empty_line_makes_two_sentences_of_one(
+        self, pages: list[str], client: Client
+    ) -> None:
+        fields = {"0.point.0": "It\r\n\r\nsank.\r\n \r\nDr. Lee said so.", "0.point.1": "🌊"}
+        client.post(pages[0], self.sent(client, pages[0], **fields))
+        made = Review.objects.get().answer
+        assert made == {"r1": answer("It", "sank.", "Dr. Lee said so.", "🌊")}
+
+    def test_an_empty_line_of_the_answer_itself_splits_nothing(
+        self, pages: list[str], client: Client
+    ) -> None:
+        both = "Zoe\u0308 said:\r\n“go” 👩‍👩‍👧.\r\n\r\nשלום, עולם."
+        fields = {"0.point.0": both, "0.point.1": ""}
+        client.post(pages[1], self.sent(client, pages[1], **fields))
+        made = Review.objects.get().answer
+        assert made == {"r2": answer(both, *MIXED_SENTENCES[2:])}
+
+    def test_a_single_sentence_can_be_made_of_several(
+        self, pages: list[str], client: Client
+    ) -> None:
+        client.post(pages[0], self.sent(client, pages[0], **{"0.several": "no"}))
+        assert Review.objects.get().answer == {"r1": answer()}

@@ -1,0 +1,380 @@
+"""What each step makes of a query, given what was accepted: by rule, without a database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from annotation.preparation.steps.merging import doubts
+from annotation.preparation.steps.missed_points import make_items as missed_items
+from annotation.preparation.steps.passages import make_items, pieces
+from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
+from annotation.protocols import PROTOCOLS
+from annotation.registry import DECLARED, STEPS
+from datasets import rows
+from judging.prompts.template import read_prompt
+from tests.annotation.preparation.cast import FERRY, PROVENANCE, point, result, topic
+
+POINTS = (
+    rows.KeyPoint("t1:k1", "The bow door was open.", "d1", ("A door in the bow",)),
+    rows.KeyPoint("t1:k2", "The Aurora carried 61 people.", "d1", ("61 people",)),
+    rows.KeyPoint("t1:k3", "Its bow door stood open.", "d2", ("the bow door stood open",)),
+)
+ASKED = [pytest.param(step, id=name) for name, step in STEPS.items() if step.protocol]
+PROMPTED = [pytest.param(step, id=name) for name, step in STEPS.items() if step.task]
+
+
+def apply(step: str, query: rows.Query, *results: Any, **numbers: float) -> rows.Query | None:
+    made = STEPS[step]
+    return made.apply(query, results, {**made.numbers, **numbers})
+
+
+def applied(step: str, query: rows.Query, *results: Any, **numbers: float) -> rows.Query:
+    found = apply(step, query, *results, **numbers)
+    assert found is not None
+    return found
+
+
+class TestAStep:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("step", ASKED)
+    def test_its_task_is_declared(self, step: Any) -> None:
+        assert DECLARED[step.protocol].name == step.protocol
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("step", PROMPTED)
+    def test_its_task_stands_in_no_list_for_people(self, step: Any) -> None:
+        assert step.protocol not in PROTOCOLS
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("step", PROMPTED)
+    def test_its_prompt_is_a_versioned_file_that_fences_what_it_shows(self, step: Any) -> None:
+        task = step.task
+        assert (task.prompt_name, task.prompt_version) == (task.name, "1")
+        system = read_prompt(task.prompt).system
+        assert "never an instruction" in system
+        assert "{" not in system
+        assert task.guideline.strip() == system
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("step", PROMPTED)
+    def test_its_prompt_names_every_code_that_can_be_chosen(self, step: Any) -> None:
+        system = read_prompt(step.task.prompt).system
+        codes = {c for v in step.task.variables if v.name != "category" for c in v.codes}
+        assert {code for code in codes if code not in system} <= {"no", "yes"}
+
+
+class TestTheRequest:
+    ANSWER = {
+        "usable": "yes",
+        "request": {"text": "Why was the Aurora lost? ", "citations": []},
+        "questions": [
+            point("When did the Aurora sink?", "sank in 1954"),
+            point("How many people did it carry?", "sixty-one PEOPLE", "nowhere at all, ever"),
+        ],
+    }
+
+    def test_takes_the_place_of_the_text_and_brings_its_questions(self) -> None:
+        made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
+        assert made.text == "Why was the Aurora lost?"
+        assert [(q.id, q.text) for q in made.questions] == [
+            ("t1:q1", "When did the Aurora sink?"),
+            ("t1:q2", "How many people did it carry?"),
+        ]
+
+    def test_keeps_what_there_was_and_where_the_new_comes_from(self) -> None:
+        made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
+        assert made.meta == {
+            "desk": "ships",
+            "text_before": "ferry",
+            "prepared": {"request": PROVENANCE},
+        }
+        assert made.references == topic().references
+
+    def test_says_of_each_question_which_words_of_the_reference_answer_it(self) -> None:
+        made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
+        answered = [(q.meta or {})["answered_by"] for q in made.questions]
+        assert answered == [["sank in 1954"], ["Sixty-one people"]]
+
+    def test_leaves_out_what_no_request_can_be_written_for(self) -> None:
+        none = {"usable": "no", "request": None, "questions": None}
+        assert apply("request", topic(), result("t1", {"reference:t1": none})) is None
+        assert apply("request", topic()) is None
+
+
+class TestPassages:
+    def test_take_the_place_of_their_documents_in_order(self) -> None:
+        first = {"holds_passages": "yes", "passages": [point("A.", "sank"), point("B.", "61")]}
+        second = {"holds_passages": "yes", "passages": [point("C.", "nine weeks")]}
+        made = applied(
+            "passages",
+            topic(),
+            result("t1/d2", {"document:t1/d2": second}, "d2"),
+            result("t1/d1", {"document:t1/d1": first}, "d1"),
+        )
+        told = [(p.id, p.text, p.title) for p in made.passages]
+        assert told == [
+            ("t1/d1#1", "A.", "The loss of the Aurora"),
+            ("t1/d1#2", "B.", "The loss of the Aurora"),
+            ("t1/d2#1", "C.", None),
+        ]
+        assert made.passages[0].source == "web"
+        assert made.passages[2].meta == {
+            "document": "d2",
+            "document_quotes": ["nine weeks"],
+            "prepared": {"passages": PROVENANCE},
+        }
+
+    def test_a_query_whose_documents_say_nothing_is_left_out(self) -> None:
+        none = {"holds_passages": "no", "passages": None}
+        assert apply("passages", topic(), result("t1/d1", {"document:t1/d1": none}, "d1")) is None
+
+    def test_pieces_are_whole_sentences_up_to_the_limit(self) -> None:
+        text = "One two three. Four five.\nSix seven eight nine ten eleven. Twelve."
+        assert pieces(text, 5) == [
+            "One two three. Four five.",
+            "Six seven eight nine ten eleven.",
+            "Twelve.",
+        ]
+        assert pieces(text, 100) == [text]
+        assert pieces("  \n ", 5) == []
+
+    def test_a_long_document_is_asked_about_piece_by_piece(self) -> None:
+        long = rows.Passage("d", "Word after word goes by here. " * 300)
+        items = list(make_items(topic(passages=(long,)), ()))
+        assert [item.key for item in items] == ["t1/d#1", "t1/d#2"]
+        assert {item.passage for item in items} == {"d"}
+        assert all(item.texts[0].text in long.text for item in items)
+
+
+class TestRatings:
+    QUESTIONS = tuple(rows.Question(f"t1:q{n}", f"Question {n}?") for n in (1, 2, 3))
+
+    def rated(self, passage: str, *ratings: str | None) -> Any:
+        given = {
+            f"question:t1:q{n}": {"rating": rating, "evidence": []}
+            for n, rating in enumerate(ratings, start=1)
+            if rating is not None
+        }
+        return result(f"t1/{passage}", given, passage)
+
+    def test_a_question_that_no_passage_answers_is_dropped(self) -> None:
+        results = self.rated("d1", "5", "2", "0"), self.rated("d2", "0", "3", "2")
+        made = applied("ratings", topic(questions=self.QUESTIONS), *results)
+        assert [q.id for q in made.questions] == ["t1:q1", "t1:q2"]
+        assert (made.meta or {})["unanswered_questions"] == ["t1:q3"]
+        assert [p.relevant for p in made.passages] == [True, True]
+
+    def test_the_threshold_is_a_choice(self) -> None:
+        results = self.rated("d1", "5", "2", "0"), self.rated("d2", "0", "3", "2")
+        made = applied("ratings", topic(questions=self.QUESTIONS), *results, eta=5)
+        assert [q.id for q in made.questions] == ["t1:q1"]
+        assert [p.relevant for p in made.passages] == [True, False]
+
+    def test_a_missing_rating_is_no_zero(self) -> None:
+        results = self.rated("d1", "5", "1", None), self.rated("d2", "0", "1", "2")
+        made = applied("ratings", topic(questions=self.QUESTIONS), *results)
+        assert [(q.id, q.meta) for q in made.questions] == [
+            ("t1:q1", None),
+            ("t1:q3", {"answered": "unknown: ratings are missing"}),
+        ]
+        assert [p.relevant for p in made.passages] == [True, False]
+        assert (made.passages[0].meta or {})["ratings"] == {"t1:q1": 5, "t1:q2": 1}
+
+    def test_a_passage_that_nobody_rated_is_called_nothing(self) -> None:
+        made = applied("ratings", topic(questions=self.QUESTIONS), self.rated("d1", "5", "1", "1"))
+        assert [p.relevant for p in made.passages] == [True, None]
+
+    def test_a_query_without_an_answerable_question_is_left_out(self) -> None:
+        results = self.rated("d1", "0", "2", "0"), self.rated("d2", "0", "1", "2")
+        assert apply("ratings", topic(questions=self.QUESTIONS), *results) is None
+
+
+class TestKeyPoints:
+    def test_quote_their_passage_in_its_own_words(self) -> None:
+        answer = {
+            "holds_points": "yes",
+            "points": [point("The bow door was open.", "a door in the BOW", "had been left open")],
+        }
+        made = applied("key-points", topic(), result("t1/d1", {"passage:t1/d1": answer}, "d1"))
+        (found,) = made.key_points
+        assert (found.id, found.passage) == ("t1:k1", "d1")
+        assert found.spans == ("A door in the bow", "had been left open")
+        assert all(span in FERRY for span in found.spans)
+        assert found.meta == {"prepared": {"key-points": PROVENANCE}}
+
+    def test_are_numbered_through_the_passages_of_a_query(self) -> None:
+        def of(passage: str, *texts: str) -> Any:
+            answer = {"holds_points": "yes", "points": [point(text) for text in texts]}
+            return result(f"t1/{passage}", {f"passage:t1/{passage}": answer}, passage)
+
+        none = result("t1/d2", {"passage:t1/d2": {"holds_points": "no", "points": None}}, "d2")
+        made = applied("key-points", topic(), of("d1", "A", "B"), of("d2", "C"))
+        assert [(k.id, k.passage) for k in made.key_points] == [
+            ("t1:k1", "d1"),
+            ("t1:k2", "d1"),
+            ("t1:k3", "d2"),
+        ]
+        assert applied("key-points", topic(), none).key_points == ()
+
+
+class TestAnswerPoints:
+    def taken_apart(self, *points: Any) -> Any:
+        answer = {"holds_points": "yes" if points else "no", "points": list(points) or None}
+        return result("r1", {"report:r1": answer})
+
+    def test_stay_with_their_answer_and_quote_it_in_its_own_words(self) -> None:
+        found = self.taken_apart(point("The Aurora sank. ", "it SANK"), point("Lee said so."))
+        made = applied("answer-points", topic(key_points=POINTS), found)
+        (report,) = made.reports
+        assert report.key_points == (
+            rows.AnswerPoint("r1:p1", "The Aurora sank.", ("It sank",)),
+            rows.AnswerPoint("r1:p2", "Lee said so.", ()),
+        )
+        assert report.meta == {"prepared": {"answer-points": PROVENANCE}}
+
+    def test_never_join_those_of_the_query(self) -> None:
+        made = applied("answer-points", topic(key_points=POINTS), self.taken_apart(point("A")))
+        assert made.key_points == POINTS
+
+    def test_an_answer_that_makes_none_is_told_from_one_that_was_not_accepted(self) -> None:
+        (none,) = applied("answer-points", topic(), self.taken_apart()).reports
+        (left,) = applied("answer-points", topic()).reports
+        assert (none.key_points, left.key_points) == ((), None)
+
+    def test_points_that_came_with_a_batch_stay_and_nobody_is_asked(self) -> None:
+        own = replace(topic().reports[0], key_points=(rows.AnswerPoint("x", "It sank."),))
+        query = topic(reports=(own,))
+        assert applied("answer-points", query, self.taken_apart(point("A"))).reports == (own,)
+        assert not list(STEPS["answer-points"].task.make_items(query, ()))  # type: ignore[union-attr]
+
+
+class TestMissedPoints:
+    def test_a_passage_is_shown_with_what_was_found_in_it(self) -> None:
+        first, second = missed_items(topic(key_points=POINTS[:2]), ())
+        assert [text.field for text in first.texts] == ["passage", "found"]
+        assert first.texts[1].text == "- The bow door was open.\n- The Aurora carried 61 people."
+        assert second.texts[1].text == "(None so far.)"
+
+    def missed(self, *texts: str) -> Any:
+        points = [point(text, "nine weeks") for text in texts]
+        answer = {"holds_points": "yes" if texts else "no", "points": points or None}
+        return result("t1/d2", {"passage:t1/d2": answer}, "d2")
+
+    def test_they_follow_what_there_was_and_say_in_which_round_they_were_found(self) -> None:
+        made = applied("missed-points", topic(key_points=POINTS), self.missed("It sat long."))
+        assert made.key_points[:3] == POINTS
+        (new,) = made.key_points[3:]
+        assert (new.id, new.passage, new.spans) == ("t1:k4", "d2", ("nine weeks",))
+        assert new.meta == {"round": 2, "prepared": {"missed-points": PROVENANCE}}
+
+    def test_rounds_are_counted_even_where_one_brings_nothing(self) -> None:
+        second = applied("missed-points", topic(key_points=POINTS), self.missed())
+        assert (second.key_points, (second.meta or {})["rounds"]) == (POINTS, 2)
+        third = applied("missed-points", second, self.missed("It sat long."))
+        assert (third.key_points[3].meta or {})["round"] == 3
+
+    def test_a_number_that_was_taken_away_is_not_given_twice(self) -> None:
+        left = topic(key_points=POINTS[1:])
+        made = applied("missed-points", left, self.missed("A", "B"))
+        assert [k.id for k in made.key_points] == ["t1:k2", "t1:k3", "t1:k4", "t1:k5"]
+
+
+class TestMerging:
+    def merged(self, *went: list[int], texts: tuple[str, ...] = ("Door open.", "61")) -> Any:
+        given: dict[str, Any] = {
+            f"key-point:t1:k{n}": {"placed": "yes" if to else "no", "matches": to}
+            for n, to in enumerate(went, start=1)
+        }
+        given["query:t1"] = {"repeats": "yes", "merged": [point(text) for text in texts]}
+        return result("t1", given)
+
+    def test_each_point_goes_to_one_and_each_one_comes_from_some(self) -> None:
+        assert list(doubts(self.merged([1], [2], [1]))) == []
+        assert list(doubts(self.merged([1], [2], []))) == [
+            "key point t1:k3 went into no merged point"
+        ]
+        assert list(doubts(self.merged([1], [2], [1, 2]))) == [
+            "key point t1:k3 went into several merged points: [1, 2]"
+        ]
+        assert list(doubts(self.merged([1], [1], [1]))) == [
+            "merged point 2 comes from no key point"
+        ]
+
+    def test_a_merged_point_keeps_its_sources_and_the_spans_of_its_first_passage(self) -> None:
+        made = applied("merging", topic(key_points=POINTS), self.merged([1], [2], [1]))
+        told = [(k.id, k.text, k.passage, k.spans) for k in made.key_points]
+        assert told == [
+            ("t1:m1", "Door open.", "d1", ("A door in the bow",)),
+            ("t1:m2", "61", "d1", ("61 people",)),
+        ]
+        meta = made.key_points[0].meta or {}
+        assert [source["id"] for source in meta["sources"]] == ["t1:k1", "t1:k3"]
+
+    def test_what_was_merged_before_is_told_below_it(self) -> None:
+        before = {"sources": [{"id": "t1:k0", "text": "A door.", "passage": "d3"}]}
+        points = (replace(POINTS[0], meta=before), *POINTS[1:])
+        made = applied("merging", topic(key_points=points), self.merged([1], [2], [1]))
+        first, second = (made.key_points[0].meta or {})["sources"]
+        assert first["sources"] == before["sources"]
+        assert "sources" not in second
+
+    def test_a_single_point_has_nothing_to_merge_with(self) -> None:
+        alone = topic(key_points=POINTS[:1])
+        assert apply("merging", alone) == alone
+        assert apply("merging", topic(key_points=POINTS)) is None
+
+
+class TestScoring:
+    def scored(self, name: str, code: str, share: float | None) -> Any:
+        given = {f"key-point:{name}": {"is_key": code}}
+        scores = {} if share is None else {name.replace(":", "__"): share}
+        return result(name, given, "d1", **scores)
+
+    def test_points_below_the_cut_are_dropped(self) -> None:
+        results = [self.scored("t1:k1", "yes", 0.93), self.scored("t1:k2", "yes", 0.69)]
+        made = applied("scoring", topic(key_points=POINTS[:2]), *results)
+        assert [(k.id, k.score) for k in made.key_points] == [("t1:k1", 0.93)]
+        assert (made.meta or {})["cut"] == 0.7
+        lower = applied("scoring", topic(key_points=POINTS[:2]), *results, cut=0.5)
+        assert len(lower.key_points) == 2
+
+    def test_a_point_without_a_probability_is_kept_without_a_score(self) -> None:
+        made = applied("scoring", topic(key_points=POINTS[:2]), self.scored("t1:k1", "no", None))
+        assert [(k.id, k.score) for k in made.key_points] == [("t1:k1", None), ("t1:k2", None)]
+        assert (made.key_points[0].meta or {})["is_key"] == "no"
+
+
+class TestQuestions:
+    def judged(self, *failed: str) -> Any:
+        codes = {name: "no" if name in failed else "yes" for name in CRITERIA}
+        return result("t1", {"query:t1": {**codes, "kind": "causal", "category": "history"}})
+
+    def test_one_of_five_criteria_may_fail(self) -> None:
+        made = applied("questions", topic(), self.judged("sound"))
+        meta = made.meta or {}
+        assert (meta["kind"], meta["domain"]) == ("causal", "history")
+        assert meta["criteria"] == ["clear", "open_ended", "sourced", "harmless"]
+        assert apply("questions", topic(), self.judged("sound", "clear")) is None
+        assert apply("questions", topic(), self.judged("sound", "clear"), keep=3) is not None
+
+    def test_there_are_five_criteria_eight_kinds_and_ten_domains(self) -> None:
+        assert (len(CRITERIA), len(set(KINDS)), len(set(DOMAINS))) == (5, 8, 10)
+
+
+class TestSentences:
+    def test_answers_are_split_by_rule_and_verbatim(self) -> None:
+        (report,) = applied("sentences", topic()).reports
+        assert report.sentences is not None
+        assert [s.strip() for s in report.sentences] == ["It sank.", "Dr. Lee said so.", "🌊"]
+        assert all(sentence in report.text for sentence in report.sentences)
+        assert report.meta == {
+            "prepared": {"sentences": {"author": "rule", "rule": "datasets.text"}}
+        }
+
+    def test_sentences_that_came_with_a_batch_stay(self) -> None:
+        query = topic()
+        own = replace(query.reports[0], sentences=("It sank.",))
+        assert applied("sentences", replace(query, reports=(own,))).reports == (own,)

@@ -1,0 +1,377 @@
+"""Counts that triggers keep are right whoever writes, and pages ask no more in a larger study."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from annotation import counters
+from annotation.answers.submission import fail, submit
+from annotation.campaigns.sampling import summary
+from annotation.counters import (
+    COUNTS,
+    after_migrating,
+    before_migrating,
+    recount,
+    standing,
+    wrong,
+)
+from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
+from annotation.people.accounts import answering
+from annotation.people.leases import Ended, give_back, return_expired, set_hold
+from annotation.progress.counts import with_counts
+from tests.annotation.people.cast import run_out
+from tests.page_cast import Study, client_of, make_study, payload, plant
+
+pytestmark = pytest.mark.django_db
+Key = tuple[int, int | None, str]
+
+
+def kept() -> Counter[Key]:
+    """What the tallies say, without what is none."""
+    sums: Counter[Key] = Counter()
+    for campaign, rater, what, number in Tally.objects.values_list(
+        "campaign", "rater", "what", "number"
+    ):
+        sums[campaign, rater, what] += number
+    return Counter({key: number for key, number in sums.items() if number})
+
+
+def there() -> Counter[Key]:
+    """The same, counted in Python over the rows themselves."""
+    return Counter({key: n for key, n in Counter(dict(_counted())).items() if n})
+
+
+def _counted() -> Iterator[tuple[Key, int]]:
+    found: Counter[Key] = Counter()
+    for row in Assignment.objects.select_related("item"):
+        place = "no-place" if row.slot is None else "placed"
+        status = "open" if row.status == "leased" else row.status
+        what = f"answers/{row.item.use}/{status}/{place}"
+        found[row.item.campaign_id, row.rater_id, what] += 1
+    for item in Item.objects.prefetch_related("unit_draws"):
+        found[item.campaign_id, None, f"items/{item.use}"] += 1
+        found[item.campaign_id, None, f"places/{item.use}"] += item.quota
+        found[item.campaign_id, None, f"free/{item.use}"] += item.taken < item.quota
+        for draw in item.unit_draws.all():
+            word = {None: "pending", True: "drawn", False: "left"}[draw.drawn]
+            found[item.campaign_id, None, f"units/{word}"] += 1
+    for campaign in Campaign.objects.all():
+        for query in campaign.query_draws.all():
+            word = f"queries/{query.role}/{'drawn' if query.drawn else 'left'}"
+            found[campaign.pk, None, word] += 1
+    return iter(found.items())
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=4)
+
+
+@pytest.mark.postgresql
+class TestWhoeverWrites:
+    def test_a_new_campaign(self, study: Study) -> None:
+        assert kept() == there() != Counter()
+
+    def test_people_and_a_judge(self, study: Study) -> None:
+        plant(study)
+        assert kept() == there()
+
+    def test_places_that_go_back(self, study: Study) -> None:
+        set_hold(study.campaign, 60)
+        first, second = study.assignment(study.ada), study.assignment(study.ben)
+        run_out(first)
+        assert return_expired(study.campaign) == 1
+        assert give_back(second, Ended.FREED)
+        assert kept() == there()
+        study.assignment(study.ada)
+        assert kept() == there()
+
+    def test_an_item_that_becomes_gold_takes_its_answers_along(self, study: Study) -> None:
+        plant(study)
+        Item.objects.order_by("position")[0].assignments.update(slot=None)
+        Item.objects.filter(position__lt=2).update(use="gold", quota=7)
+        assert kept() == there()
+        assert any(what.startswith("answers/gold/done") for _, _, what in kept())
+
+    def test_a_judge_that_fails_and_rows_that_go(self, study: Study) -> None:
+        judge = Rater.objects.create(name="j", kind="judge")
+        rows = [
+            Assignment.objects.create(item=item, rater=judge, asked=[])
+            for item in study.campaign.items.all()
+        ]
+        fail(rows[0], "refused")
+        assert kept() == there()
+        Assignment.objects.filter(pk__in=[row.pk for row in rows[1:]]).delete()
+        assert kept() == there()
+
+    def test_a_row_that_a_judge_takes_in_hand_stays_an_open_one(self, study: Study) -> None:
+        judge = Rater.objects.create(name="j", kind="judge")
+        row = Assignment.objects.create(item=study.campaign.items.all()[0], rater=judge, asked=[])
+        before = list(Tally.objects.order_by("pk").values())
+        Assignment.objects.filter(pk=row.pk).update(status="leased")
+        assert list(Tally.objects.order_by("pk").values()) == before
+        Assignment.objects.filter(pk=row.pk).update(status="done")
+        assert kept() == there()
+
+    def test_units_that_are_drawn_later(self, study: Study) -> None:
+        for drawn in (None, True, False):
+            study.campaign.items.all()[0].unit_draws.update(drawn=drawn)
+            assert kept() == there()
+
+    def test_what_is_rolled_back_never_counted(self, study: Study) -> None:
+        before = kept()
+        with transaction.atomic():
+            submit(study.assignment(study.ada), payload("no"), "page")
+            assert kept() != before
+            transaction.set_rollback(True)
+        assert kept() == before
+
+    def test_a_campaign_that_goes_leaves_nothing_that_is_shown(self, study: Study) -> None:
+        assert summary(study.campaign)["units"] > 0
+        gone = study.campaign.pk
+        Assignment.objects.all().delete()
+        study.campaign.delete()
+        assert not any(campaign == gone for campaign, *_ in kept())
+
+
+@pytest.mark.postgresql
+def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> None:
+    held, done = study.assignment(study.ada), study.assignment(study.ben)
+    submit(done, payload("no"), "page")
+    items = Item.objects.filter(pk=held.item_id)
+    rows = Assignment.objects.filter(pk=held.pk)
+    units, queries = items.get().unit_draws.all(), study.campaign.query_draws.all()
+    changes: list[tuple[QuerySet[Any], dict[str, Any], bool]] = [
+        (items, {"use": "gold"}, True),
+        (items, {"use": "practice"}, True),
+        (items, {"quota": 5}, True),
+        (items, {"taken": 0}, True),
+        (items, {"taken": 1, "quota": 2}, True),
+        (items, {"taken": 2, "quota": 2}, False),
+        (items, {"quota": 3, "taken": 3}, True),
+        (items, {"position": 99}, False),
+        (rows, {"status": "done"}, True),
+        (rows, {"status": "failed"}, True),
+        (rows, {"status": "leased"}, False),
+        (rows, {"slot": None}, True),
+        (rows, {"attempts": 3}, False),
+        (queries, {"role": "audit"}, True),
+        (queries, {"drawn": False}, True),
+        (queries, {"probability": 0.5}, False),
+        (units, {"drawn": False}, True),
+        (units, {"drawn": None}, True),
+        (units, {"stratum": "yes"}, False),
+    ]
+    before = kept()
+    for some, changed, counts in changes:
+        with transaction.atomic():
+            assert some.update(**changed), changed
+            assert kept() == there(), changed
+            assert (kept() != before) == counts, changed
+            transaction.set_rollback(True)
+    for some in (rows, queries, units):
+        with transaction.atomic():
+            some.delete()
+            assert kept() == there() != before
+            transaction.set_rollback(True)
+
+
+@pytest.mark.postgresql
+class TestInstalling:
+    def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
+        before = standing(connection)
+        assert before == set(counters.names())
+        none: list[str] = []
+        for plan in (none, None):
+            before_migrating(using="default", plan=plan)
+            assert standing(connection) == before
+        before_migrating(using="default")
+        after_migrating(using="default", plan=[])
+        assert standing(connection) == before
+
+    def test_before_there_are_tables_there_is_nothing_to_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        few = sorted(counters.TABLES)[1:]
+        monkeypatch.setattr(connection.introspection, "table_names", lambda: few)
+        before = standing(connection)
+        before_migrating(using="default", plan=["one"])
+        assert standing(connection) == before
+        Tally.objects.create(campaign_id=0, what="items/study", number=4)
+        after_migrating(using="default", plan=["one"])
+        after_migrating(using="default")
+        assert Tally.objects.get().number == 4
+        Tally.objects.all().delete()
+
+    def test_where_they_cannot_be_put_up_none_is_taken_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken() -> Iterator[str]:
+            raise RuntimeError("broken")
+
+        connection.check_constraints()
+        before = standing(connection)
+        monkeypatch.setattr(counters, "recounting", broken)
+        with pytest.raises(RuntimeError):
+            counters.install()
+        assert standing(connection) == before
+
+    def test_a_wrong_number_of_a_rater_is_told_with_the_rater(self, study: Study) -> None:
+        held = study.assignment(study.ada)
+        Tally.objects.filter(rater=held.rater_id).update(number=F("number") - 1)
+        assert list(wrong()) == [
+            f"Tallies: campaign {study.campaign.pk}, rater {held.rater_id}: "
+            "answers/study/open/placed is kept as -1 of what is there"
+        ]
+
+    def test_triggers_that_are_gone_come_back_with_what_was_missed(self, study: Study) -> None:
+        connection.check_constraints()
+        on = f" ON {COUNTS[0].table}" if connection.vendor == "postgresql" else ""
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TRIGGER tandem_tally_answers_insert{on}")
+        plant(study)
+        assert kept() != there()
+        connection.check_constraints()
+        after_migrating(using="default", plan=[])
+        assert kept() == there()
+        study.assignment(study.rita)
+        assert kept() == there()
+
+    def test_a_migration_counts_anew(self, study: Study) -> None:
+        connection.check_constraints()
+        before_migrating(using="default", plan=["one"])
+        assert not standing(connection)
+        Tally.objects.all().delete()
+        after_migrating(using="default", plan=["one"])
+        assert kept() == there() != Counter()
+
+    def test_a_migrate_that_finds_nothing_to_do_leaves_them_alone(self, study: Study) -> None:
+        before = set(Tally.objects.values_list("pk", flat=True))
+        call_command("migrate", verbosity=0)
+        assert set(Tally.objects.values_list("pk", flat=True)) == before
+
+    def test_what_a_flush_leaves_is_nothing(self, study: Study) -> None:
+        Campaign.objects.all().delete()
+        # As triggers leave them that count rows of a table that is emptied after theirs.
+        Tally.objects.all().delete()
+        Tally.objects.create(campaign_id=study.campaign.pk, what="items/study", number=-4)
+        after_migrating(using="default")
+        assert kept() == there() == Counter()
+        assert not Tally.objects.exists()
+
+    def test_all_can_be_counted_anew(self, study: Study) -> None:
+        plant(study)
+        Tally.objects.update(number=F("number") + 1)
+        recount()
+        assert kept() == there()
+        assert list(wrong()) == []
+
+    def test_a_number_that_is_not_what_is_there_is_told(self, study: Study) -> None:
+        assert list(wrong()) == []
+        Tally.objects.filter(what="items/study").update(number=F("number") + 2)
+        Tally.objects.filter(what="units/drawn").delete()
+        first = f"Tallies: campaign {study.campaign.pk}: "
+        assert list(wrong()) == [
+            f"{first}items/study is kept as +2 of what is there",
+            f"{first}units/drawn is kept as -12 of what is there",
+        ]
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite counts up one row")
+class TestFolding:
+    FOLD = f"SELECT {counters.PREFIX}fold(%s)"
+
+    def fold(self, campaign: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(self.FOLD, [campaign])
+
+    def test_many_rows_become_few_and_say_the_same(self, study: Study) -> None:
+        for user in (study.ada, study.ben) * 4:
+            submit(study.assignment(user), payload("no"), "page")
+        # One in so many changes folds by itself: there are rows to fold after all but those.
+        while Tally.objects.count() == len(kept()):
+            Item.objects.update(quota=F("quota") + 1)
+        before = kept()
+        self.fold(study.campaign.pk)
+        assert kept() == before == there()
+        assert Tally.objects.count() == len(before)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_two_who_fold_at_once_lose_and_double_nothing(self) -> None:
+        study = make_study(reports=4)
+        items = list(Item.objects.filter(campaign=study.campaign).values_list("pk", flat=True))
+        before, barrier = kept(), threading.Barrier(len(items))
+
+        def busy(item: int) -> None:
+            own = Item.objects.filter(pk=item)
+            try:
+                barrier.wait()
+                for _ in range(40):
+                    own.update(quota=F("quota") + 1)
+                    own.update(quota=F("quota") - 1)
+                    self.fold(study.campaign.pk)
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=busy, args=(item,)) for item in items]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert kept() == before == there()
+
+
+class TestPages:
+    @pytest.mark.parametrize(
+        "address", ["/campaigns/", "/campaigns/{}/", "/campaigns/{}/people/", "/tasks/"]
+    )
+    def test_a_larger_study_asks_no_more_and_reads_no_rows_of_it(self, address: str) -> None:
+        study = make_study(reports=30)
+        for user in (study.ada, study.ben):
+            submit(study.assignment(user), payload("no"), "page")
+        reader = study.ada if address == "/tasks/" else study.rita
+        few = self.asked(reader, address.format(study.campaign.pk))
+        for _ in range(20):
+            for user in (study.ada, study.ben):
+                submit(study.assignment(user), payload("no"), "page")
+        assert len(self.asked(reader, address.format(study.campaign.pk))) <= len(few)
+        # Answers and draws are as many as the study is large: nobody counts them for a page.
+        large = ("annotation_label", "annotation_unitdraw", "annotation_querydraw")
+        assert not [sql for sql in few if any(f'"{table}"' in sql for table in large)]
+
+    def asked(self, reader: User, address: str) -> list[str]:
+        client = client_of(reader)
+        client.get(address)
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address).status_code == 200
+        return [query["sql"] for query in captured]
+
+    def test_a_campaign_is_listed_with_what_was_said_in_it(self, study: Study) -> None:
+        plant(study)
+        row: Any = with_counts(Campaign.objects.all()).get()
+        told = (row.items_total, row.places, row.places_done, row.imported, row.people, row.judges)
+        assert told == (4, 8, 1, 0, 1, 1)
+        assert row.people_done == 1
+
+    def test_its_people_are_told_with_what_they_hold(self, study: Study) -> None:
+        plant(study)
+        told = {each.kind: (each.done, each.held, each.since is None) for each in answering(
+            study.campaign)}  # fmt: skip
+        assert told == {"human": (1, 1, False), "judge": (1, 0, True)}
+
+    def test_its_draw_is_summed_up(self, study: Study) -> None:
+        told = summary(study.campaign)
+        assert (told["queries"], told["queries_drawn"]) == (1, 1)
+        assert (told["units"], told["units_drawn"], told["units_pending"]) == (12, 12, 0)
+        assert told["roles"] == {"evaluation": {"queries": 1, "asked": 1}}
+        assert (told["gold"], told["practice"]) == (0, 0)

@@ -1,0 +1,143 @@
+"""The page of grounded answers as the server makes it: numbered passages, ticks, first answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, User, rater_of
+from annotation.views.protocol_pages.grounded_answer import markers
+from datasets.models import Batch
+from tests.annotation.prerequisites.test_second_round import FIRST_TEXT, after, answer, taken, write
+from tests.cast import RIVER
+from tests.page_cast import Study, client_of, page, study_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return study_of("grounded-answer", tmp_path)
+
+
+def shown(study: Study, assignment: Assignment, name: str = "ada") -> str:
+    response = client_of(getattr(study, name)).get(page("item", assignment))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_each_sentence_is_a_tick_and_a_passage_without_sentences_is_one(study: Study) -> None:
+    html = shown(study, study.assignment(study.ada))
+    assert html.count('class="tick-box"') == 3
+    assert html.count("unit tick whole") == 1
+    assert RIVER.splitlines()[1].split(".")[0] in html
+    assert "Passage 2 helps to answer" in html
+
+
+def test_passages_say_source_date_and_age(study: Study) -> None:
+    html = shown(study, study.assignment(study.ada))
+    for fact in ("web", "2024-04-30", "3 days", "private"):
+        assert f"</i> {fact}</span>" in html
+
+
+def test_where_passages_are_given_as_relevant_nothing_is_ticked_and_each_can_be_cited(
+    tmp_path: Path,
+) -> None:
+    design = Design(variables=("descriptor", "deflected"), passages="relevant")
+    study = study_of("grounded-answer", tmp_path, design)
+    html = shown(study, study.assignment(study.ada))
+    assert "tick-box" not in html
+    assert html.count("data-source=") == html.count('data-without-ticks="yes"') == 1
+    assert "built it." in html
+
+
+def test_words_of_a_passage_that_no_sentence_holds_can_be_read(study: Study) -> None:
+    html = shown(study, study.assignment(study.ada))
+    assert html.count("The passage as a whole") == 1
+    assert "said the pilot" in html
+
+
+def test_a_page_without_a_first_round_shows_no_first_answer(study: Study) -> None:
+    html = shown(study, study.assignment(study.ada))
+    assert "first-text" not in html
+    assert 'data-variable="action"' not in html
+
+
+def test_numbers_follow_the_batch_whatever_order_is_shown(tmp_path: Path) -> None:
+    design = Design(order="random", seed=3, raters_per_item=40)
+    study = study_of("grounded-answer", tmp_path, design)
+    seen = set()
+    # Which of the two orders somebody gets hangs on the name that they are given.
+    for number in range(40):
+        user = User.objects.create(username=f"rater-{number}", role="annotator")
+        assignment = study.assignment(user)
+        html = client_of(user).get(page("item", assignment)).content.decode()
+        heads = [part.split('"')[0] for part in html.split('data-source="')[1:]]
+        assert sorted(heads) == ["1", "2"]
+        assert 'value="p" data-number="1"' in html
+        assert 'value="p#1" data-number="2"' in html
+        assert [f"passage:{k}" for k in _keys(heads)] == (
+            assignment.shown or ["passage:p", "passage:p#1"]
+        )
+        seen.add(tuple(heads))
+        if len(seen) == 2:
+            return
+    raise AssertionError(f"40 people saw {seen} only")
+
+
+def _keys(heads: list[str]) -> list[str]:
+    return [{"1": "p", "2": "p#1"}[head] for head in heads]
+
+
+def test_the_second_round_shows_the_first_answer_and_what_was_ticked(study: Study) -> None:
+    second = after(study)
+    write(study)
+    html = shown(study, taken(second, rater_of(study.ben)), "ben")
+    assert "שלום [2]." in html
+    assert "&#13;\nשלום" in html
+    assert "ada" not in html.replace("data-", "").replace("metadata", "")
+    assert html.index('data-variable="action"') < html.index('data-variable="descriptor"')
+
+
+def test_a_withdrawn_first_answer_is_said_to_be_gone(study: Study) -> None:
+    second, first = after(study), write(study)
+    mine = taken(second, rater_of(study.ben))
+    submit(first, answer(first, None, deflected="yes"), "page")
+    assert "It is not there any more" in shown(study, mine, "ben")
+
+
+def test_validating_marks_what_each_sentence_cites(study: Study) -> None:
+    write(study)
+    made = after(study, "Third", variables=("grounded",))
+    html = shown(study, taken(made, rater_of(study.ben)), "ben")
+    assert [part.split('"')[0] for part in html.split('data-cites="')[1:]] == ["1", "2"]
+    assert "answer-" not in html.replace("grounded_answer", "").replace("answer-1", "")
+
+
+def test_a_sentence_without_a_marker_cites_what_its_answer_does(study: Study) -> None:
+    write(study, "Anna built it. It spans the river.")
+    made = after(study, "Third", variables=("grounded",))
+    html = shown(study, taken(made, rater_of(study.ben)), "ben")
+    assert html.count('data-cites="1 2"') == 2
+
+
+def test_reports_are_validated_without_a_word_on_their_systems(study: Study) -> None:
+    batch = Batch.objects.get(name="b")
+    design = Design(variables=("grounded",))
+    made = create_campaign("Reports", "grounded-answer", batch, design).campaign
+    mine = next_assignment(made, rater_of(study.ben))
+    assert mine is not None
+    html = shown(study, mine, "ben")
+    assert 'data-cites="1"' in html
+    assert "Answer 2" in html
+    assert ">one<" not in html
+
+
+def test_markers_are_numbers_in_brackets_each_once() -> None:
+    assert markers(FIRST_TEXT) == [1, 2]
+    assert markers("a [2] b [1, 3] c [2] [x] [] [12345]") == [2, 1, 3]

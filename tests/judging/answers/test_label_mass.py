@@ -1,0 +1,132 @@
+"""Label mass, and the sample that is asked in no given form where the server hides it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign
+from judging.backends.base import Answer, Request
+from judging.lanes import backend_of
+from judging.manifest import manifest_of
+from judging.models import Judge
+from judging.prompts.request import Preparer
+from judging.prompts.template import read_prompt
+from judging.robustness.effects import masses_of, warning_of
+from judging.robustness.trials import TrialError, trials_of
+from judging.runs.ledger import LEAST_UNITS, Draw, draw_for, plan_trial, rows_of
+from judging.runs.lifecycle import prompt_of
+from tests.judging.answers.test_scoring import logprobs_of
+from tests.judging.cast import judge, run_scripted
+
+FORM = "response_format"
+
+
+def scoring(name: str = "base", **params: Any) -> Judge:
+    given = {"logprobs": 5} | params
+    return judge(
+        name, "openai", model="m", base_url="http://127.0.0.1:9/v1", granularity="unit",
+        params=given,
+    )  # fmt: skip
+
+
+def saying(**shares: float) -> Any:
+    """No to each question, with these probabilities at the label."""
+
+    def script(request: Request) -> Answer:
+        pieces = ('{"evidence": [], "answerable": "', ("no", shares), '"}')
+        return Answer('{"evidence": [], "answerable": "no"}', logprobs=logprobs_of(*pieces))
+
+    return script
+
+
+HIDDEN = saying(yes=0.3, no=0.7)
+LOW = saying(yes=0.1, no=0.3, The=0.5, A=0.1)
+HIGH = saying(yes=0.2, no=0.75, The=0.05)
+
+
+def unconstrained(campaign: Campaign, base: Judge) -> Judge:
+    trial = trials_of(campaign, base, "unconstrained")[0]
+    plan_trial(campaign, trial, Draw(items=2))
+    return trial
+
+
+def body_for(campaign: Campaign, rater: Judge) -> dict[str, Any]:
+    """What is sent for the judge's first row."""
+    backend = backend_of(rater)
+    preparer = Preparer(campaign, rater, read_prompt(prompt_of(rater, campaign)), backend)
+    row = rows_of(campaign, rater).select_related("item__campaign", "item__query")[0]
+    sent = backend.written(preparer.prepare(row).request)  # type: ignore[attr-defined]
+    return dict(json.loads(sent))
+
+
+def test_the_sample_is_asked_the_same_without_a_form_to_keep_to(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, HIDDEN)
+    trial = unconstrained(campaign, base)
+    before, sent = body_for(campaign, base), body_for(campaign, trial)
+    assert FORM in before
+    assert FORM not in sent
+    assert sent["logprobs"] is True
+    assert sent["messages"][0] == before["messages"][0]
+
+
+def test_it_is_two_per_cent_and_at_least_as_many_units_as_any_trial(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, HIDDEN)
+    draw = draw_for(unconstrained(campaign, base), None)
+    assert (draw.items, draw.share, LEAST_UNITS) == (None, 0.02, 200)
+    assert draw_for(trials_of(campaign, base, "again")[0], 7) == Draw(7, 0.05)
+
+
+def test_a_low_mass_is_flagged_and_said_in_words(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, HIDDEN)
+    trial = unconstrained(campaign, base)
+    run_scripted(campaign, trial, LOW)
+    masses = masses_of(campaign, trial)
+    assert masses == {"n": 6, "median": 0.4, "low": 6, "unknown": {}, "flagged": True}
+    assert "half of 6 labels had less than 0.40" in warning_of(masses)
+
+
+def test_a_high_mass_is_not_flagged(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, HIGH)
+    masses = masses_of(campaign, base)
+    assert (masses["median"], masses["flagged"]) == (pytest.approx(0.95), False)
+    assert warning_of(masses) == ""
+
+
+def test_a_hidden_mass_is_unknown_with_its_reason_and_never_1(campaign: Campaign) -> None:
+    base = scoring()
+    run_scripted(campaign, base, HIDDEN)
+    masses = masses_of(campaign, base)
+    assert (masses["n"], masses["median"], masses["flagged"]) == (0, None, None)
+    assert masses["unknown"] == {"the server tells the probabilities of the codes alone": 12}
+
+
+def test_the_masses_stand_in_the_manifest(campaign: Campaign) -> None:
+    base = scoring()
+    run, _, _ = run_scripted(campaign, base, HIDDEN)
+    run_scripted(campaign, unconstrained(campaign, base), LOW)
+    manifest = manifest_of(run)
+    assert manifest["label_mass"]["median"] is None
+    assert manifest["controls"][0]["label_mass"]["median"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("params", "script", "why"),
+    [
+        ({"logprobs": 0}, HIDDEN, "asks for no log probabilities"),
+        ({}, HIGH, "tells the label mass with every answer"),
+    ],
+)
+def test_it_is_not_made_where_it_tells_nothing(
+    campaign: Campaign, params: dict[str, Any], script: Any, why: str
+) -> None:
+    base = scoring(**params)
+    run_scripted(campaign, base, script)
+    with pytest.raises(TrialError, match=why):
+        trials_of(campaign, base, "unconstrained")

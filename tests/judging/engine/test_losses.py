@@ -1,0 +1,199 @@
+"""What was paid is kept where a mistake of ours ends a run, and a row that hangs does not go on."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.answers.submission import LostLeaseError
+from annotation.models import Assignment, Campaign, Label, Response
+from judging.answers.cache import Equals
+from judging.backends.base import Answer, RateError, Request, TransientError
+from judging.backends.scripted import Scripted
+from judging.batch_api.requests import preparer_of
+from judging.engine import Control
+from judging.engine.persistence import ENOUGH_FAILED, claimed, past
+from judging.engine.worker import work
+from judging.models import JudgeCall, JudgeRun
+from judging.retries import Patience
+from judging.runs import ledger, lifecycle
+from tests.judging.answers.test_scoring import logprobs_of
+from tests.judging.cast import HASTY, judge, run_scripted, yes
+
+UNITS, ITEMS = 12, 4
+
+
+def test_a_mistake_in_reading_an_answer_loses_no_call(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> None:
+        raise ZeroDivisionError("seven")
+
+    monkeypatch.setattr("judging.answers.results.details_of", broken)
+    with pytest.raises(ZeroDivisionError):
+        run_scripted(campaign, judge())
+    monkeypatch.undo()
+    assert JudgeRun.objects.get().calls == JudgeCall.objects.count() == ITEMS
+    run, _, backend = run_scripted(campaign, judge())
+    assert (run.done, backend.asked) == (ITEMS, [])
+
+
+def test_a_mistake_in_making_a_request_loses_no_call(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = iter([claimed, claimed])
+
+    def breaks_later(*args: Any, **kwargs: Any) -> Any:
+        if (claim := next(claims, None)) is None:
+            raise ZeroDivisionError("seven")
+        return claim(*args, **kwargs)
+
+    monkeypatch.setattr("judging.engine.claimed", breaks_later)
+    monkeypatch.setattr("judging.engine.LEAST_CLAIM", 2)
+    backend = Scripted(yes, seconds=0.01)
+    rater = judge(granularity="unit", params={"concurrency": 2})
+    with pytest.raises(ZeroDivisionError):
+        run_scripted(campaign, rater, backend=backend)
+    assert JudgeRun.objects.get().calls == JudgeCall.objects.count() == len(backend.asked) > 0
+
+
+@pytest.mark.parametrize(("times", "asked"), [(1, HASTY.attempts - 1), (HASTY.attempts + 2, 1)])
+def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
+    campaign: Campaign, times: int, asked: int
+) -> None:
+    rater = judge(granularity="unit")
+    run = lifecycle.start(campaign, rater)
+    row = ledger.rows_of(campaign, rater).filter(scope="q1:1")[0]
+    for attempt in range(1, times + 1):
+        JudgeCall.objects.create(
+            run=run, assignment=row, attempt=attempt, state="deadline", request_hash="",
+            sent_at=timezone.now(), seconds=1.0,
+        )  # fmt: skip
+    Assignment.objects.filter(pk=row.pk).update(attempts=times)
+    assert row.item.report is not None
+    text = row.item.report.text
+
+    def script(request: Request) -> Any:
+        late = request.facts.units[0].name == "q1:1" and text in request.facts.texts
+        return TransientError("deadline", "no answer") if late else yes(request)
+
+    lease = lifecycle.take(run)
+    assert lease is not None
+    work(run, lease, None, Scripted(script), HASTY)
+    row.refresh_from_db()
+    assert (row.status, row.reason, row.attempts) == ("failed", "timeout", times + asked)
+
+
+def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
+    """Short pumps one after the other, as workers make them; how many."""
+    for number in range(1, 100):
+        lease = lifecycle.take(run)
+        assert lease is not None
+        work(run, lease, Control(seconds=0.05), Scripted(script), patience)
+        run.refresh_from_db()
+        if run.state != "running":
+            return number
+    raise AssertionError("the run does not end")
+
+
+def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no_row(
+    campaign: Campaign,
+) -> None:
+    rater = judge(granularity="unit")
+    run = lifecycle.start(campaign, rater, queued=True)
+    busy = RateError("come later", wait=0.01)
+    patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
+    assert pumps_until_the_end(run, lambda request: busy, patience) > 3
+    assert run.state == "stopped"
+    assert re.fullmatch(r"endpoint busy since 20.* UTC: come later", run.error)
+    assert ledger.standing(campaign, rater) == {"open": UNITS}
+
+
+def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN", 0.02)
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
+    shown: list[str] = []
+    renew = lifecycle.renew
+
+    def watched(run: JudgeRun, *told: Any) -> lifecycle.Orders | None:
+        shown.extend(JudgeRun.objects.values_list("error", flat=True))
+        return renew(run, *told)
+
+    monkeypatch.setattr("judging.runs.lifecycle.renew", watched)
+    patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
+    busy = RateError("come later", wait=0.01)
+    pumps_until_the_end(run, lambda request: busy, patience)
+    first = next(number for number, words in enumerate(shown) if words)
+    assert all("endpoint busy since" in words for words in shown[first:])
+
+
+def test_a_row_that_alone_is_refused_is_closed_though_each_pump_ends_before(
+    campaign: Campaign,
+) -> None:
+    def script(request: Request) -> Any:
+        busy = request.facts.units[0].name == "q1:1"
+        return RateError("later", wait=0.01) if busy else yes(request)
+
+    rater = judge(granularity="unit")
+    run = lifecycle.start(campaign, rater, queued=True)
+    pumps_until_the_end(run, script, replace(HASTY, rate_patience=0.5))
+    assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"error": 2})
+
+
+def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> None:
+    rater = judge()
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.take(run)
+    assert lease is not None
+    preparer = preparer_of(campaign, rater, Scripted(yes))
+    JudgeRun.objects.update(lease=uuid.uuid4())
+    with pytest.raises(LostLeaseError):
+        claimed(run, lease, preparer, Equals(run), 4)
+    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+
+
+def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
+    rater = judge(granularity="unit")
+    run = lifecycle.start(campaign, rater)
+    long_ago = timezone.now() - timedelta(hours=1)
+    for state in ("abandoned", "rate", "reset"):
+        for row in ledger.rows_of(campaign, rater)[: ENOUGH_FAILED - (state == "rate")]:
+            JudgeCall.objects.create(
+                run=run, assignment=row, attempt=1, state=state, request_hash="",
+                sent_at=long_ago if state == "abandoned" else timezone.now(), seconds=1.0,
+            )  # fmt: skip
+    found = past(run)
+    assert (found.proven, found.busy_for) == (False, 0.0)
+    assert 0 < found.down_for < 60
+
+
+def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    rater = judge()
+    run_scripted(
+        campaign, rater, lambda request: Answer(yes(request), logprobs=logprobs_of(yes(request)))
+    )
+    logprobs = JudgeCall.objects.values_list("logprobs", flat=True)[0]
+    Response.objects.all().delete()
+    Assignment.objects.update(status="leased", lease=uuid.uuid4())
+
+    def details(prepared: Any, answer: Answer, by_unit: bool) -> dict[Any, Any]:
+        told.append(answer.logprobs)
+        return {}
+
+    monkeypatch.setattr("judging.answers.results.details_of", details)
+    run_scripted(campaign, rater)
+    assert logprobs is not None
+    assert told == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])
+    assert Label.objects.count() == UNITS

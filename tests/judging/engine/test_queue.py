@@ -1,0 +1,232 @@
+"""What a pump claims, what of it is known already, and what a row and its server have behind them.
+
+Nothing here is asked of any server: rows and calls stand in the database.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.answers.submission import LostLeaseError
+from annotation.models import Assignment, Campaign
+from judging.answers import cache
+from judging.answers.cache import Equals, answers_to
+from judging.answers.results import FINAL
+from judging.backends.scripted import Scripted
+from judging.batch_api.requests import preparer_of
+from judging.engine import persistence
+from judging.engine.persistence import ENOUGH_FAILED, Claim, Past, claimed, past
+from judging.models import JudgeCall, JudgeRun
+from judging.runs import ledger
+from tests.databases import undone
+from tests.judging.cast import judge, run_scripted, yes
+from tests.judging.runs.test_runs import held
+
+ITEMS = 4
+
+
+def claim(run: JudgeRun, token: uuid.UUID, count: int = 9, equals: Equals | None = None) -> Claim:
+    preparer = preparer_of(run.campaign, run.judge, Scripted(yes))
+    return claimed(run, token, preparer, equals or Equals(run), count)
+
+
+def called(run: JudgeRun, row: Assignment, state: str, ago: float, **more: Any) -> JudgeCall:
+    sent_at = timezone.now() - timedelta(seconds=ago)
+    given = {"attempt": 1, "seconds": 1.0, "sent_at": sent_at} | more
+    return JudgeCall.objects.create(run=run, assignment=row, state=state, **given)
+
+
+@pytest.fixture
+def run(campaign: Campaign) -> tuple[JudgeRun, uuid.UUID, list[Assignment]]:
+    run, token = held(campaign, judge())
+    return run, token, list(ledger.rows_of(campaign, run.judge).order_by("pk"))
+
+
+Held = tuple[JudgeRun, uuid.UUID, list[Assignment]]
+
+
+class TestAClaim:
+    def test_who_lost_the_lease_claims_nothing(self, run: Held) -> None:
+        with pytest.raises(LostLeaseError):
+            claim(run[0], uuid.uuid4())
+        assert ledger.standing(run[0].campaign, run[0].judge) == {"open": ITEMS}
+
+    def test_rows_that_cannot_be_brought_stay_open(
+        self, run: Held, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object) -> None:
+            raise RuntimeError("broken")
+
+        monkeypatch.setattr(ledger, "bring_items", broken)
+        with pytest.raises(RuntimeError):
+            claim(run[0], run[1])
+        assert ledger.standing(run[0].campaign, run[0].judge) == {"open": ITEMS}
+
+    def test_it_takes_so_many_rows_in_their_order(self, run: Held) -> None:
+        told = claim(*run[:2], count=3)
+        assert told.rows == 3
+        assert told.known == []
+        assert [each.assignment for each in told.ready] == run[2][:3]
+        assert {(each.late, each.refused_for) for each in told.ready} == {(0, 0.0)}
+        left = claim(*run[:2])
+        assert (left.rows, [each.assignment for each in left.ready]) == (1, run[2][3:])
+        assert claim(*run[:2]) == Claim(0, [], [])
+
+    def test_an_answer_that_was_stored_and_never_written_is_not_asked_again(
+        self, run: Held
+    ) -> None:
+        row = run[2][1]
+        preparer = preparer_of(run[0].campaign, run[0].judge, Scripted(yes))
+        digest = preparer.prepare_all([row])[0].request_hash
+        called(run[0], row, "answered", 5, request_hash=digest, completion="{}")
+        Assignment.objects.filter(pk=row.pk).update(attempts=1)
+        told = claim(*run[:2])
+        assert told.rows == ITEMS
+        assert [each.prepared.assignment for each in told.known] == [row]
+        assert [each.assignment for each in told.ready] == [run[2][0], *run[2][2:]]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("reuse", "taken"), [("never", 0), ("campaign", 2), ("all", 2)])
+    def test_answers_to_equal_requests_are_known_where_they_may_be_taken(
+        self, campaign: Campaign, reuse: str, taken: int
+    ) -> None:
+        run_scripted(campaign, judge("first"), limit=2)
+        run, token = held(campaign, judge("second"), reuse=reuse)
+        rows = list(ledger.rows_of(campaign, run.judge).order_by("pk"))
+        told = claim(run, token)
+        assert told.rows == ITEMS
+        assert [each.prepared.assignment for each in told.known] == rows[:taken]
+        assert [each.assignment for each in told.ready] == rows[taken:]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(("reuse", "asked"), [("never", ITEMS), ("all", 1)])
+    def test_of_equal_requests_the_first_is_asked_where_answers_may_be_taken(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, reuse: str, asked: int
+    ) -> None:
+        run, token = held(campaign, judge(), reuse=reuse)
+        preparer = preparer_of(campaign, run.judge, Scripted(yes))
+        prepare_all = preparer.prepare_all
+        monkeypatch.setattr(
+            preparer,
+            "prepare_all",
+            lambda rows: [replace(each, request_hash="x") for each in prepare_all(rows)],
+        )
+        equals = Equals(run)
+        told = claimed(run, token, preparer, equals, 9)
+        assert (told.rows, len(told.ready), equals.waiting) == (ITEMS, asked, ITEMS - asked)
+
+
+class TestARowsPast:
+    """The first row's own calls, and one of the second row's that was answered."""
+
+    def told(self, run: Held, answered: float | None, *calls: tuple[str, float]) -> Any:
+        for state, ago in calls:
+            called(run[0], run[2][0], state, ago)
+        if answered is not None:
+            called(run[0], run[2][1], "answered", answered)
+        Assignment.objects.filter(pk=run[2][0].pk).update(attempts=1)
+        first, *others = claim(*run[:2]).ready
+        assert {(each.late, each.refused_for) for each in others} == {(0, 0.0)}
+        return first
+
+    def test_what_had_no_answer_in_time_was_late(self, run: Held) -> None:
+        late = {"deadline": 1, "abandoned": 1, "rate": 0, "reset": 0, "status-500": 0}
+        for state, times in late.items():
+            with undone():
+                assert self.told(run, None, (state, 9)).late == times, state
+
+    def test_it_was_refused_for_so_long_if_others_were_answered(self, run: Held) -> None:
+        table: list[tuple[float | None, list[tuple[str, float]], float]] = [
+            (10, [("rate", 60)], 60),
+            (10, [("rate", 60), ("rate", 30)], 60),
+            (10, [("deadline", 90), ("rate", 60)], 60),
+            (10, [("deadline", 90)], 0),
+            (60, [("rate", 10)], 0),
+            (None, [("rate", 60)], 0),
+        ]
+        for answered, calls, seconds in table:
+            with undone():
+                told = self.told(run, answered, *calls).refused_for
+                assert seconds <= told < seconds + 5, calls
+
+    def test_one_that_others_call_tried_in_another_run_begins_anew(
+        self, run: Held, campaign: Campaign
+    ) -> None:
+        other, _ = held(campaign, judge("other"))
+        called(other, run[2][0], "deadline", 9)
+        assert self.told(run, None).late == 0
+
+    def test_without_any_attempt_no_calls_are_read(self, run: Held) -> None:
+        called(run[0], run[2][0], "deadline", 9)
+        assert claim(*run[:2]).ready[0].late == 0
+
+
+class TestTheServersPast:
+    def test_it_is_proven_by_an_answer_of_any_kind(self, run: Held) -> None:
+        assert past(run[0]) == Past() == Past(False, 0.0, 0.0)
+        no_answers = ("rate", "deadline", "status-500", "abandoned")
+        for state in ("answered", *FINAL, *no_answers):
+            with undone():
+                called(run[0], run[2][0], state, 5)
+                assert past(run[0]).proven == (state not in no_answers), state
+
+    def test_it_has_been_away_or_busy_since_the_first_of_five_calls(self, run: Held) -> None:
+        table = {"rate": (False, True), "abandoned": (False, False), "deadline": (True, False),
+                 "reset": (True, False)}  # fmt: skip
+        for state, since in table.items():
+            with undone():
+                for n in range(ENOUGH_FAILED):
+                    assert (past(run[0]).down_for, past(run[0]).busy_for) == (0.0, 0.0)
+                    called(run[0], run[2][0], state, 100 - n)
+                told = past(run[0])
+                assert (told.down_for >= 100, told.busy_for >= 100) == since, state
+                assert max(told.down_for, told.busy_for) < 105
+
+    def test_calls_count_that_were_written_and_sent_after_the_last_answer(self, run: Held) -> None:
+        def fail(ago: float, **more: Any) -> float:
+            for _ in range(ENOUGH_FAILED):
+                called(run[0], run[2][0], "reset", ago, **more)
+            return past(run[0]).down_for
+
+        assert fail(40) >= 40
+        answer = called(run[0], run[2][1], "answered", 50)
+        assert past(run[0]).down_for == 0.0
+        assert fail(60) == 0.0
+        assert fail(30, reused_from=answer) == 0.0
+        assert 20 <= fail(20) < 25
+
+    def test_an_answer_that_was_taken_over_is_none_of_the_servers(self, run: Held) -> None:
+        called(run[0], run[2][0], "answered", 50)
+        source = JudgeCall.objects.get()
+        for _ in range(ENOUGH_FAILED):
+            called(run[0], run[2][0], "reset", 40)
+        called(run[0], run[2][1], "answered", 30, reused_from=source)
+        assert past(run[0]).down_for >= 40
+
+    def test_what_other_runs_saw_is_not_told(self, run: Held, campaign: Campaign) -> None:
+        other, _ = held(campaign, judge("other"))
+        called(other, run[2][0], "answered", 5)
+        assert past(run[0]) == Past()
+
+    def test_a_moment_to_come_was_no_time_ago(self) -> None:
+        assert persistence._since(timezone.now() + timedelta(hours=1)) == 0.0
+        assert 60 <= persistence._since(timezone.now() - timedelta(seconds=60)) < 65
+        assert persistence._since(None) == 0.0
+
+
+def test_answers_are_sought_by_so_many_hashes_at_once_each_in_one_query(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(cache, "CHUNK", 2)
+    run = JudgeRun(campaign=campaign, judge=judge(), reuse="all")
+    with django_assert_num_queries(3) as asked:
+        answers_to(run, ["a0", "b0", "c0", "a0", "d0", "e0"])
+    sql = [each["sql"] for each in asked.captured_queries]
+    named = [[h for h in ("a0", "b0", "c0", "d0", "e0") if f"'{h}'" in one] for one in sql]
+    assert named == [["a0", "b0"], ["c0", "d0"], ["e0"]]

@@ -1,0 +1,269 @@
+"""Working on a run, step by step: what is probed, pumped, noted and given back, and in which order.
+
+The pump, the probes and the manifest are those of the test; the run and its rows are stored.
+"""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, InterfaceError, OperationalError
+
+from annotation.models import Assignment, Campaign
+from judging import manifest
+from judging.backends.scripted import Scripted
+from judging.engine import Control, Ending, worker
+from judging.engine.preflight import RefusedRunError
+from judging.models import JudgeRun, Lane
+from judging.runs import ledger, lifecycle
+from tests.databases import undone
+from tests.judging.cast import HASTY, judge, yes
+from tests.judging.runs.test_runs import fresh, held, served
+
+FINDINGS: Any = SimpleNamespace(name="what the probe found")
+Told = list[Any]
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is to come of each step, and in `told` which were taken with what."""
+    given = SimpleNamespace(told=[], probe=FINDINGS, ending=Ending("finished"), mixed="")
+
+    def probed(run: Any, lease: Any, backend: Any, control: Any) -> Any:
+        given.told.append(("probed", run, lease, backend, control))
+        return given.probe
+
+    def begin(run: Any, backend: Any, findings: Any) -> None:
+        given.told.append(("begun", run, backend, findings))
+
+    def pump(
+        run: Any, lease: Any, preparer: Any, calls: int, patience: Any, control: Any
+    ) -> Ending:
+        frozen = gc.get_freeze_count() > 0
+        given.told.append(("pumped", run, lease, preparer.backend, patience, control, frozen))
+        if isinstance(given.ending, Exception):
+            raise given.ending
+        return given.ending
+
+    def changed(run: Any, lease: Any, backend: Any, control: Any, at_end: bool = False) -> str:
+        given.told.append(("looked", run, lease, backend, control, at_end))
+        return str(given.mixed)
+
+    monkeypatch.setattr(worker, "probed", probed)
+    monkeypatch.setattr(worker, "pump", pump)
+    monkeypatch.setattr(worker, "changed", changed)
+    monkeypatch.setattr(manifest, "begin", begin)
+    monkeypatch.setattr(manifest, "end", lambda run, limits: given.told.append(("ended", limits)))
+    return given
+
+
+def names(steps: Any) -> list[str]:
+    return [each if isinstance(each, str) else each[0] for each in steps.told]
+
+
+def test_each_step_is_taken_once_with_what_belongs_to_it(campaign: Campaign, steps: Any) -> None:
+    run, token = held(campaign, judge())
+    control, backend = Control(), Scripted(yes)
+    steps.ending = Ending("finished", limits=((1.0, 2),))
+    hear = lambda findings: steps.told.append(("heard", findings))  # noqa: E731
+    assert worker.work(run, token, control, backend, HASTY, hear) == Ending("finished")
+    assert steps.told == [
+        ("probed", run, token, backend, control),
+        ("heard", FINDINGS),
+        ("begun", run, backend, FINDINGS),
+        ("pumped", run, token, backend, HASTY, control, True),
+        ("looked", run, token, backend, control, True),
+        ("ended", ((1.0, 2),)),
+    ]
+    assert gc.get_freeze_count() == 0
+    assert (fresh(run).state, fresh(run).error, fresh(run).lease) == ("done", "", None)
+
+
+def test_without_them_control_and_backend_are_its_own(
+    campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, token = held(campaign, judge())
+    backend = Scripted(yes)
+    monkeypatch.setattr(worker, "backend_of", {run.judge: backend}.get)
+    worker.work(run, token)
+    _, _, _, used, control = steps.told[0]
+    assert used is backend
+    assert isinstance(control, Control)
+    assert steps.told[2][4:6] == (None, control)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("how", "state"), [("fatal", "stopped"), ("stopped", "interrupted"), ("lost", "running")]
+)
+def test_where_the_probe_ends_it_nothing_is_asked(
+    campaign: Campaign, steps: Any, how: Any, state: str
+) -> None:
+    run, token = held(campaign, served())
+    steps.probe = Ending(how, "no credit", pauses=True)
+    assert worker.work(run, token, None, Scripted(yes)) == steps.probe
+    assert names(steps)[0] == "probed"
+    assert not {"begun", "pumped", "looked"} & set(names(steps))
+    assert fresh(run).state == state
+    assert Lane.objects.get().paused == "no credit"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("how", ["fatal", "budget", "time", "cancelled"])
+def test_only_what_was_finished_is_looked_at_again(
+    campaign: Campaign, steps: Any, how: Any
+) -> None:
+    run, token = held(campaign, judge())
+    steps.ending, steps.mixed = Ending(how, "why"), "another model"
+    assert worker.work(run, token, None, Scripted(yes)) == steps.ending
+    assert "looked" not in names(steps)
+
+
+def test_a_server_that_changed_meanwhile_stops_what_was_finished(
+    campaign: Campaign, steps: Any
+) -> None:
+    run, token = held(campaign, judge())
+    steps.mixed = "another model"
+    assert worker.work(run, token, None, Scripted(yes)) == Ending("fatal", "another model")
+    assert (fresh(run).state, fresh(run).error) == ("stopped", "another model")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("error", "state", "told"),
+    [
+        (RefusedRunError("it lies"), "stopped", "it lies"),
+        (KeyError("x"), "stopped", "KeyError: 'x'"),
+        (ValueError(), "stopped", "ValueError: "),
+        (OperationalError("away"), "running", ""),
+        (InterfaceError("away"), "running", ""),
+        (DatabaseError("wrong"), "stopped", "DatabaseError: wrong"),
+    ],
+)
+def test_whatever_goes_wrong_the_lease_is_given_back(
+    campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch,
+    error: Exception, state: str, told: str,
+) -> None:  # fmt: skip
+    closed: list[int] = []
+    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: closed.append(1)))
+    run, token = held(campaign, served())
+    ledger.claim(campaign, run.judge, token, 2)
+    steps.ending = error
+    if isinstance(error, RefusedRunError):
+        assert worker.work(run, token, None, Scripted(yes)) == Ending("fatal", "it lies")
+    else:
+        with pytest.raises(type(error)):
+            worker.work(run, token, None, Scripted(yes))
+    assert (fresh(run).state, fresh(run).error, fresh(run).lease) == (state, told, None)
+    assert ledger.standing(campaign, run.judge) == {"open": 4}
+    assert Lane.objects.get().lease is None
+    assert len(closed) == (state == "running")
+    assert gc.get_freeze_count() == 0
+
+
+def test_where_the_database_stays_away_its_own_error_is_told(
+    campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise InterfaceError("still away")
+
+    run, token = held(campaign, judge())
+    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=away))
+    steps.ending = OperationalError("away")
+    with pytest.raises(OperationalError, match=r"^away$"):
+        worker.work(run, token, None, Scripted(yes))
+    assert fresh(run).lease == token
+
+
+class TestPumping:
+    """Pumps until nothing changes any more, each time with what was planned meanwhile."""
+
+    def pumped(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
+        each: Callable[[int], Ending], limit: int | None = None,
+    ) -> tuple[int, int, Ending]:  # fmt: skip
+        """How often it pumped and planned, and how it ended."""
+        pumps, plans = [], []
+
+        def pump(*_: object) -> Ending:
+            pumps.append(1)
+            assert len(pumps) < 9
+            return each(len(pumps))
+
+        run, token = held(campaign, judge(), limit=limit)
+        monkeypatch.setattr(worker, "pump", pump)
+        preparer: Any = None
+        with monkeypatch.context() as patched:
+            patched.setattr(ledger, "plan", lambda *given: plans.append(given))
+            ending = worker._pumped(run, token, preparer, Control(), None)
+        assert plans == [(campaign, run.judge)] * len(plans)
+        return len(pumps), len(plans), ending
+
+    def close(self, count: int = 1, status: str = "done") -> None:
+        rows = Assignment.objects.filter(status="open").order_by("pk")[:count]
+        Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(status=status)
+
+    def test_what_did_not_finish_is_not_gone_on_with(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hows: tuple[Any, ...] = ("fatal", "stopped", "time", "lost", "budget", "cancelled")
+        for how in hows:
+
+            def each(number: int, ending: Ending = Ending(how)) -> Ending:  # noqa: B008
+                self.close()
+                return ending
+
+            with undone():
+                assert self.pumped(campaign, monkeypatch, each) == (1, 0, Ending(how))
+
+    def test_it_goes_on_while_rows_are_left_and_something_changed(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table: list[tuple[list[int], int | None, int, int]] = [
+            ([4], None, 1, 1),
+            ([1, 3], None, 2, 2),
+            ([1, 1, 2], None, 3, 3),
+            ([0], None, 1, 1),
+            ([1, 0], None, 2, 2),
+            ([1], 0, 1, 0),
+        ]
+        for closes, limit, pumps, plans in table:
+
+            def each(number: int, closes: list[int] = closes) -> Ending:
+                self.close(closes[number - 1])
+                return Ending("finished")
+
+            with undone():
+                told = self.pumped(campaign, monkeypatch, each, limit)
+                assert told == (pumps, plans, Ending("finished")), closes
+
+    def test_rows_in_others_hands_are_left(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def each(number: int) -> Ending:
+            self.close(4, "leased" if number == 1 else "done")
+            Assignment.objects.filter(status="leased").update(
+                status="leased" if number == 1 else "done"
+            )
+            return Ending("finished")
+
+        assert self.pumped(campaign, monkeypatch, each)[:2] == (2, 2)
+
+
+def test_what_is_left_to_the_next_is_asked_for_by_no_wish(campaign: Campaign, steps: Any) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    token = lifecycle.take(run)
+    assert isinstance(token, uuid.UUID)
+    steps.ending = Ending("stopped")
+    worker.work(run, token, None, Scripted(yes))
+    assert (fresh(run).state, fresh(run).lease) == ("running", None)
+    token = lifecycle.take(run)
+    assert token is not None
+    JudgeRun.objects.update(wish="stop")
+    worker.work(run, token, None, Scripted(yes))
+    assert (fresh(run).state, fresh(run).lease) == ("interrupted", None)

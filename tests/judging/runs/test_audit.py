@@ -1,0 +1,312 @@
+"""What is done to runs is told in events with their facts, and undone where it cannot be told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Campaign
+from audit.models import Event
+from judging import lanes, tasks
+from judging.models import Judge, JudgeRun, Lane, Strike
+from judging.runs import ledger, lifecycle
+from tests.databases import state, undone
+from tests.judging.cast import judge
+from tests.judging.runs.test_runs import SERVER, fresh, held, run_out
+
+Act = Callable[[], object]
+ITEMS = 4
+
+
+def served() -> Judge:
+    return judge("served", "openai", model="m", base_url=SERVER)
+
+
+class Deed(NamedTuple):
+    """What is done, after what was prepared; and the events with their facts."""
+
+    act: Callable[[Campaign], Act]
+    events: tuple[tuple[str, dict[str, Any]], ...]
+    module: ModuleType = lifecycle
+
+
+def starting(campaign: Campaign) -> Act:
+    return lambda: lifecycle.start(campaign, served(), 3)
+
+
+def without_a_server(campaign: Campaign) -> Act:
+    return lambda: lifecycle.start(campaign, served(), offline=True)
+
+
+def after_a_death(campaign: Campaign) -> Act:
+    run, token = held(campaign, served())
+    ledger.claim(campaign, run.judge, token, 2)
+    run_out(run)
+    return lambda: lifecycle.start(campaign, served())
+
+
+def queueing(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    return lambda: lifecycle.queue_active(campaign, run.judge)
+
+
+def queueing_again(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served(), queued=True)
+    return lambda: lifecycle.queue_active(campaign, run.judge)
+
+
+def stopping(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    return lambda: lifecycle.ask_to_stop(run)
+
+
+def cancelling(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    return lambda: lifecycle.ask_to_cancel(run)
+
+
+def cancelling_unheld(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.ask_to_cancel(run)
+
+
+def heeding(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    lifecycle.ask_to_stop(run)
+    run_out(run)
+    return lifecycle.heed_wishes
+
+
+def taking_what_was_to_stop(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    lifecycle.ask_to_cancel(run)
+    run_out(run)
+    return lambda: lifecycle.take(run)
+
+
+def finishing(campaign: Campaign) -> Act:
+    run, token = held(campaign, served())
+    ledger.claim(campaign, run.judge, token, 2)
+    return lambda: lifecycle.finish(run, token, "stopped", "why")
+
+
+def finishing_cancelled(campaign: Campaign) -> Act:
+    run, token = held(campaign, served())
+    lifecycle.ask_to_cancel(run)
+    return lambda: lifecycle.finish(run, token, "done")
+
+
+def faster(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.set_concurrency(run, 5)
+
+
+def at_least_one(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.set_concurrency(run, -1)
+
+
+def resuming(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    assert run.lane
+    lanes.pause(run.lane, "no credit")
+    return lambda: tasks.resume(run)
+
+
+def resuming_after_the_end(campaign: Campaign) -> Act:
+    resuming(campaign)
+    JudgeRun.objects.update(state="done")
+    run = JudgeRun.objects.get()
+    return lambda: tasks.resume(run)
+
+
+STARTED = ("run.started", {"limit": None, "offline": False})
+DEEDS = {
+    "started": Deed(starting, (("run.started", {"limit": 3, "offline": False}),)),
+    "offline": Deed(without_a_server, (("run.started", {"limit": None, "offline": True}),)),
+    "after a death": Deed(after_a_death, (("run.ended", {"state": "interrupted"}), STARTED)),
+    "queued": Deed(queueing, (("run.changed", {"queued": True}),)),
+    "stopped": Deed(stopping, (("run.stopped", {"wish": "stop"}),)),
+    "cancelled": Deed(cancelling, (("run.stopped", {"wish": "cancel"}),)),
+    "cancelled at once": Deed(cancelling_unheld, (("run.stopped", {"wish": "cancel"}),)),
+    "heeded": Deed(heeding, (("run.ended", {"state": "interrupted"}),)),
+    "not taken": Deed(taking_what_was_to_stop, (("run.ended", {"state": "cancelled"}),)),
+    "finished": Deed(finishing, (("run.ended", {"state": "stopped"}),)),
+    "cancelled last": Deed(finishing_cancelled, (("run.ended", {"state": "cancelled"}),)),
+    "faster": Deed(faster, (("run.changed", {"concurrency": 5}),)),
+    "at least one": Deed(at_least_one, (("run.changed", {"concurrency": 1}),)),
+    "resumed": Deed(resuming, (("run.changed", {"resumed": True}),), tasks),
+    "resumed late": Deed(resuming_after_the_end, (("run.changed", {"resumed": True}),), tasks),
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RuntimeError("the trail is full")
+
+    lifecycle.plan(campaign, served())
+    lanes.lane_of(served())
+    act = deed.act(campaign)
+    other, theirs = held(campaign, judge("other"))
+    ledger.claim(campaign, other.judge, theirs, 1)
+    JudgeRun.objects.filter(pk=other.pk).update(wish="cancel", in_flight=3)
+    before, known = state(), set(Event.objects.values_list("pk", flat=True))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(deed.module, "record", full)
+        with pytest.raises(RuntimeError, match="the trail is full"):
+            act()
+    assert state() == before
+    act()
+    told = list(Event.objects.exclude(pk__in=known).order_by("pk"))
+    assert [(each.event, each.facts) for each in told] == list(deed.events)
+    run = JudgeRun.objects.exclude(pk=other.pk).latest("pk")
+    assert {each.campaign for each in told} == {campaign.pk}
+    assert (told[-1].object_kind, told[-1].object_id) == ("judgerun", str(run.pk))
+    assert [bool(each.after) for each in told] == [each.event == "run.started" for each in told]
+    assert not any(each.before for each in told)
+    untouched = JudgeRun.objects.filter(pk=other.pk).values("state", "lease", "wish", "in_flight")
+    assert untouched.get() == {
+        "state": "running", "lease": theirs, "wish": "cancel", "in_flight": 3,
+    }  # fmt: skip
+    assert ledger.standing(campaign, other.judge) == {"leased": 1, "open": ITEMS - 1}
+
+
+def handing_over(campaign: Campaign) -> Act:
+    run, token = held(campaign, served())
+    return lambda: lifecycle.hand_over(run, token)
+
+
+def taking(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    return lambda: lifecycle.take(run)
+
+
+def taking_a_batch(campaign: Campaign) -> Act:
+    run = lifecycle.start(campaign, served())
+    JudgeRun.objects.update(manifest={"batch": {"files": []}})
+    return lambda: lifecycle.take(run)
+
+
+def counting_the_poisoned(campaign: Campaign) -> Act:
+    run, token = held(campaign, served())
+    (row,) = ledger.claim(campaign, run.judge, token, 1)
+    Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
+    run_out(run)
+    return lambda: lifecycle.take(run)
+
+
+def cancelled_while_unheld(campaign: Campaign) -> Act:
+    run, _ = held(campaign, served())
+    lifecycle.ask_to_cancel(run)
+    run_out(run)
+    return lambda: lifecycle.has_ended(run)
+
+
+def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
+    def wrong(*_: object, **__: object) -> None:
+        raise RuntimeError("wrong")
+
+    table: list[tuple[Callable[[Campaign], Act], ModuleType, str]] = [
+        (handing_over, ledger, "reopen"),
+        (finishing, ledger, "reopen"),
+        (finishing_cancelled, ledger, "cancel"),
+        (cancelled_while_unheld, ledger, "cancel"),
+        (heeding, ledger, "reopen"),
+        (taking, ledger, "take_over"),
+        (taking, lanes, "take"),
+        (taking_a_batch, ledger, "reopen"),
+        (counting_the_poisoned, lifecycle, "_count_poisoned"),
+        (after_a_death, ledger, "revive"),
+    ]
+    for prepared, module, name in table:
+        with undone(), pytest.MonkeyPatch.context() as patched:
+            act = prepared(campaign)
+            before = state()
+            patched.setattr(module, name, wrong)
+            with pytest.raises(RuntimeError, match="wrong"):
+                act()
+            assert state() == before, name
+
+
+class TestTheLaneOfAnother:
+    def test_a_run_is_not_taken_without_its_lane(self, campaign: Campaign) -> None:
+        run = lifecycle.start(campaign, served())
+        Lane.objects.update(lease=uuid.uuid4(), lease_until=timezone.now() + timedelta(hours=1))
+        before = state()
+        assert lifecycle.take(run) is None
+        assert state() == before
+
+    def test_nothing_goes_to_workers_twice(self, campaign: Campaign) -> None:
+        act = queueing_again(campaign)
+        before = state()
+        act()
+        assert state() == before
+
+    def test_a_wish_stands_though_it_was_not_heeded_at_once(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run, token = held(campaign, served())
+        assert lifecycle.ask_to_cancel(run)
+        assert lifecycle.state_wished(run) == "cancelled"
+        assert not lifecycle.has_ended(run)
+        lifecycle.hand_over(run, token)
+        assert (fresh(run).state, fresh(run).wish) == ("cancelled", "cancel")
+        assert fresh(run).ended_at is not None
+        assert ledger.standing(campaign, run.judge) == {"cancelled": ITEMS}
+        assert not lifecycle.ask_to_stop(run)
+        assert fresh(run).wish == "cancel"
+
+
+def test_what_a_run_is_begun_with_is_kept(campaign: Campaign) -> None:
+    rater = served()
+    plain = lifecycle.start(campaign, rater)
+    kept = ("limit", "queued", "most_tokens", "most_cost", "concurrency", "reuse", "state", "wish")
+    assert [getattr(fresh(plain), name) for name in kept] == [
+        None, False, None, None, None, "never", plain.state, "",
+    ]  # fmt: skip
+    assert plain.prompt_sha256 == lifecycle.sha256_of(lifecycle.prompt_of(rater, campaign))
+    JudgeRun.objects.update(state="done")
+    terms: dict[str, Any] = {"most_tokens": 5, "most_cost": 2, "concurrency": 3, "reuse": "all"}
+    given = fresh(lifecycle.start(campaign, rater, 7, True, **terms))
+    assert [getattr(given, name) for name in kept[:-2]] == [7, True, 5, 2, 3, "all"]
+    assert (given.lane, given.judge, given.campaign) == (plain.lane, rater, campaign)
+
+
+def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, served())
+    assert run.lane
+    lifecycle.ask_to_cancel(run)
+    lanes.pause(run.lane, "no credit")
+    lifecycle.start(campaign, served())
+    assert ledger.standing(campaign, served()) == {"open": ITEMS}
+    assert Lane.objects.get().paused == ""
+
+
+def test_who_is_at_work_is_named_with_what_he_has_done(campaign: Campaign) -> None:
+    run, _ = held(campaign, served())
+    JudgeRun.objects.update(done=2, failures={"error": 1})
+    with pytest.raises(lifecycle.HeldError, match=r"is at work, 2 done and 1 failed so far$"):
+        lifecycle.start(campaign, served())
+    assert fresh(run).state == "running"
+
+
+def test_a_worker_is_rung_once_the_change_stands(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(tasks, "ring", told.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        with transaction.atomic():
+            run = tasks.begin(served(), campaign, {"limit": 2, "most_tokens": 9})
+        assert told == []
+    assert told == [run.pk]
+    assert (fresh(run).queued, fresh(run).limit, fresh(run).most_tokens) == (True, 2, 9)

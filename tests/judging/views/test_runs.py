@@ -1,0 +1,446 @@
+"""A run's pages: estimate and start, progress and orders, calls, manifest, and runs compared."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.assignments.queue import next_assignment
+from annotation.models import Campaign, User, rater_of
+from judging.backends.base import Answer, FinalError
+from judging.backends.logprobs import KEPT
+from judging.display import (
+    Progress,
+    Standing,
+    logprob_facts,
+    seconds_in_words,
+    shown,
+    standing_of,
+    with_clock,
+)
+from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
+from judging.robustness.trials import trials_of
+from judging.runs import lifecycle
+from judging.runs.ledger import Draw, plan_trial
+from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
+from tests.judging.cast import judge, run_scripted, yes
+from tests.page_cast import client_of
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = "<script>alert(1)</script> \x1b[31m"
+
+
+@pytest.fixture
+def rita(db: None) -> Client:
+    return client_of(User.objects.create(username="rita", role="researcher"))
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    heard: list[int] = []
+    monkeypatch.setattr("judging.tasks.ring", heard.append)
+    return heard
+
+
+def get(client: Client, name: str, *keys: int, **query: Any) -> str:
+    answer = client.get(reverse(name, args=keys), query)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def post(client: Client, name: str, key: int, **form: Any) -> Any:
+    return client.post(reverse(name, args=[key]), form)
+
+
+def order(client: Client, run: JudgeRun, what: str, **form: Any) -> JudgeRun:
+    answer = post(client, "judge-run-order", run.pk, order=what, **form)
+    assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
+    run.refresh_from_db()
+    return run
+
+
+def word(run: JudgeRun) -> str:
+    return standing_of(with_clock(JudgeRun.objects.all()).get(pk=run.pk)).word
+
+
+def changed(run: JudgeRun, **fields: Any) -> JudgeRun:
+    JudgeRun.objects.filter(pk=run.pk).update(**fields)
+    run.refresh_from_db()
+    return run
+
+
+def test_the_estimate_comes_first_and_writes_nothing(rita: Client, campaign: Campaign) -> None:
+    made = judge()
+    assert "Estimate" in get(rita, "judge-start", made.pk)
+    page = get(rita, "judge-start", made.pk, campaign=campaign.pk)
+    assert "4 of 4 will be asked" in page
+    assert not JudgeRun.objects.exists()
+    answer = post(rita, "judge-start", made.pk, campaign=campaign.pk, reuse="never", limit=2,
+                  estimate=1)  # fmt: skip
+    assert "2 of 4 will be asked" in answer.content.decode()
+    assert not JudgeRun.objects.exists()
+
+
+def test_a_start_is_queued_with_its_limits_and_rings(
+    rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
+) -> None:
+    limits = {"limit": 3, "most_tokens": 900, "most_cost": "1.5", "concurrency": 4}
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = post(rita, "judge-start", judge().pk, campaign=campaign.pk, reuse="campaign",
+                      **limits)  # fmt: skip
+    run = JudgeRun.objects.get()
+    assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
+    assert (run.queued, run.limit, run.most_tokens, run.concurrency) == (True, 3, 900, 4)
+    assert (float(run.most_cost or 0), run.reuse) == (1.5, "campaign")
+    assert rung == [run.pk]
+
+
+def test_a_second_start_leads_to_the_run_that_is_under_way(
+    rita: Client, campaign: Campaign, rung: list[int]
+) -> None:
+    made = judge()
+    run = lifecycle.start(campaign, made)
+    assert lifecycle.take(run)
+    answer = post(rita, "judge-start", made.pk, campaign=campaign.pk, reuse="never")
+    assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
+    assert JudgeRun.objects.get().queued
+
+
+def test_a_start_that_makes_no_sense_says_so(rita: Client, campaign: Campaign) -> None:
+    made = judge()
+    bad = post(rita, "judge-start", made.pk, campaign=campaign.pk, limit=0, reuse="never")
+    assert bad.status_code == 422
+    assert b"id_limit_error" in bad.content
+    run_scripted(campaign, made)
+    through = post(rita, "judge-start", made.pk, campaign=campaign.pk, reuse="never")
+    assert through.status_code == 409
+    assert b"Nothing is open" in through.content
+    assert post(rita, "judge-start", made.pk, campaign=0).status_code == 422
+
+
+def test_a_queued_run_says_when_no_worker_comes(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert word(run) == "Queued"
+    assert word(changed(run, started_at=timezone.now() - timedelta(seconds=40))) == "No worker"
+    assert word(changed(run, queued=False)) == "Left alone"
+
+
+def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge())
+    changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
+    standing = standing_of(with_clock(JudgeRun.objects.all()).get())
+    assert standing.word == "Out"
+    assert "out.jsonl" in standing.note
+
+
+def test_every_state_has_its_word(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    ahead = timezone.now() + timedelta(seconds=60)
+    held = {"lease": uuid.uuid4(), "lease_until": ahead, "state": "running"}
+    assert word(changed(run, **held)) == "Running"
+    assert word(changed(run, wish="stop")) == "Stopping"
+    assert word(changed(run, wish="cancel")) == "Cancelling"
+    words = {state: word(changed(run, state=state)) for state in JudgeRun.State if
+             state not in ("queued", "running")}  # fmt: skip
+    assert words == {"done": "Done", "stopped": "Stopped", "interrupted": "Interrupted",
+                     "cancelled": "Cancelled"}  # fmt: skip
+
+
+def test_a_run_at_work_says_what_is_wrong_with_its_server_at_the_moment(
+    campaign: Campaign,
+) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.take(run)
+    busy = "endpoint busy since 2026-01-01 00:00:00 UTC: come later"
+    changed(run, error=busy)
+    standing = standing_of(with_clock(JudgeRun.objects.all()).get())
+    assert (standing.word, standing.kind, standing.note) == ("Running", "warn", busy)
+
+
+def test_a_paused_server_says_why_and_is_resumed(
+    rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
+) -> None:
+    made = judge("m", "openai", model="m", base_url="http://127.0.0.1:9/v1")
+    run = lifecycle.start(campaign, made, queued=True)
+    Lane.objects.update(paused="the server answered 401", paused_at=timezone.now())
+    page = get(rita, "judge-run", run.pk)
+    assert "the server answered 401" in page
+    assert ">Resume</button>" in page
+    with django_capture_on_commit_callbacks(execute=True):
+        order(rita, run, "resume")
+    assert Lane.objects.get().paused == ""
+    assert rung == [run.pk]
+
+
+def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> None:
+    local = {"model": "m", "base_url": "http://127.0.0.1:9"}
+    first, second = (
+        lifecycle.start(campaign, judge(name, "openai", **local), queued=True)
+        for name in ("first", "second")
+    )
+    assert lifecycle.take(first)
+    standing = standing_of(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
+    assert standing.word == "Waiting"
+    assert "judge first" in standing.note
+
+
+def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert lifecycle.take(run)
+    assert order(rita, run, "concurrency", concurrency=7).concurrency == 7
+    assert order(rita, run, "stop").wish == "stop"
+    assert order(rita, run, "cancel").wish == "cancel"
+    assert order(rita, run, "nonsense").wish == "cancel"
+    wrong = post(rita, "judge-run-order", run.pk, order="concurrency", concurrency=0)
+    assert wrong.status_code == 422
+
+
+def test_a_run_that_nobody_holds_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert order(rita, run, "cancel").state == "cancelled"
+    assert "Go on with a new run" in get(rita, "judge-run", run.pk)
+
+
+def test_an_order_needs_the_token_of_the_form(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create(username="rita", role="researcher"))
+    answer = strict.post(reverse("judge-run-order", args=[run.pk]), {"order": "stop"})
+    assert answer.status_code == 403
+
+
+def some_refused() -> Any:
+    counted = iter(range(100))
+
+    def line(request: Any) -> Any:
+        return FinalError("refused", HOSTILE) if next(counted) == 0 else yes(request)
+
+    return line
+
+
+@pytest.fixture
+def ended(campaign: Campaign) -> JudgeRun:
+    return run_scripted(campaign, judge("mixed"), some_refused())[0]
+
+
+def test_the_page_of_a_run_tells_its_numbers_and_stops_asking_when_it_ends(
+    rita: Client, ended: JudgeRun
+) -> None:
+    page = get(rita, "judge-run", ended.pk)
+    assert "4 of 4 answered or missing" in page
+    assert "<b>1</b> refused" in page
+    assert "hx-trigger" not in page
+    answer = rita.get(reverse("judge-run-live", args=[ended.pk]), HTTP_HX_REQUEST="true")
+    assert answer.headers["HX-Refresh"] == "true"
+
+
+def test_the_bar_of_a_long_run_is_given_plain_numbers(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    long = Progress(run, Standing("Running"), 1500, 2500, 0, None, None)
+    bar = render_to_string("judges/_live.html", {"run": run, "progress": long})
+    assert 'max="4000" value="2500"' in bar
+
+
+def test_a_run_under_way_is_asked_for_every_two_seconds(rita: Client, campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    assert 'hx-trigger="every 2s"' in get(rita, "judge-run", run.pk)
+    part = get(rita, "judge-run-live", run.pk)
+    assert part.lstrip().startswith('<section id="live"')
+
+
+def test_looking_at_a_run_costs_few_queries_however_long_it_is(
+    rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
+) -> None:
+    changed(ended, state="running", lease=uuid.uuid4(), lease_until=timezone.now())
+    get(rita, "judge-run-live", ended.pk)
+    with django_assert_max_num_queries(6):
+        get(rita, "judge-run-live", ended.pk)
+
+
+def priced(**rates: Any) -> None:
+    Price.objects.create(model="m", since="2020-01-01", **rates)
+
+
+def paid(campaign: Campaign) -> JudgeRun:
+    """A run of a judge that asks a server, which counts a thousand tokens for each answer."""
+    usage = {"prompt_tokens": 900, "completion_tokens": 100}
+    made = judge("asked", "openai", model="m", base_url="http://127.0.0.1:9/v1")
+    return run_scripted(campaign, made, lambda request: Answer(yes(request), usage=usage))[0]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        (None, "unknown"),
+        ({"prompt": 1, "cached": 1, "completion": 1}, "$0.0040"),
+        ({"prompt": 1000, "cached": 0, "completion": 1000}, "$4.00"),
+        ({"prompt": 0, "cached": 0, "completion": 0}, "$0"),
+    ],
+)
+def test_a_cost_that_is_not_known_is_unknown_and_never_0(
+    rita: Client, campaign: Campaign, rates: dict[str, int] | None, told: str
+) -> None:
+    if rates:
+        priced(**rates)
+    run = paid(campaign)
+    assert f"<dt>Cost</dt><dd>{told}</dd>" in get(rita, "judge-run", run.pk)
+    cell = f'<td data-label="Cost" class="number">{told}</td>'
+    assert cell in get(rita, "judge", run.judge_id)
+    assert cell in get(rita, "judges-compared", campaign.pk)
+    assert (run.manifest["cost"] is None) == (rates is None)
+
+
+def test_what_asks_no_server_costs_nothing_and_what_asked_nothing_has_no_cost(
+    rita: Client, campaign: Campaign
+) -> None:
+    waiting = lifecycle.start(campaign, judge("waiting"))
+    assert "<dt>Cost</dt><dd>–</dd>" in get(rita, "judge-run", waiting.pk)
+    done, _, _ = run_scripted(campaign, judge("floor"))
+    assert "<dt>Cost</dt><dd>$0</dd>" in get(rita, "judge-run", done.pk)
+
+
+def test_a_low_label_mass_is_told_on_the_page_of_its_run(rita: Client, campaign: Campaign) -> None:
+    run, _, _ = run_scripted(campaign, scoring(), LOW)
+    assert "The label mass is low: half of 12 labels" in get(rita, "judge-run", run.pk)
+    high, _, _ = run_scripted(campaign, scoring("sure"), HIGH)
+    assert "label mass" not in get(rita, "judge-run", high.pk)
+
+
+def test_trials_stand_apart_from_the_judges_that_are_compared(
+    rita: Client, campaign: Campaign
+) -> None:
+    base = judge("floor")
+    run_scripted(campaign, base)
+    trial = trials_of(campaign, base, "again")[0]
+    plan_trial(campaign, trial, Draw())
+    run_scripted(campaign, trial)
+    page = get(rita, "judges-compared", campaign.pk)
+    judges, trials = page.split("1 trial under changed conditions")
+    assert "floor" in judges
+    assert "floor~again" not in judges
+    assert "floor~again" in trials
+
+
+def test_where_nothing_is_left_to_ask_no_start_is_offered(rita: Client, ended: JudgeRun) -> None:
+    page = get(rita, "judge-start", ended.judge_id, campaign=ended.campaign_id)
+    assert "Nothing will be asked" in page
+    assert "Start the run" not in page
+
+
+def test_while_requests_are_out_in_a_file_no_start_is_offered(
+    rita: Client, campaign: Campaign
+) -> None:
+    run = lifecycle.start(campaign, judge())
+    changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
+    page = get(rita, "judge-start", run.judge_id, campaign=campaign.pk)
+    assert 'are out in <span class="id">out.jsonl</span>' in page
+    assert "hands that one to the workers" not in page
+    assert "will be asked" not in page
+    assert "Start the run" not in page
+
+
+def test_calls_are_listed_by_state_and_in_pages(
+    rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
+) -> None:
+    first = JudgeCall.objects.filter(state="answered").first()
+    assert first is not None
+    fields = {f.attname: getattr(first, f.attname) for f in JudgeCall._meta.concrete_fields}
+    JudgeCall.objects.bulk_create(JudgeCall(**{**fields, "id": None}) for _ in range(60))
+    get(rita, "judges")
+    with django_assert_max_num_queries(6):
+        page = get(rita, "judge-calls", ended.pk)
+    assert "Page 1 of 2" in page
+    refused = get(rita, "judge-calls", ended.pk, state="refused")
+    assert refused.count("<tr>") == 2
+    assert "Page" not in refused
+    assert "Page 2 of 2" in get(rita, "judge-calls", ended.pk, state="nonsense", page=2)
+
+
+def test_a_call_shows_what_was_sent_what_came_and_its_labels(rita: Client, ended: JudgeRun) -> None:
+    call = JudgeCall.objects.filter(state="answered").first()
+    assert call is not None
+    page = get(rita, "judge-call", call.pk)
+    assert "answerable" in page
+    assert "User message" in page
+    assert "&quot;evidence&quot;" in page
+
+
+def test_whoever_has_an_open_item_reads_no_answer_of_a_judge(rita: Client, ended: JudgeRun) -> None:
+    assert next_assignment(ended.campaign, rater_of(User.objects.get(username="rita")))
+    call = JudgeCall.objects.filter(state="answered").first()
+    assert call is not None
+    page = get(rita, "judge-call", call.pk)
+    assert "You have an open item in this campaign" in page
+    assert "&quot;evidence&quot;" not in page
+    assert "answerable" not in page
+
+
+def test_what_a_model_wrote_is_text_and_nothing_else(rita: Client, ended: JudgeRun) -> None:
+    call = JudgeCall.objects.get(state="refused")
+    JudgeCall.objects.filter(pk=call.pk).update(completion=HOSTILE + "x" * 50_000, body=HOSTILE)
+    page = get(rita, "judge-call", call.pk)
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    assert "␛[31m" in page
+    assert "The beginning is shown" in page
+    assert "x" * 45_000 not in page
+
+
+def test_a_request_that_would_be_another_one_today_is_told(rita: Client, ended: JudgeRun) -> None:
+    call = JudgeCall.objects.filter(state="answered").first()
+    assert call is not None
+    JudgeCall.objects.filter(pk=call.pk).update(request_hash="0" * 64)
+    assert "would be another one today" in get(rita, "judge-call", call.pk)
+
+
+def test_a_manifest_is_a_file(rita: Client, ended: JudgeRun) -> None:
+    answer = rita.get(reverse("judge-run-manifest", args=[ended.pk]))
+    assert "attachment" in answer.headers["Content-Disposition"]
+    assert json.loads(answer.content)["counts"]["done"] == 3
+
+
+def test_judges_of_a_campaign_stand_side_by_side(
+    rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
+) -> None:
+    for n in range(3):
+        run_scripted(ended.campaign, judge(f"other {n}"))
+    get(rita, "judges")
+    with django_assert_max_num_queries(8):
+        page = get(rita, "judges-compared", ended.campaign_id)
+    assert page.count('class="sign judge"') == Judge.objects.count() == 4
+    assert "1 refused" in page
+    assert ended.prompt_sha256[:12] in page
+
+
+def test_the_robustness_of_a_judge_is_one_step_away(rita: Client, ended: JudgeRun) -> None:
+    address = reverse("judge-robustness", args=[ended.pk])
+    assert address in get(rita, "judges-compared", ended.campaign_id)
+    assert "Robustness of" in get(rita, "judge-robustness", ended.pk)
+
+
+def test_a_campaign_without_judges_says_how_to_begin(rita: Client, campaign: Campaign) -> None:
+    assert "No judge has run here" in get(rita, "judges-compared", campaign.pk)
+
+
+def test_times_and_probabilities_are_told_in_plain_figures() -> None:
+    assert [seconds_in_words(s) for s in (None, 45.2, 600, 12_000)] == [
+        "", "45 s", "10 min", "3 h 20 min",
+    ]  # fmt: skip
+    assert logprob_facts({"content": [{"logprob": -1.0}, {"logprob": -3.0}, "odd"]}) == {
+        "stored": 2, "tokens": 2, "mean": -2.0, "least": -3.0,
+    }  # fmt: skip
+    assert logprob_facts({KEPT: [{"logprob": -1.0}], "tokens": 512}) == {
+        "stored": 1, "tokens": 512, "mean": -1.0, "least": -1.0,
+    }  # fmt: skip
+    assert logprob_facts(None) is None
+    assert shown("a\x00b\r\n\u2066") == "a␀b\n‹U+2066›"
